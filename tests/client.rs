@@ -11,8 +11,7 @@ use store_orders_api::plans::Plan;
 use store_orders_client::{BuildError, CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
 use testbed::Key;
 use testbed::in_process::{TestSetup, pending_order};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use testbed::relay::{ReadAlong, Relay};
 
 #[test]
 fn every_code_of_the_contract_is_known_to_the_client() {
@@ -23,28 +22,15 @@ fn every_code_of_the_contract_is_known_to_the_client() {
     }
 }
 
-/// A proxy that delivers the first request, and answers it with `instead` and not
-/// with what the server says; all others pass. Its address.
-async fn proxy_that_loses_an_answer(server: SocketAddr, instead: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        for number in 0.. {
-            let (mut client, _) = listener.accept().await.unwrap();
-            let mut server = TcpStream::connect(server).await.unwrap();
-            if number > 0 {
-                tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
-                continue;
-            }
-            let mut buffer = [0; 4096];
-            let length = client.read(&mut buffer).await.unwrap();
-            server.write_all(&buffer[..length]).await.unwrap();
-            // The server has answered, so it has done what it was asked to.
-            assert!(server.read(&mut buffer).await.unwrap() > 0);
-            client.write_all(instead.as_bytes()).await.unwrap();
+/// Takes the first answer, which says that what was asked is done, and puts this in its place.
+struct LosesAnAnswer(Arc<Mutex<Option<&'static str>>>);
+
+impl ReadAlong for LosesAnAnswer {
+    fn answer(&mut self, bytes: &mut Vec<u8>) {
+        if let Some(instead) = self.0.lock().unwrap().take() {
+            *bytes = instead.into();
         }
-    });
-    address
+    }
 }
 
 fn retrying(address: SocketAddr, key: &Key) -> Client {
@@ -63,8 +49,12 @@ async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_is_no_error() {
         let key = setup.key(Plan::Pro);
         setup.pending([1, 2]);
         let server = setup.serve().await;
-        let proxy = proxy_that_loses_an_answer(server.tapped_address(), instead).await;
-        let client = retrying(proxy, &key);
+        let instead = Arc::new(Mutex::new(Some(instead)));
+        let proxy = Relay::read_along(server.tapped_address().port(), move || {
+            LosesAnAnswer(Arc::clone(&instead))
+        })
+        .unwrap();
+        let client = retrying(proxy.address(), &key);
 
         let gone = client.cancel_order(1).await.unwrap();
         assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
@@ -163,36 +153,26 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     );
 }
 
-/// How many requests are on their way to the server or being answered, as a [`relay`] sees it.
+/// How many connections have a request on its way to the server or being answered.
 type UnderWay = Arc<AtomicUsize>;
 
-/// Passes connections on to the server. Its address.
-async fn relay(server: SocketAddr, under_way: UnderWay) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        loop {
-            let (client, _) = listener.accept().await.unwrap();
-            let server = TcpStream::connect(server).await.unwrap();
-            tokio::spawn(pass_on(client, server, under_way.clone()));
-        }
-    });
-    address
+/// Counts this connection among them.
+struct Counted {
+    under_way: UnderWay,
+    is_asked: bool,
 }
 
-async fn pass_on(mut client: TcpStream, mut server: TcpStream, under_way: UnderWay) {
-    let (mut request, mut response) = ([0; 4096], [0; 4096]);
-    loop {
-        match client.read(&mut request).await.unwrap() {
-            0 => return,
-            length => {
-                under_way.fetch_add(1, Ordering::Relaxed);
-                server.write_all(&request[..length]).await.unwrap();
-            }
+impl ReadAlong for Counted {
+    fn request(&mut self, bytes: &mut Vec<u8>) {
+        if !bytes.is_empty() && !std::mem::replace(&mut self.is_asked, true) {
+            self.under_way.fetch_add(1, Ordering::Relaxed);
         }
-        let length = server.read(&mut response).await.unwrap();
-        client.write_all(&response[..length]).await.unwrap();
-        under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn answer(&mut self, _: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_asked) {
+            self.under_way.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -233,9 +213,14 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let runtime = runtime.enable_all().start_paused(true).build().unwrap();
     let passed = runtime.block_on(async {
         let under_way = UnderWay::default();
-        let address = relay(server.tapped_address(), under_way.clone()).await;
+        let counted = under_way.clone();
+        let relay = Relay::read_along(server.tapped_address().port(), move || Counted {
+            under_way: counted.clone(),
+            is_asked: false,
+        })
+        .unwrap();
         tokio::spawn(move_with(server.setup.clock.clone(), under_way));
-        let clients: Vec<_> = (0..clients).map(|_| client(address)).collect();
+        let clients: Vec<_> = (0..clients).map(|_| client(relay.address())).collect();
         let began = tokio::time::Instant::now();
         let cancel = |(id, client): (i64, &Client)| {
             let client = client.clone();

@@ -3,6 +3,7 @@
 //! the one that the client's crate has for users' tests.
 
 use crate::limits::bans::BURST;
+use contract::pointer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
@@ -23,7 +24,7 @@ const OPERATIONS: [(&str, &str); 6] = [
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 44] = [
+const ANSWERS: [(&str, &str, u16); 47] = [
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
     ("HEAD", "/v1/store/orders", 200),
@@ -36,6 +37,9 @@ const ANSWERS: [(&str, &str, u16); 44] = [
     ("HEAD", "/v2/store/orders?limit=1", 200),
     ("GET", "/v2/store/orders?limit=1&complete=false", 200),
     ("HEAD", "/v2/store/orders?petId=8", 200),
+    ("GET", "/v2/store/orders?status=shipped&shipDateFrom=2026-01-01T00:00:00Z", 200),
+    ("GET", "/v2/store/orders?shipDateBefore=2027-01-01T00:00:00Z", 200),
+    ("GET", "/v2/store/orders/3", 200),
     ("DELETE", "/v1/store/orders/1", 204),
     ("DELETE", "/v1/store/orders/1", 404),
     ("DELETE", "/v2/store/orders/1", 404),
@@ -70,8 +74,14 @@ const ANSWERS: [(&str, &str, u16); 44] = [
     ("PUT", "/v2/store/orders/2", 405),
 ];
 
+const FIRST_PAGE: &str = "/v2/store/orders?limit=1";
+
+fn next_page(page: &Value) -> String {
+    format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
+}
+
 /// What has an entity tag, by the end of these answers.
-const TAGGED: [&str; 3] = ["/v1/store/orders", "/v2/store/orders?limit=1", "/v2/store/orders/2"];
+const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
@@ -87,6 +97,8 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     setup.pending([1, 3]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
     server.keep_exchanges();
+    let page = server.send_with(&key, "GET", FIRST_PAGE).await.json();
+    assert_eq!(server.send_with(&key, "GET", &next_page(&page)).await.status, 200);
     for (method, path, status) in ANSWERS {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
@@ -205,8 +217,7 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     let texts = [include_str!("../spec/openapi.json"), include_str!("../spec/openapi-v2.json")];
     let mut documents = texts.map(|text| serde_json::from_str::<Value>(text).unwrap());
     let mut put = |version: usize, place: &str, value: Value| {
-        let (parent, key) = place.rsplit_once('/').unwrap();
-        documents[version - 1].pointer_mut(parent).unwrap()[key] = value;
+        pointer::put(&mut documents[version - 1], place, value).unwrap();
     };
     let (list, text) = ("/paths/~1store~1orders/get/responses", json!({ "type": "string" }));
     put(1, &format!("{list}/418"), json!({ "description": "" }));
@@ -216,7 +227,9 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     put(2, &format!("{examples}/too_eager"), json!({ "value": { "status": 429 } }));
     let status = "/components/schemas/Order/properties/status/x-extensible-enum";
     put(2, status, json!(["pending", "shipped", "cancelled", "lost"]));
-    put(2, "/components/schemas/OrderPage/properties/total", text);
+    put(2, "/components/schemas/OrderPage/properties/total", text.clone());
+    let parameter = json!({ "in": "query", "name": "colour", "schema": text });
+    put(2, "/paths/~1store~1orders/get/parameters/0", parameter);
 
     let contract = Contract::closed(&documents);
     let seen = contract.seen(&answers_of_server().await);
@@ -225,6 +238,7 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
         ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
     assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());
     let of_v2 = [
+        "v2/listOrders parameter colour",
         "v2/listOrders 200 field OrderPage.total",
         "v2/listOrders 200 value Order.status lost",
         "v2/listOrders 429 code too_eager",
@@ -260,6 +274,9 @@ pub async fn answers_of_users_server() -> Vec<Exchange> {
     let address = server.base_url().replace("http://", "").replace("/v1", "");
     let tap = Tap::before(address.parse().unwrap());
     tap.observer().keep_exchanges();
+    let page = request(&tap, Some(KEY), "GET", FIRST_PAGE).send().await.unwrap();
+    let next = next_page(&page.json().await.unwrap());
+    assert_eq!(send(&tap, Some(KEY), "GET", &next).await, 200);
     for (method, path, status) in ANSWERS {
         assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
     }

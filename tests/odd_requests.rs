@@ -208,3 +208,33 @@ async fn odd_requests_break_no_promise() {
     assert_eq!(protected, 100, "orders were cancelled that no request with a key named");
     assert!(left.len() < 200, "no order was cancelled");
 }
+
+/// As `src/handbook/operating.md` lists them.
+#[tokio::test]
+async fn some_requests_are_answered_before_our_code_runs() {
+    let server = TestSetup::new().serve().await;
+    let get = |target: &str, headers: &str| format!("GET {target} HTTP/1.1\r\n{headers}");
+    let of_length = |length: usize| get(&format!("/{}", "a".repeat(length - 1)), "");
+    for (request, status, body) in [
+        ("PROPFIND /v1/pets/7 HTTP/1.1\r\n".to_string(), 405, "request_id"),
+        (get("/v1/../v1", ""), 400, "request_id"),
+        (get("/v1/%ff", ""), 400, "request_id"),
+        (of_length(65_534), 401, "unauthorized"),
+        (of_length(65_535), 414, ""),
+        (get("/v1", &"a: b\r\n".repeat(99)), 401, "unauthorized"),
+        (get("/v1", &"a: b\r\n".repeat(100)), 431, ""),
+        (get("/v1", &format!("a: {}\r\n", "b".repeat(500_000))), 431, ""),
+        ("GET /v1 HTTP/9.9\r\n".to_string(), 400, ""),
+        (get("/v1", "a b: c\r\n"), 400, ""),
+        (get("/v1", "a: \0\r\n"), 400, ""),
+        (get("/v1", "Content-Length: many\r\n"), 400, ""),
+    ] {
+        let sent = format!("{request}Connection: close\r\n\r\n");
+        let received = exchange(server.tapped_address(), sent.as_bytes(), true).await.unwrap();
+        let received = String::from_utf8_lossy(&received);
+        let (head, found) = received.split_once("\r\n\r\n").unwrap();
+        let sent = &sent[..sent.len().min(80)];
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{sent}: {head}");
+        assert!(found.is_empty() == body.is_empty() && found.contains(body), "{sent}: {found}");
+    }
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
 use store_orders::store::{KeyCommands, OperatorStore};
 use testbed::in_process::TestSetup;
-use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT};
+use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT, str};
 
 const ORDERS: i64 = 50_000;
 
@@ -105,27 +105,38 @@ fn a_backup_is_one_file_of_its_owner_and_overwrites_nothing() {
     let mode = sandbox.path("backup.sqlite").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    sandbox.write("taken", "something else");
-    let error = sandbox.run(&["backup", "taken"]).error();
-    assert_eq!(error, "taken is there already and is not overwritten");
-    assert_eq!(std::fs::read_to_string(sandbox.path("taken")).unwrap(), "something else");
-    let error = sandbox.run(&["backup", "nowhere/backup.sqlite"]).error();
-    assert!(error.starts_with("cannot write nowhere/backup.sqlite: No such file"), "{error}");
-    let error = sandbox.run(&["backup", "new", "--data-dir", "none"]).unavailable();
-    assert_eq!(
-        error,
-        "there is no store at none/store.sqlite; give its directory with --data-dir, or create one with `orders import`"
-    );
-    assert!(!sandbox.path("none").exists());
+    sandbox.session(str![[r#"
+$ echo something else > taken
+$ store-orders backup taken
+(1) error: taken is there already and is not overwritten
+$ cat taken
+something else
+$ store-orders backup nowhere/backup.sqlite
+(1) error: cannot write nowhere/backup.sqlite: No such file or directory (os error 2)
+$ store-orders backup new --data-dir none
+(4) error: there is no store at none/store.sqlite; give its directory with --data-dir, or create one with `orders import`
+$ ls
+backup.sqlite
+orders.csv
+store-orders-data
+taken
+"#]]);
 }
 
 #[test]
 fn what_was_backed_up_comes_back() {
     let sandbox = backed_up();
-    let output = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]).done();
-    assert!(output.starts_with("restored new\norders    1 pending"), "{output}");
-    let orders = sandbox.run(&["orders", "list", "--json", "--data-dir", "new"]).json();
-    assert_eq!(orders[0]["id"], 7);
+    sandbox.session(str![[r#"
+$ store-orders restore backup.sqlite --data-dir new
+restored new
+orders    1 pending, 0 shipped, 0 cancelled; version 1
+pets      0
+accounts  0
+keys      0; version 0
+$ store-orders orders list --data-dir new
+id  petId  quantity  complete  status
+ 7      1         1  false     pending
+"#]]);
 }
 
 #[test]
@@ -163,27 +174,34 @@ fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
 #[test]
 fn a_restore_replaces_no_store() {
     let sandbox = backed_up();
-    let store = sandbox.path("store-orders-data/store.sqlite");
-    sandbox.write("orders.csv", "id,petId,quantity\n8,1,1\n");
-    sandbox.run(&["orders", "import", "orders.csv"]).done();
-    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
-    assert!(error.ends_with("store.sqlite is there already and is not overwritten"), "{error}");
-    assert_eq!(sandbox.run(&["orders", "list", "--json"]).json().as_array().unwrap().len(), 2);
-
     // What a store has left there would become part of the restored one.
-    std::fs::rename(&store, sandbox.path("away.sqlite")).unwrap();
-    sandbox.write("store-orders-data/store.sqlite-wal", "left behind");
-    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
-    assert!(error.contains("store.sqlite-wal is there already"), "{error}");
-    assert!(!store.exists());
+    sandbox.session(str![[r#"
+$ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
+imported 1 order
+$ store-orders restore backup.sqlite
+(1) error: ./store-orders-data/store.sqlite is there already and is not overwritten
+$ store-orders orders list
+id  petId  quantity  complete  status
+ 7      1         1  false     pending
+ 8      1         1  false     pending
+$ mv store-orders-data/store.sqlite away.sqlite; touch store-orders-data/store.sqlite-wal
+$ store-orders restore backup.sqlite
+(1) error: ./store-orders-data/store.sqlite-wal is there already and is not overwritten
+$ ls store-orders-data
+server.lock
+store.sqlite-wal
+write-intent.lock
+"#]]);
 }
 
 #[test]
 fn nothing_is_restored_beside_a_server() {
     let sandbox = backed_up();
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
-    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
-    assert!(error.starts_with("a server (pid "), "{error}");
+    sandbox.session(str![[r#"
+$ store-orders restore backup.sqlite
+(1) error: a server (pid [PID], 127.0.0.1:[PORT]) has the store in ./store-orders-data already; stop it first, or choose another --data-dir
+"#]]);
 }
 
 #[test]

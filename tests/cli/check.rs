@@ -1,8 +1,8 @@
 //! `check` finds what is wrong with a store, and nothing with a sound one.
 
 use super::damage;
-use serde_json::{Value, json};
-use testbed::CliSandbox;
+use serde_json::json;
+use testbed::{CliSandbox, str};
 
 /// A store of 3,000 orders, a tenth of them shipped, with an account and a key.
 fn stocked() -> CliSandbox {
@@ -26,17 +26,6 @@ fn spoil(sandbox: &CliSandbox, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-/// The problems of a store, which make the command fail.
-fn problems(sandbox: &CliSandbox) -> Vec<String> {
-    let output = sandbox.run(&["check", "--json"]);
-    assert_eq!(output.status, 1, "{}", output.stdout);
-    let found: Value = serde_json::from_str(&output.stdout).unwrap();
-    let problems: Vec<String> = serde_json::from_value(found["problems"].clone()).unwrap();
-    let counted = format!(": {} problem", problems.len());
-    assert!(output.stderr.contains(&counted), "{}", output.stderr);
-    problems
-}
-
 #[test]
 fn a_sound_store_is_counted_beside_a_server_too() {
     let sandbox = stocked();
@@ -50,33 +39,61 @@ fn a_sound_store_is_counted_beside_a_server_too() {
         "pets": 0, "accounts": 1, "keys": 1, "problems": [],
     });
     assert_eq!(found, expected);
-    let text = sandbox.run(&["check"]).done();
-    assert!(text.contains("sound\norders    2700 pending, 300 shipped, 0 cancelled"), "{text}");
+    sandbox.session(str![[r#"
+$ store-orders check | head -n 5
+./store-orders-data: sound
+orders    2700 pending, 300 shipped, 0 cancelled; version 1
+pets      0
+accounts  1
+keys      1; version 2
+"#]]);
 }
 
 #[test]
 fn there_has_to_be_a_store() {
-    let sandbox = CliSandbox::new();
-    let error = sandbox.run(&["check"]).unavailable();
-    assert!(error.contains("there is no store at "), "{error}");
-    assert!(!sandbox.path("store-orders-data").exists());
+    CliSandbox::new().session(str![[r#"
+$ store-orders check
+(4) error: there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`
+$ ls
+"#]]);
 }
 
 #[test]
 fn a_store_without_an_id_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "DELETE FROM identity");
-    assert_eq!(problems(&sandbox), ["identity: 0 rows instead of one"]);
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+  identity: 0 rows instead of one
+orders    2700 pending, 300 shipped, 0 cancelled; version 1
+pets      0
+accounts  1
+keys      1; version 2
+(1) error: ./store-orders-data: 1 problem found
+"#]]);
 }
 
 #[test]
 fn a_damaged_page_is_found() {
     let sandbox = stocked();
     damage(&sandbox.path("store-orders-data/store.sqlite"), 20);
-    assert!(!problems(&sandbox).is_empty());
-    let error = sandbox.run(&["backup", "b.sqlite"]).error();
-    assert!(error.contains("is not sound"), "{error}");
-    assert!(!sandbox.path("b.sqlite").exists());
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+...
+  orders cannot be read: database disk image is malformed
+orders    unreadable; version 1
+pets      0
+accounts  1
+keys      1; version 2
+(1) error: ./store-orders-data: [..] problems found
+$ store-orders backup b.sqlite
+(1) error: ./store-orders-data/store.sqlite is not sound: Tree 3 page 21: btreeInitPage() returns error code 11; fix: copy the file again if it is itself a copy, or restore an earlier backup
+$ ls
+orders.csv
+store-orders-data
+"#]]);
 }
 
 #[test]
@@ -89,55 +106,73 @@ fn what_cannot_be_read_is_not_counted_as_none() {
         connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap() as usize
     };
     damage(&file, root - 1);
-    let output = sandbox.run(&["check"]);
-    assert_eq!(output.status, 1);
-    let counts =
-        "\norders    unreadable; version 1\npets      0\naccounts  1\nkeys      1; version 2\n";
-    assert!(output.stdout.ends_with(counts), "{}", output.stdout);
-    let found: Value = serde_json::from_str(&sandbox.run(&["check", "--json"]).stdout).unwrap();
-    assert_eq!((&found["orders"], &found["keys"]), (&Value::Null, &json!(1)));
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+...
+  orders cannot be read: database disk image is malformed
+orders    unreadable; version 1
+pets      0
+accounts  1
+keys      1; version 2
+(1) error: ./store-orders-data: [..] problems found
+$ store-orders check --json
+{"orders":null,"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":1,"keys":1,"problems":["Tree 3 page 3: btreeInitPage() returns error code 11","Page 16: never used","Page 17: never used","Page 18: never used","Page 19: never used","Page 20: never used","Page 21: never used","Page 24: never used","Page 25: never used","Page 26: never used","Page 27: never used","Page 28: never used","Page 30: never used","Page 31: never used","Page 32: never used","Page 33: never used","Page 34: never used","Page 36: never used","Page 37: never used","Page 38: never used","ship_date cannot be read: database disk image is malformed","cancelled_at cannot be read: database disk image is malformed","orders cannot be read: database disk image is malformed"],"countedAccounts":null}
+(1) error: ./store-orders-data: 23 problems found
+"#]]);
 }
 
 #[test]
 fn a_change_number_behind_its_orders_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "UPDATE versions SET orders = 0");
-    let expected = "versions: orders is at 0, behind an order that changed at 1";
-    assert_eq!(problems(&sandbox), [expected]);
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+  versions: orders is at 0, behind an order that changed at 1
+orders    2700 pending, 300 shipped, 0 cancelled; version 0
+pets      0
+accounts  1
+keys      1; version 2
+(1) error: ./store-orders-data: 1 problem found
+"#]]);
     spoil(&sandbox, "DELETE FROM versions");
-    assert_eq!(problems(&sandbox), ["versions: 0 rows instead of one"]);
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+  versions: 0 rows instead of one
+orders    2700 pending, 300 shipped, 0 cancelled; version unreadable
+pets      0
+accounts  1
+keys      1; version unreadable
+(1) error: ./store-orders-data: 1 problem found
+"#]]);
 }
 
 #[test]
-fn a_date_that_is_none_is_found() {
-    let sandbox = stocked();
-    spoil(&sandbox, "UPDATE orders SET ship_date = '2026-02-31T00:00:00Z' WHERE id = 7");
-    let expected = "orders: ship_date of 7 is not a date in UTC: \"2026-02-31T00:00:00Z\"";
-    assert_eq!(problems(&sandbox), [expected]);
-}
-
-#[test]
-fn a_key_without_its_account_is_found() {
-    let sandbox = stocked();
-    spoil(&sandbox, "PRAGMA foreign_keys = OFF; DELETE FROM accounts");
-    assert_eq!(problems(&sandbox), ["keys: row 1 refers to a row that is not in accounts"]);
-}
-
-#[test]
-fn a_status_that_is_none_is_found() {
+fn values_that_are_none_are_found() {
     let sandbox = stocked();
     spoil(
         &sandbox,
-        "PRAGMA ignore_check_constraints = ON; UPDATE orders SET status = 'lost' WHERE id = 7",
+        "UPDATE orders SET ship_date = '2026-02-31T00:00:00Z' WHERE id = 7;
+         PRAGMA ignore_check_constraints = ON; UPDATE orders SET status = 'lost' WHERE id = 8;
+         PRAGMA foreign_keys = OFF; DELETE FROM accounts",
     );
-    let problems = problems(&sandbox);
-    assert!(problems.iter().any(|problem| problem.contains("CHECK constraint")), "{problems:?}");
-}
-
-#[test]
-fn damaged_counts_are_found() {
-    let sandbox = stocked();
     sandbox.write("store-orders-data/limits.snapshot", "what is this? ".repeat(100).as_str());
-    let problems = problems(&sandbox);
-    assert!(problems[0].starts_with("limits.snapshot: "), "{problems:?}");
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: not sound
+  CHECK constraint failed in orders
+  keys: row 1 refers to a row that is not in accounts
+  orders: ship_date of 7 is not a date in UTC: "2026-02-31T00:00:00Z"
+  limits.snapshot: not a limits file of this version
+orders    2699 pending, 300 shipped, 0 cancelled; version 1
+pets      0
+accounts  0
+keys      1; version 2
+(1) error: ./store-orders-data: 4 problems found
+$ store-orders check --json
+{"orders":{"pending":2699,"shipped":300,"cancelled":0},"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":0,"keys":1,"problems":["CHECK constraint failed in orders","keys: row 1 refers to a row that is not in accounts","orders: ship_date of 7 is not a date in UTC: \"2026-02-31T00:00:00Z\"","limits.snapshot: not a limits file of this version"],"countedAccounts":null}
+(1) error: ./store-orders-data: 4 problems found
+"#]]);
 }

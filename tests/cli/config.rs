@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use store_orders::config::all_settings;
 use testbed::in_process::TestCertificate;
-use testbed::{CliSandbox, ServerProcess, Signal};
+use testbed::{CliSandbox, ServerProcess, Signal, str};
 
 /// What is in force for a key, and where it came from.
 fn in_force(shown: &Value, key: &str) -> (Value, String) {
@@ -81,45 +81,47 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     sandbox.write("gone.toml", format!("{store}limits = \"a://b:secret@c\"\n"));
     sandbox.write("lost.toml", "limits_lost = \"refuse\"\n");
     sandbox.write("counts.toml", "limits_database = \"counts\"\n");
-    let cases = [
-        ("unknown.toml", "unknown.toml:3: liste: unknown setting; did you mean listen?"),
-        ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
-        ("half.toml", "half.toml:2: tls_cert: --tls-cert also needs --tls-key"),
-        ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
-        ("gone.toml", "gone.toml:2: limits: invalid value \"***\": this setting is gone"),
-        ("lost.toml", "lost.toml:1: limits_lost: invalid value \"refuse\": this setting is gone"),
-        ("counts.toml", "counts.toml:1: limits_database: only servers on PostgreSQL count"),
-        ("none.toml", "none.toml: cannot be read: No such file"),
-    ];
-    for (file, begin) in cases {
-        let checked = sandbox.run(&["config", "check", file]).error();
-        let served = sandbox.run(&["serve", "--config", file]).failed_server();
-        for error in [checked, served] {
-            assert!(error.starts_with(begin), "{file}: {error}");
-        }
-    }
-    assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");
     sandbox.write("shared.toml", format!("{store}limits_database = \"counts\"\n"));
-    sandbox.run(&["config", "check", "shared.toml"]).done();
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
-    let output = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
-    assert_eq!(output, json!({ "file": "sound.toml", "usable": true }));
+    sandbox.session(str![[r#"
+$ for name in unknown network half twice gone lost counts none; do
+>   store-orders config check $name.toml
+> done
+(1) error: unknown.toml:3: liste: unknown setting; did you mean listen?
+(1) error: network.toml:3: trusted_proxies: invalid value "10.0.0.0/99": invalid IP address syntax
+(1) error: half.toml:2: tls_cert: --tls-cert also needs --tls-key
+(1) error: twice.toml:2: admin_listen: the same address as listen; choose another port
+(1) error: gone.toml:2: limits: invalid value "***": this setting is gone, remove it: servers on one PostgreSQL count requests there
+(1) error: lost.toml:1: limits_lost: invalid value "refuse": this setting is gone, remove it: servers on one PostgreSQL count requests there
+(1) error: counts.toml:1: limits_database: only servers on PostgreSQL count in a database; name the store's with store
+(1) error: none.toml: cannot be read: No such file or directory (os error 2)
+$ test ! -e store-orders-data
+$ store-orders config check shared.toml
+shared.toml: the settings are valid
+$ store-orders config check sound.toml --json
+{"file":"sound.toml","usable":true}
+"#]]);
+    for name in ["unknown", "network", "half", "twice", "gone", "lost", "counts", "none"] {
+        let checked = sandbox.run(&["config", "check", &format!("{name}.toml")]).error();
+        let served = sandbox.run(&["serve", "--config", &format!("{name}.toml")]).failed_server();
+        assert_eq!(served, checked);
+    }
 }
 
 #[test]
 fn outside_a_file_the_flag_or_the_variable_is_named() {
     let sandbox = CliSandbox::new();
-    let error = sandbox.run(&["config", "check", "--tls-key", "key.pem"]).error();
-    assert_eq!(error, "--tls-key: --tls-key also needs --tls-cert");
-    let half = [("STORE_ORDERS_TLS_CERT", "cert.pem")];
-    let error = sandbox.run_with(&["config", "check"], &half).error();
-    assert_eq!(error, "STORE_ORDERS_TLS_CERT: --tls-cert also needs --tls-key");
-    let senseless = [("STORE_ORDERS_LISTEN", "here")];
-    let error = sandbox.run_with(&["serve"], &senseless).failed_server();
-    assert!(error.starts_with("STORE_ORDERS_LISTEN: invalid value \"here\": "), "{error}");
     // What a command does not take does not stop it.
-    let create = ["accounts", "create", "acme", "--plan", "pro"];
-    sandbox.run_with(&create, &senseless).done();
+    sandbox.session(str![[r#"
+$ store-orders config check --tls-key key.pem
+(1) error: --tls-key: --tls-key also needs --tls-cert
+$ STORE_ORDERS_TLS_CERT=cert.pem store-orders config check
+(1) error: STORE_ORDERS_TLS_CERT: --tls-cert also needs --tls-key
+$ STORE_ORDERS_LISTEN=here store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+"#]]);
+    let error = sandbox.run_with(&["serve"], &[("STORE_ORDERS_LISTEN", "here")]).failed_server();
+    assert!(error.starts_with("STORE_ORDERS_LISTEN: invalid value \"here\": "), "{error}");
 }
 
 #[test]
@@ -171,10 +173,17 @@ fn a_name_to_listen_at_is_looked_up_by_servers_alone() {
     let names = "listen = \"no-such-host.invalid:1\"\nadmin_listen = \"no-such-host.invalid:2\"\n";
     sandbox.write("a.toml", names);
     sandbox.import_pending([1]);
-    sandbox.run(&["backup", "b.sqlite", "--config", "a.toml"]).done();
-    sandbox.run(&["config", "show", "--config", "a.toml"]).done();
-    let errors = sandbox.run(&["config", "check", "a.toml"]).errors();
-    assert!(errors[1].contains("with --listen") && errors[2].contains("with --admin-listen"));
+    sandbox.session(str![[r#"
+$ store-orders backup b.sqlite --config a.toml
+wrote b.sqlite: [..]
+$ store-orders config show --config a.toml | grep listen
+listen               no-such-host.invalid:1  a.toml:1
+admin_listen         no-such-host.invalid:2  a.toml:2
+$ store-orders config check a.toml
+(1) error: 2 invalid settings:
+(1)   cannot listen on no-such-host.invalid:1: [..]; fix: choose another address with --listen
+(1)   cannot listen on no-such-host.invalid:2: [..]; fix: choose another address with --admin-listen
+"#]]);
 }
 
 #[test]
@@ -258,23 +267,23 @@ const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 #[test]
 fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_refused() {
     let sandbox = CliSandbox::new();
-    let url = "postgres://store@127.0.0.1:1/orders";
-    let check = |more: &[&str]| {
-        let all = [&["config", "check", "--store", url], more].concat();
-        sandbox.run(&all)
-    };
-    check(&[]).done();
-    check(&["--limits-database", "counts"]).done();
-    for gone in ["--limits", "--limits-lost", "--limits-password-file"] {
-        let said = check(&[gone, "local"]).usage();
-        assert!(said.contains(gone) && said.contains("this setting is gone"), "{said}");
-    }
-    let gone = [("STORE_ORDERS_LIMITS", "local")];
-    let said = sandbox.run_with(&["config", "check"], &gone).error();
-    assert!(said.starts_with("STORE_ORDERS_LIMITS: ") && said.contains("is gone"), "{said}");
-    // Nothing listens there.
-    let error = sandbox.run(&["orders", "list", "--store", url]).unavailable();
-    assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
+    sandbox.session(str![[r#"
+$ STORE=postgres://store@127.0.0.1:1/orders
+$ store-orders config check --store $STORE
+the settings are valid; no file was named
+$ store-orders config check --store $STORE --limits-database counts
+the settings are valid; no file was named
+$ store-orders config check --store $STORE --limits local
+(2) error: invalid value '***' for '--limits <LIMITS>': this setting is gone, remove it: servers on one PostgreSQL count requests there
+$ store-orders config check --store $STORE --limits-lost local
+(2) error: invalid value 'local' for '--limits-lost <LIMITS_LOST>': this setting is gone, remove it: servers on one PostgreSQL count requests there
+$ store-orders config check --store $STORE --limits-password-file local
+(2) error: invalid value 'local' for '--limits-password-file <LIMITS_PASSWORD_FILE>': this setting is gone, remove it: servers on one PostgreSQL count requests there
+$ STORE_ORDERS_LIMITS=local store-orders config check
+(1) error: STORE_ORDERS_LIMITS: invalid value "***": this setting is gone, remove it: servers on one PostgreSQL count requests there
+$ store-orders orders list --store $STORE
+(4) error: store postgres://store@127.0.0.1:1/orders: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
+"#]]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::{CliSandbox, DataDir, Signal};
+use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, wait_until};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 8] = [
@@ -212,6 +212,186 @@ fn the_script_for_backups_keeps_some_and_tries_each() {
     store.execute_batch(damage).unwrap();
     assert!(!run().status.success());
     assert_eq!(kept().iter().filter(|file| files.contains(file)).count(), 14);
+}
+
+/// The blocks marked `console` below this heading of a page.
+fn consoles(page: &str, heading: &str) -> Vec<String> {
+    let text = read(page);
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```console\n").skip(1).map(|rest| {
+        let block = rest.split("```").next().unwrap();
+        let indent = block.len() - block.trim_start().len();
+        let lines = block.lines().map(|line| line.get(indent..).unwrap_or_default());
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    });
+    blocks.collect()
+}
+
+const README: &str = "README.md";
+const RUNBOOK: &str = "src/handbook/runbook.md";
+
+/// A block that no test runs would not be marked.
+#[test]
+fn sessions_that_are_marked_are_run() {
+    let texts = texts();
+    let marked = |(page, text): &(String, String)| {
+        (text.matches("```console\n").count() > 0).then(|| page.clone())
+    };
+    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, README]);
+    let of = |page: &str, headings: &[&str]| -> usize {
+        let marked = read(page).matches("```console\n").count();
+        let run: usize = headings.iter().map(|heading| consoles(page, heading).len()).sum();
+        marked - run
+    };
+    assert_eq!(of(README, &["A first session"]), 0);
+    assert_eq!(of(RUNBOOK, &["StoreOrdersDown", "StoreOrdersDamaged"]), 0);
+}
+
+#[test]
+fn the_first_sessions_are_what_happens() {
+    let sandbox = CliSandbox::new();
+    let [demo, own] = consoles(README, "A first session").try_into().unwrap();
+    let mut command = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
+    let server = ServerProcess::start(&mut command, &sandbox.path("log")).unwrap();
+    let key = server.printed().iter().find_map(|line| line.find("sto_live_").map(|at| &line[at..]));
+    let key = key.unwrap().split_whitespace().next().unwrap();
+    let real = [
+        ("127.0.0.1:8080", server.address().unwrap().to_string()),
+        ("sto_live_…", key.to_string()),
+    ];
+    sandbox.console(&Console { page: README, text: &demo, setup: "", real: &real });
+    sandbox.console(&Console { page: README, text: &own, setup: "", real: &[] });
+}
+
+#[test]
+fn a_session_that_is_wrong_is_found() {
+    let wrong = "$ store-orders accounts create acme --plan pro\ncreated account \"acme\": free…\n";
+    let run = || {
+        let console = Console { page: "a page", text: wrong, setup: "", real: &[] };
+        CliSandbox::new().console(&console);
+    };
+    assert!(std::panic::catch_unwind(run).is_err());
+}
+
+/// A data directory of the runbook, and what the runbook calls it and its server's addresses.
+struct Site {
+    sandbox: CliSandbox,
+    setup: String,
+    admin: String,
+}
+
+impl Site {
+    fn new() -> Site {
+        let sandbox = CliSandbox::new();
+        let admin = testbed::free_address().unwrap().to_string();
+        let data = sandbox.path("var").display().to_string();
+        let setup = format!(
+            "export STORE_ORDERS_DATA_DIR={data} STORE_ORDERS_ADMIN_LISTEN={admin}\n\
+             systemctl() {{ :; }}"
+        );
+        Site { sandbox, setup, admin }
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let data = self.sandbox.path("var").display().to_string();
+        self.sandbox.run_with(arguments, &[("STORE_ORDERS_DATA_DIR", &data)]).done()
+    }
+
+    fn serve(&self, address: &str) -> ServerProcess {
+        let data = self.sandbox.path("var").display().to_string();
+        let all =
+            ["serve", "--data-dir", &data, "--listen", address, "--admin-listen", &self.admin];
+        ServerProcess::start(&mut self.sandbox.command(&all), &self.sandbox.path("server.log"))
+            .unwrap()
+    }
+
+    fn console(&self, text: &str, more: &[(&str, String)]) {
+        let directory = |name: &str| self.sandbox.path(name).display().to_string();
+        let own = [
+            ("/var/lib/store-orders", directory("var")),
+            ("/var/backups/store-orders", directory("backups")),
+            ("127.0.0.1:8081", self.admin.clone()),
+        ];
+        let real = [&own[..], more].concat();
+        self.sandbox.console(&Console { page: RUNBOOK, text, setup: &self.setup, real: &real });
+    }
+}
+
+#[test]
+fn the_runbook_shows_a_server_that_is_down() {
+    let site = Site::new();
+    let [down, log, up] = consoles(RUNBOOK, "StoreOrdersDown").try_into().unwrap();
+    site.run(&["accounts", "create", "acme", "--plan", "pro"]);
+    site.console(&down, &[]);
+    let same = ["serve", "--listen", "127.0.0.1:1", "--admin-listen", "127.0.0.1:1"];
+    std::fs::write(site.sandbox.path("server.log"), site.sandbox.run(&same).stderr).unwrap();
+    site.console(&log, &[]);
+    let _server = site.serve("127.0.0.1:0");
+    site.console(&up, &[]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runbook_restores_a_damaged_store() {
+    let site = Site::new();
+    let blocks = consoles(RUNBOOK, "StoreOrdersDamaged");
+    let [damaged, restored, compared, log, redone, over] = blocks.try_into().unwrap();
+    let key_of = |account: &str, plan: &str| {
+        site.run(&["accounts", "create", account, "--plan", plan]);
+        let issued = site.run(&["keys", "issue", "--account", account, "--json"]);
+        serde_json::from_str::<serde_json::Value>(&issued).unwrap()
+    };
+    let rows: String = (1..=2_000).map(|id| format!("{id},7,1\n")).collect();
+    site.sandbox.write("orders.csv", format!("id,petId,quantity\n{rows}"));
+    site.run(&["orders", "import", "orders.csv"]);
+    let key = key_of("acme", "business");
+    let partner = key_of("old-partner", "free");
+    std::fs::create_dir(site.sandbox.path("backups")).unwrap();
+    let backup = site.sandbox.path("backups/2026-11-24.sqlite").display().to_string();
+    site.run(&["backup", &backup]);
+    site.run(&["keys", "revoke", partner["id"].as_str().unwrap()]);
+    key_of("newcorp", "free");
+    let server = site.serve("127.0.0.1:0");
+    let key = key["key"].as_str().unwrap();
+    for id in [5, 6] {
+        let mut cancel = std::process::Command::new("curl");
+        cancel.args(["--silent", "--fail", "--request", "DELETE", "--header"]);
+        cancel.arg(format!("Authorization: Bearer {key}"));
+        cancel.arg(format!("{}/store/orders/{id}", server.base_url()));
+        assert!(cancel.status().unwrap().success());
+    }
+    wait_until("the use of the key is recorded", || async {
+        site.run(&["keys", "list", "--json"]).contains("usedAt")
+    })
+    .await;
+    server.stop().unwrap();
+    let store = site.sandbox.path("var/store.sqlite");
+    let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
+    // An order that was changed while its index was away.
+    spoil(
+        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_version';
+         PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_version'",
+    );
+    spoil("UPDATE orders SET version = 3 WHERE id = 7");
+    spoil(
+        "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept",
+    );
+    site.console(&damaged, &[]);
+    site.console(&restored, &[]);
+    let revoked = partner["id"].as_str().unwrap().to_string();
+    site.console(&compared, &[("key_GpZ7NzGWTPL8", revoked)]);
+    site.console(&log, &[]);
+    let address = testbed::free_address().unwrap().to_string();
+    let real = [("127.0.0.1:8080", address.clone()), ("$KEY", key.to_string())];
+    let (started, redone) = redone.split_once('\n').unwrap();
+    assert_eq!(started, "$ store-orders serve --listen 127.0.0.1:8080");
+    let _server = site.serve(&address);
+    site.console(redone, &real);
+    wait_until("its request is counted", || async {
+        site.run(&["check"]).contains("counted for 1 accounts")
+    })
+    .await;
+    site.console(&over, &[]);
 }
 
 /// What the annotation of each alert names is a section of the runbook, with all its parts.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
-use testbed::{CliSandbox, DataDir};
+use testbed::{CliSandbox, DataDir, str};
 
 /// Gives one answer, then listens no more.
 fn answering(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
@@ -26,18 +26,19 @@ fn a_running_server_is_ready() {
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let admin = server.printed_after("admin listener on http://").unwrap();
     let sandbox = CliSandbox::new();
-    let text = sandbox.run(&["health", "--admin-listen", admin]).done();
-    assert_eq!(text, format!("http://{admin}/readyz: ready\n"));
-    let url = format!("http://{admin}/readyz");
-    let ready = sandbox.run(&["health", "--json", "--admin-listen", admin]).json();
-    assert_eq!(ready, json!({ "url": url, "ready": true, "status": 200, "reason": "ready" }));
+    sandbox.write("address", admin);
+    sandbox.write("settings.toml", format!("admin_listen = \"{admin}\"\n"));
     // A container names every address, and the port alone matters.
-    let port = admin.rsplit_once(':').unwrap().1;
-    let every = format!("0.0.0.0:{port}");
-    sandbox.run_with(&["health"], &[("STORE_ORDERS_ADMIN_LISTEN", &every)]).done();
-    let file = format!("admin_listen = \"{admin}\"\n");
-    sandbox.write("settings.toml", file);
-    sandbox.run(&["health", "--config", "settings.toml"]).done();
+    sandbox.session(str![[r#"
+$ store-orders health --admin-listen $(cat address)
+http://127.0.0.1:[PORT]/readyz: ready
+$ store-orders health --admin-listen $(cat address) --json
+{"url":"http://127.0.0.1:[PORT]/readyz","ready":true,"status":200,"reason":"ready"}
+$ STORE_ORDERS_ADMIN_LISTEN=0.0.0.0:$(cut -d : -f 2 address) store-orders health
+http://0.0.0.0:[PORT]/readyz: ready
+$ store-orders health --config settings.toml
+http://127.0.0.1:[PORT]/readyz: ready
+"#]]);
 }
 
 #[test]
@@ -62,16 +63,18 @@ fn without_an_answer_a_server_is_not_ready() {
     let sandbox = CliSandbox::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let silent = ["health", "--admin-listen", &address, "--timeout", "50ms"];
-    let error = sandbox.run(&silent).error();
-    assert!(error.ends_with("not ready: no answer within 50ms"), "{error}");
-    drop(listener);
-    let error = sandbox.run(&["health", "--admin-listen", &address]).error();
-    assert!(error.contains("not ready: cannot connect: Connection refused"), "{error}");
+    sandbox.write("silent", &address);
     let (address, asked) = answering("SSH-2.0-other\r\n");
-    let error = sandbox.run(&["health", "--admin-listen", &address.to_string()]).error();
-    assert!(error.contains("the answer is not HTTP"), "{error}");
+    sandbox.write("other", address.to_string());
+    sandbox.session(str![[r#"
+$ store-orders health --admin-listen $(cat silent) --timeout 50ms
+(1) error: http://127.0.0.1:[PORT]/readyz: not ready: no answer within 50ms
+$ store-orders health --admin-listen $(cat other)
+(1) error: http://127.0.0.1:[PORT]/readyz: not ready: the answer is not HTTP
+$ store-orders health --admin-listen 127.0.0.1:1
+(1) error: http://127.0.0.1:1/readyz: not ready: cannot connect: Connection refused (os error 111)
+$ store-orders health --admin-listen off
+(1) error: the admin listener is off; turn it on with --admin-listen HOST:PORT
+"#]]);
     asked.join().unwrap();
-    let error = sandbox.run(&["health", "--admin-listen", "off"]).error();
-    assert!(error.contains("the admin listener is off"), "{error}");
 }

@@ -1,135 +1,160 @@
 //! `keys`.
 
-use serde_json::{Value, json};
-use std::process::Stdio;
 use store_orders::keys::{Environment, digest_of};
 use store_orders::store::KeyCommands;
-use testbed::CliSandbox;
-
-pub fn issued(sandbox: &CliSandbox, arguments: &[&str]) -> (String, String) {
-    let all = [&["keys"], arguments, &["--json"]].concat();
-    let Value::Object(issued) = sandbox.run(&all).json() else { panic!("no object") };
-    let fields = ["key", "id", "account", "environment", "state", "issuedAt"];
-    assert!(fields.iter().all(|field| issued.contains_key(*field)), "a field is missing");
-    let text = |name: &str| issued[name].as_str().unwrap().to_string();
-    (text("id"), text("key"))
-}
+use testbed::{CliSandbox, str};
 
 #[test]
 fn a_key_in_hand_is_found_and_never_printed() {
     let sandbox = CliSandbox::new();
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (id, key) = issued(&sandbox, &["issue", "--account", "acme", "--environment", "staging"]);
-    let find = |input: &str| sandbox.run_with_input(&["keys", "find", "-"], input.as_bytes());
-    for input in [key.clone(), format!("  {key}\r\n"), format!("{key}\nmore")] {
-        let text = find(&input).done();
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], format!("id           {id}"));
-        assert_eq!(
-            lines[1..4].join(","),
-            "account      acme,environment  staging,state        active"
-        );
-        assert!(!text.contains("sto_") && !text.contains(&key[15..]), "a key is shown");
-    }
-    sandbox.run(&["keys", "revoke", &id]).done();
-    let json = sandbox.run_with_input(&["keys", "find", "-", "--json"], key.as_bytes()).json();
-    assert_eq!((&json["id"], &json["state"]), (&json!(id), &json!("revoked")));
-
-    let other = CliSandbox::new();
-    other.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let unknown = other.run_with_input(&["keys", "find", "-"], key.as_bytes()).missing();
-    assert!(unknown.starts_with("the store knows no such key"), "{unknown}");
-    let swapped = key.replace(&key[20..21], if &key[20..21] == "a" { "b" } else { "a" });
-    for input in [swapped.as_str(), &key[..20], "", "\n", &format!("Bearer {key}"), "\u{1b}[31m"] {
-        let error = find(input).error();
-        let known =
-            ["there is no key on the first line", "the first line of standard input is not"];
-        assert!(known.iter().any(|start| error.starts_with(start)), "another error");
-        assert!(!error.contains(&key[9..20]) && !error.contains('\u{1b}'), "a key is shown");
-    }
-    let usage = sandbox.run(&["keys", "find", &key]).usage();
-    assert!(usage.contains("is read from standard input") && !usage.contains(&key[9..]), "{usage}");
+    sandbox.session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders keys issue --account acme --environment staging --json | tee issued
+{"key":"sto_test_111111111111111111111111111111111111","id":"key_111111111111","account":"acme","environment":"staging","state":"active","issuedAt":"YYYY-MM-DDThh:mm:ssZ"}
+$ KEY=$(sed 's/.*"key":"\([^"]*\)".*/\1/' issued)
+$ echo "$KEY" | store-orders keys find -
+id           key_111111111111
+account      acme
+environment  staging
+state        active
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+$ printf '  %s\r\n' "$KEY" | store-orders keys find - | tail -n +2
+account      acme
+environment  staging
+state        active
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+$ printf '%s\nmore' "$KEY" | store-orders keys find - | tail -n +2
+account      acme
+environment  staging
+state        active
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+$ store-orders keys revoke $(sed 's/.*"id":"\([^"]*\)".*/\1/' issued)
+revoked key_111111111111
+$ echo "$KEY" | store-orders keys find - --json
+{"id":"key_111111111111","account":"acme","environment":"staging","state":"revoked","issuedAt":"YYYY-MM-DDThh:mm:ssZ","revokedAt":"YYYY-MM-DDThh:mm:ssZ"}
+$ store-orders accounts create globex --plan pro --data-dir other
+created account "globex": pro, 300 requests a minute, 10000 a day
+$ echo "$KEY" | store-orders keys find - --data-dir other
+(3) error: the store knows no such key: its form is valid, so it may be of another store; --data-dir or --store names one
+$ echo "${KEY%??}zz" | store-orders keys find -
+(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
+$ printf %.20s "$KEY" | store-orders keys find -
+(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
+$ printf '' | store-orders keys find -
+(1) error: there is no key on the first line of standard input
+$ echo | store-orders keys find -
+(1) error: there is no key on the first line of standard input
+$ echo "Bearer $KEY" | store-orders keys find -
+(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
+$ printf '\033[31m' | store-orders keys find -
+(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
+$ store-orders keys find "$KEY"
+(2) error: invalid value 'sto_test_...' for '<->': a key is read from standard input, because every user of a machine can read arguments, and a shell keeps them; write - here
+"#]]);
 }
 
 #[test]
 fn keys_are_listed_by_account_and_state() {
-    let sandbox = CliSandbox::new();
-    for name in ["acme", "globex"] {
-        sandbox.run(&["accounts", "create", name, "--plan", "pro"]).done();
-    }
-    let (old, _) = issued(&sandbox, &["issue", "--account", "acme"]);
-    let (new, _) = issued(&sandbox, &["rotate", &old]);
-    let (other, _) = issued(&sandbox, &["issue", "--account", "globex"]);
-    let listed = |arguments: &[&str]| {
-        let all = [&["keys", "list", "--json"], arguments].concat();
-        let keys = sandbox.run(&all).json();
-        keys.as_array().unwrap().iter().map(|key| key["id"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(listed(&[]), [old.as_str(), &new, &other]);
-    assert_eq!(listed(&["--account", "acme"]), [old.as_str(), &new]);
-    assert_eq!(listed(&["--state", "active"]), [new.as_str(), &other]);
-    assert_eq!(listed(&["--state", "rotated", "--account", "acme"]), [old.as_str()]);
-    assert_eq!(listed(&["--state", "rotated", "--account", "globex"]), [""; 0]);
-    let error = sandbox.run(&["keys", "list", "--account", "none"]).missing();
-    assert!(error.starts_with("there is no account \"none\""), "{error}");
-    sandbox.run(&["keys", "list", "--state", "gone"]).usage();
-    let table = sandbox.run(&["keys", "list"]).done();
-    let names: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
-    let expected = ["id", "account", "environment", "state", "issuedAt", "expiresAt", "successor"];
-    assert_eq!(names, expected);
-    let wide = sandbox.run(&["keys", "list", "--wide"]).done();
-    assert_eq!(wide.lines().next().unwrap().split_whitespace().count(), 11);
+    CliSandbox::new().session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders accounts create globex --plan pro
+created account "globex": pro, 300 requests a minute, 10000 a day
+$ OLD=$(store-orders keys issue --account acme | cut -c6- | head -n 1)
+$ store-orders keys rotate "$OLD" > /dev/null
+$ store-orders keys issue --account globex > /dev/null
+$ store-orders keys list
+id                account  environment  state    issuedAt    expiresAt   successor
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
+key_333333333333  globex   production   active   YYYY-MM-DD
+$ store-orders keys list --wide
+id                account  label  environment  state    issuedAt              expiresAt             revokedAt  bannedUntil  usedAt  successor
+key_111111111111  acme            production   rotated  YYYY-MM-DDThh:mm:ssZ  YYYY-MM-DDThh:mm:ssZ                                  key_222222222222
+key_222222222222  acme            production   active   YYYY-MM-DDThh:mm:ssZ
+key_333333333333  globex          production   active   YYYY-MM-DDThh:mm:ssZ
+$ store-orders keys list --account acme
+id                account  environment  state    issuedAt    expiresAt   successor
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
+$ store-orders keys list --state active
+id                account  environment  state   issuedAt
+key_222222222222  acme     production   active  YYYY-MM-DD
+key_333333333333  globex   production   active  YYYY-MM-DD
+$ store-orders keys list --state rotated --account acme
+id                account  environment  state    issuedAt    expiresAt   successor
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+$ store-orders keys list --state rotated --account globex --json
+[]
+$ store-orders keys list --account none
+(3) error: there is no account "none"; `store-orders accounts list` shows those there are
+$ store-orders keys list --state gone
+(2) error: invalid value 'gone' for '--state <STATE>'
+(2)   [possible values: active, rotated, banned, expired, revoked]
+"#]]);
 }
 
 #[test]
 fn a_label_is_listed_and_goes_over_to_the_next_key() {
-    let sandbox = CliSandbox::new();
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (id, key) = issued(&sandbox, &["issue", "--account", "acme", "--label", "web shop"]);
-    issued(&sandbox, &["rotate", &id]);
-    let next = sandbox.listed(&["keys"])[1]["id"].as_str().unwrap().to_string();
-    issued(&sandbox, &["rotate", &next, "--label", "app"]);
-    let labels: Vec<_> = sandbox.listed(&["keys"]).iter().map(|key| key["label"].clone()).collect();
-    assert_eq!(labels, ["web shop", "web shop", "app"]);
-    let table = sandbox.run(&["keys", "list"]).done();
-    let names: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(names[..3], ["id", "account", "label"]);
-    assert!(table.lines().nth(1).unwrap().contains(" acme     web shop  "), "{table}");
-    let found = sandbox.run_with_input(&["keys", "find", "-"], key.as_bytes()).done();
-    assert!(found.contains("\nlabel        web shop\n"), "{found}");
-    let error = sandbox.run(&["keys", "issue", "--account", "acme", "--label", "a\nb"]).error();
-    assert!(error.starts_with("the label of a key has printable characters only"), "{error}");
+    CliSandbox::new().session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders keys issue --account acme --label 'web shop' > issued
+$ store-orders keys rotate $(head -n 1 issued | cut -c6-) > next
+$ store-orders keys rotate $(head -n 1 next | cut -c6-) --label app > /dev/null
+$ store-orders keys list
+id                account  label     environment  state    issuedAt    expiresAt   successor
+key_111111111111  acme     web shop  production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     web shop  production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_333333333333
+key_333333333333  acme     app       production   active   YYYY-MM-DD
+$ grep ^key issued | cut -c6- | store-orders keys find -
+id           key_111111111111
+account      acme
+label        web shop
+environment  production
+state        rotated
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+expiresAt    YYYY-MM-DDThh:mm:ssZ
+successor    key_222222222222
+$ store-orders keys issue --account acme --label "$(printf 'a\nb')"
+(1) error: the label of a key has printable characters only, and no space but the plain one; this one is a\nb
+"#]]);
 }
 
 #[test]
 fn a_key_is_shown_at_issue_and_never_again() {
     let sandbox = CliSandbox::new();
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (first, key) = issued(&sandbox, &["issue", "--account", "acme"]);
-    let staging = ["issue", "--account", "acme", "--environment", "staging", "--expires", "90d"];
-    let (second, staging) = issued(&sandbox, &staging);
-    let (third, successor) = issued(&sandbox, &["rotate", &first]);
-    let text = sandbox.run(&["keys", "issue", "--account", "acme"]).done();
-    let lines: Vec<_> = text.lines().collect();
-    assert!(lines[0].starts_with("id   key_") && lines[1].starts_with("key  sto_live_"), "{text}");
-    assert_eq!(lines[2], "Copy this key now; it is not shown again.");
-
+    sandbox.session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders keys issue --account acme | tee first
+id   key_111111111111
+key  sto_live_111111111111111111111111111111111111
+Copy this key now; it is not shown again.
+$ store-orders keys issue --account acme --environment staging --expires 90d > second
+$ store-orders keys rotate $(head -n 1 first | cut -c6-) > third
+$ store-orders keys list --json > shown; store-orders keys list >> shown
+$ store-orders accounts list >> shown; grep -c sto_ shown
+0
+(1)
+$ for file in first second third; do grep -c $(head -n 1 $file | cut -c6-) shown; done
+2
+2
+4
+"#]]);
     let store = sandbox.store();
-    for (key, environment) in [
-        (&key, Environment::Production),
-        (&staging, Environment::Staging),
-        (&successor, Environment::Production),
+    for (file, environment) in [
+        ("first", Environment::Production),
+        ("second", Environment::Staging),
+        ("third", Environment::Production),
     ] {
+        let issued = std::fs::read_to_string(sandbox.path(file)).unwrap();
+        let key = issued.lines().find_map(|line| line.strip_prefix("key  ")).unwrap();
         let digest = digest_of(key.as_bytes(), environment).unwrap();
         assert!(store.key_record(&digest).unwrap().is_some());
-    }
-    let shown = [&["keys", "list"][..], &["keys", "list", "--json"], &["accounts", "list"]]
-        .map(|arguments| sandbox.run(arguments).done())
-        .concat();
-    assert!(!shown.contains("sto_") && shown.contains(&second) && shown.contains(&third));
-    for file in std::fs::read_dir(sandbox.path("store-orders-data")).unwrap() {
-        let content = std::fs::read(file.unwrap().path()).unwrap();
-        for key in [&key, &staging, &successor] {
+        for file in std::fs::read_dir(sandbox.path("store-orders-data")).unwrap() {
+            let content = std::fs::read(file.unwrap().path()).unwrap();
             assert!(!content.windows(key.len()).any(|bytes| bytes == key.as_bytes()));
         }
     }
@@ -137,64 +162,61 @@ fn a_key_is_shown_at_issue_and_never_again() {
 
 #[test]
 fn keys_are_rotated_and_revoked() {
-    let sandbox = CliSandbox::new();
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (old, _) = issued(&sandbox, &["issue", "--account", "acme"]);
-    let (new, _) = issued(&sandbox, &["rotate", &old, "--overlap", "7d"]);
-    let states = || {
-        let keys = sandbox.listed(&["keys"]);
-        keys.iter().map(|key| key["state"].as_str().unwrap().to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(states(), ["rotated", "active"]);
-    assert_eq!(sandbox.listed(&["keys"])[0]["successor"], json!(new));
-    assert_eq!(sandbox.run(&["keys", "revoke", &new]).done(), format!("revoked {new}\n"));
-    let revoked = sandbox.run(&["keys", "revoke", &new, "--json"]).json();
-    assert_eq!((&revoked["id"], &revoked["state"]), (&json!(new), &json!("revoked")));
-    let (third, _) = issued(&sandbox, &["issue", "--account", "acme"]);
-    issued(&sandbox, &["rotate", &third, "--overlap", "0s"]);
-    assert_eq!(states(), ["rotated", "revoked", "expired", "active"]);
-
-    for (arguments, error) in [
-        (["rotate", &old], format!("{old} was rotated already: its successor is {new}")),
-        (["rotate", &new], format!("{new} is revoked; issue a new key instead")),
-        (
-            ["revoke", "key_none"],
-            "there is no key key_none; `store-orders keys list` shows those there are".to_string(),
-        ),
-        (
-            ["unban", "key_none"],
-            "there is no key key_none; `store-orders keys list` shows those there are".to_string(),
-        ),
-    ] {
-        sandbox.run(&["keys", arguments[0], arguments[1]]).refused_with(&error);
-    }
-    assert_eq!(
-        sandbox.run(&["keys", "issue", "--account", "globex"]).missing(),
-        "there is no account \"globex\"; `store-orders accounts list` shows those there are"
-    );
-    for arguments in [
-        &["rotate", &third, "--overlap", "8d"][..],
-        &["issue", "--account", "acme", "--expires", "soon"],
-        &["issue", "--account", "acme", "--expires", "0s"],
-        &["issue", "--account", "acme", "--environment", "test"],
-        &["issue"],
-    ] {
-        sandbox.run(&[&["keys"], arguments].concat()).usage();
-    }
-    assert_eq!(states().len(), 4);
+    CliSandbox::new().session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ OLD=$(store-orders keys issue --account acme | head -n 1 | cut -c6-)
+$ NEW=$(store-orders keys rotate $OLD --overlap 7d | head -n 1 | cut -c6-)
+$ store-orders keys list
+id                account  environment  state    issuedAt    expiresAt   successor
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
+$ store-orders keys revoke $NEW
+revoked key_222222222222
+$ store-orders keys revoke $NEW --json
+{"id":"key_222222222222","account":"acme","environment":"production","state":"revoked","issuedAt":"YYYY-MM-DDThh:mm:ssZ","revokedAt":"YYYY-MM-DDThh:mm:ssZ"}
+$ THIRD=$(store-orders keys issue --account acme | head -n 1 | cut -c6-)
+$ store-orders keys rotate $THIRD --overlap 0s > /dev/null
+$ store-orders keys rotate $OLD
+(1) error: key_111111111111 was rotated already: its successor is key_222222222222
+$ store-orders keys rotate $NEW
+(1) error: key_222222222222 is revoked; issue a new key instead
+$ store-orders keys revoke key_none
+(3) error: there is no key key_none; `store-orders keys list` shows those there are
+$ store-orders keys unban key_none
+(3) error: there is no key key_none; `store-orders keys list` shows those there are
+$ store-orders keys issue --account globex
+(3) error: there is no account "globex"; `store-orders accounts list` shows those there are
+$ store-orders keys rotate $THIRD --overlap 8d
+(2) error: invalid value '8d' for '--overlap <DURATION>': a rotated key stays valid for at most 7 days
+$ store-orders keys issue --account acme --expires soon
+(2) error: invalid value 'soon' for '--expires <DURATION>': expected number at 0; write a duration like 30m, 24h or 7d
+$ store-orders keys issue --account acme --expires 0s
+(2) error: invalid value '0s' for '--expires <DURATION>': a key is valid for more than 0 s and at most 100 years; without --expires it is valid until it is revoked
+$ store-orders keys issue --account acme --environment test
+(2) error: invalid value 'test' for '--environment <ENVIRONMENT>'
+(2)   [possible values: production, staging]
+$ store-orders keys issue
+(2) error: the following required arguments were not provided:
+(2)   --account <NAME>
+$ store-orders keys list | cut -d ' ' -f 1,9-
+id         account  environment  state    issuedAt    expiresAt   revokedAt   successor
+key_111111111111   rotated  YYYY-MM-DD  YYYY-MM-DD              key_222222222222
+key_222222222222   revoked  YYYY-MM-DD              YYYY-MM-DD
+key_333333333333   expired  YYYY-MM-DD  YYYY-MM-DD              key_444444444444
+key_444444444444   active   YYYY-MM-DD
+"#]]);
 }
 
 #[test]
 fn a_key_that_could_not_be_shown_is_named() {
-    let sandbox = CliSandbox::new();
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let mut command = sandbox.command(&["keys", "issue", "--account", "acme"]);
-    command.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
-    let output = command.stderr(Stdio::piped()).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    let id = sandbox.listed(&["keys"])[0]["id"].as_str().unwrap().to_string();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(error.starts_with(&format!("error: {id} was issued, but it could not be shown")));
-    assert!(error.contains("No space left") && error.lines().count() == 1, "{error}");
-    assert!(!error.contains("sto_"));
+    CliSandbox::new().session(str![[r#"
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders keys issue --account acme > /dev/full
+(1) error: key_111111111111 was issued, but it could not be shown, and it cannot be shown again; revoke it with `store-orders keys revoke key_111111111111`: No space left on device (os error 28)
+$ store-orders keys list
+id                account  environment  state   issuedAt
+key_111111111111  acme     production   active  YYYY-MM-DD
+"#]]);
 }

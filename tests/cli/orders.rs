@@ -1,37 +1,45 @@
 //! `orders ship`, `show` and `list`.
 
 use chrono::DateTime;
-use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use store_orders::store::{Cancellation, Store};
-use testbed::CliSandbox;
+use testbed::{CliSandbox, str};
 
 #[test]
 fn shipping_is_for_all_or_none() {
-    let sandbox = CliSandbox::new();
-    sandbox.import_pending([-3, 1, 2]);
-    assert_eq!(sandbox.run(&["orders", "ship", "-3"]).done(), "shipped 1 order\n");
-    assert_eq!(
-        sandbox.run(&["orders", "ship", "1", "2", "99"]).missing(),
-        "there is no order 99; nothing was changed"
-    );
-    assert_eq!(status_of(&sandbox, "1"), "pending");
-    // One that has shipped already stays as it is.
-    let output = sandbox.run(&["orders", "ship", "1", "-3", "--json"]);
-    assert_eq!(output.json(), json!({"shipped": [1], "alreadyShipped": [-3]}));
-    assert_eq!(
-        sandbox.run(&["orders", "ship", "2", "1", "-3", "2"]).done(),
-        "shipped 1 order\n2 have shipped already: -3, 1\n"
-    );
-    assert_eq!(
-        sandbox.run(&["orders", "ship", "1"]).done(),
-        "shipped 0 orders\n1 has shipped already: 1\n"
-    );
-    assert_eq!(status_of(&sandbox, "1"), "shipped");
-    sandbox.run(&["orders", "ship"]).usage();
-    sandbox.run(&["orders", "ship", "01"]).usage();
+    CliSandbox::new().session(str![[r#"
+$ printf 'id,petId,quantity\n-3,1,1\n1,1,1\n2,1,1\n' | store-orders orders import -
+imported 3 orders
+$ store-orders orders ship -3
+shipped 1 order
+$ store-orders orders ship 1 2 99
+(3) error: there is no order 99; nothing was changed
+$ store-orders orders list
+id  petId  quantity  complete  status
+-3      1         1  false     shipped
+ 1      1         1  false     pending
+ 2      1         1  false     pending
+$ store-orders orders ship 1 -3 --json
+{"shipped":[1],"alreadyShipped":[-3]}
+$ store-orders orders ship 2 1 -3 2
+shipped 1 order
+2 have shipped already: -3, 1
+$ store-orders orders ship 1
+shipped 0 orders
+1 has shipped already: 1
+$ store-orders orders list
+id  petId  quantity  complete  status
+-3      1         1  false     shipped
+ 1      1         1  false     shipped
+ 2      1         1  false     shipped
+$ store-orders orders ship
+(2) error: the following required arguments were not provided:
+(2)   <ID>...
+$ store-orders orders ship 01
+(2) error: invalid value '01' for '[ID]...': not a 64-bit integer in plain decimal
+"#]]);
 }
 
 fn status_of(sandbox: &CliSandbox, id: &str) -> String {
@@ -43,10 +51,6 @@ fn status_of(sandbox: &CliSandbox, id: &str) -> String {
 fn an_order_is_shown_whatever_its_status() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([-3, 4]);
-    assert_eq!(
-        sandbox.run(&["orders", "show", "-3"]).done(),
-        "id           -3\npetId        1\nquantity     1\ncomplete     false\nstatus       pending\n"
-    );
     let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let cancellation = Cancellation {
         order_id: 4,
@@ -55,51 +59,58 @@ fn an_order_is_shown_whatever_its_status() {
         deadline: Instant::now() + Duration::from_secs(60),
     };
     sandbox.store().cancel(&[cancellation]).unwrap();
-    assert_eq!(
-        sandbox.run(&["orders", "show", "4", "--json"]).json(),
-        json!({"id": 4, "petId": 1, "quantity": 1, "complete": false, "status": "cancelled",
-               "cancelledAt": "2026-06-15T12:00:00Z", "cancelledBy": "key_x"})
-    );
-    assert_eq!(
-        sandbox.run(&["orders", "ship", "4"]).error(),
-        "order 4 is cancelled and cannot be shipped; nothing was changed"
-    );
-    assert_eq!(
-        sandbox.run(&["orders", "show", "5"]).missing(),
-        "there is no order 5; `store-orders orders list` shows those there are"
-    );
+    sandbox.session(str![[r#"
+$ store-orders orders show -3
+id           -3
+petId        1
+quantity     1
+complete     false
+status       pending
+$ store-orders orders show 4 --json
+{"id":4,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"2026-06-15T12:00:00Z","cancelledBy":"key_x"}
+$ store-orders orders ship 4
+(1) error: order 4 is cancelled and cannot be shipped; nothing was changed
+$ store-orders orders show 5
+(3) error: there is no order 5; `store-orders orders list` shows those there are
+"#]]);
 }
 
 #[test]
 fn a_list_can_be_narrowed() {
-    let sandbox = CliSandbox::new();
-    sandbox.import_pending([]);
-    assert_eq!(sandbox.run(&["orders", "list", "--json"]).done(), "[]\n");
-    assert_eq!(
-        sandbox.run(&["orders", "list"]).done(),
-        "id  petId  quantity  shipDate  complete  status\n"
-    );
-    sandbox.import_pending(1..=4);
-    sandbox.run(&["orders", "ship", "2", "4"]).done();
-    let list = |arguments: &[&str]| sandbox.run(&[&["orders", "list"], arguments].concat());
-    assert_eq!(
-        list(&["--status", "shipped", "--limit", "1"]).done(),
-        "id  petId  quantity  complete  status\n 2      1         1  false     shipped\n"
-    );
-    assert_eq!(
-        list(&["--status", "shipped", "--limit", "1", "--wide"]).done(),
-        "id  petId  quantity  shipDate  complete  status   cancelledAt  cancelledBy\n \
-         2      1         1            false     shipped\n"
-    );
-    let ids = |arguments: &[&str]| {
-        let orders = list(&[arguments, &["--json"]].concat()).json();
-        orders.as_array().unwrap().iter().map(|order| order["id"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(ids(&["--status", "pending"]), [1, 3]);
-    assert_eq!(ids(&["--limit", "3"]), [1, 2, 3]);
-    assert_eq!(ids(&["--limit", "0"]), [0; 0]);
-    assert_eq!(ids(&["--status", "cancelled"]), [0; 0]);
-    list(&["--status", "gone"]).usage();
+    CliSandbox::new().session(str![[r#"
+$ echo id,petId,quantity | store-orders orders import -
+imported 0 orders
+$ store-orders orders list --json
+[]
+$ store-orders orders list
+id  petId  quantity  shipDate  complete  status
+$ printf 'id,petId,quantity\n1,1,1\n2,1,1\n3,1,1\n4,1,1\n' | store-orders orders import -
+imported 4 orders
+$ store-orders orders ship 2 4
+shipped 2 orders
+$ store-orders orders list --status shipped --limit 1
+id  petId  quantity  complete  status
+ 2      1         1  false     shipped
+$ store-orders orders list --status shipped --limit 1 --wide
+id  petId  quantity  shipDate  complete  status   cancelledAt  cancelledBy
+ 2      1         1            false     shipped
+$ store-orders orders list --status pending
+id  petId  quantity  complete  status
+ 1      1         1  false     pending
+ 3      1         1  false     pending
+$ store-orders orders list --limit 3
+id  petId  quantity  complete  status
+ 1      1         1  false     pending
+ 2      1         1  false     shipped
+ 3      1         1  false     pending
+$ store-orders orders list --limit 0 --json
+[]
+$ store-orders orders list --status cancelled --json
+[]
+$ store-orders orders list --status gone
+(2) error: invalid value 'gone' for '--status <STATUS>'
+(2)   [possible values: pending, shipped, cancelled]
+"#]]);
 }
 
 #[test]
@@ -141,62 +152,83 @@ fn a_closed_pipe_ends_it_quietly() {
 fn orders_are_shipped_from_a_file_and_from_standard_input() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=5);
-    sandbox.write("ids.txt", "3\r\n\n  1\n3\n");
-    let shipped = sandbox.run(&["orders", "ship", "--file", "ids.txt", "--json"]).json();
-    assert_eq!(shipped, json!({"shipped": [1, 3], "alreadyShipped": []}));
-    let ship = |input: &str, more: &[&str]| {
-        sandbox.run_with_input(&[&["orders", "ship", "-"], more].concat(), input.as_bytes())
-    };
-    assert_eq!(ship("2\n3\n", &[]).done(), "shipped 1 order\n1 has shipped already: 3\n");
-
-    let refused = ship("4\nfour\n99\n", &["--json"]);
-    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
-    assert_eq!((refused.status, &said["changed"], &said["badRows"]), (1, &json!(0), &json!(2)));
-    let id_must_be = "id must be a 64-bit integer, not \"four\"";
-    assert_eq!(
-        said["errors"],
-        json!([{"line": 2, "field": "id", "problem": id_must_be},
-               {"line": 3, "field": "id", "problem": "there is no order 99"}])
-    );
-    assert_eq!(status_of(&sandbox, "4"), "pending");
-    assert!(ship("\n", &[]).error().contains("has no id"));
-    ship("4\n", &["5"]).usage();
-    sandbox.run(&["orders", "ship", "5", "--file", "ids.txt"]).usage();
+    sandbox.session(str![[r#"
+$ printf '3\r\n\n  1\n3\n' > ids.txt
+$ store-orders orders ship --file ids.txt --json
+{"shipped":[1,3],"alreadyShipped":[]}
+$ printf '2\n3\n' | store-orders orders ship -
+shipped 1 order
+1 has shipped already: 3
+$ printf '4\nfour\n99\n' | store-orders orders ship - --json
+{"error":{"code":"failed","message":"standard input: nothing was changed, because of:\n  line 2: id must be a 64-bit integer, not \"four\"\n  line 3: there is no order 99\n2 bad rows"},"changed":0,"badRows":2,"errors":[{"line":2,"field":"id","problem":"id must be a 64-bit integer, not \"four\""},{"line":3,"field":"id","problem":"there is no order 99"}]}
+(1) error: standard input: nothing was changed, because of:
+(1)   line 2: id must be a 64-bit integer, not "four"
+(1)   line 3: there is no order 99
+(1) 2 bad rows
+$ store-orders orders list
+id  petId  quantity  complete  status
+ 1      1         1  false     shipped
+ 2      1         1  false     shipped
+ 3      1         1  false     shipped
+ 4      1         1  false     pending
+ 5      1         1  false     pending
+$ echo | store-orders orders ship -
+(1) error: standard input has no id; write one on each line
+$ echo 4 | store-orders orders ship - 5
+(2) error: orders ship takes ids or -, not both
+$ store-orders orders ship 5 --file ids.txt
+(2) error: the argument '[ID]...' cannot be used with '--file <FILE>'
+"#]]);
 }
 
 #[test]
 fn ship_dates_and_completion_are_updated_by_a_file_that_is_checked_whole() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=3);
-    sandbox.run(&["orders", "ship", "2"]).done();
-    let update = |input: &str, more: &[&str]| {
-        sandbox.run_with_input(&[&["orders", "update", "-"], more].concat(), input.as_bytes())
-    };
-    let csv = "id,shipDate,complete\n1,2026-12-01T09:30:00+02:00,\n2,,TRUE\n";
-    let planned = update(csv, &["--dry-run", "--json"]).json();
-    assert_eq!(planned, json!({"updated": 2, "dryRun": true}));
-    assert_eq!(sandbox.listed(&["orders"])[0]["shipDate"], json!(null));
-    assert_eq!(update(csv, &[]).done(), "updated 2 orders\n");
-    let orders = sandbox.listed(&["orders"]);
-    assert_eq!(orders[0]["shipDate"], "2026-12-01T07:30:00Z");
-    assert_eq!((&orders[0]["complete"], &orders[1]["complete"]), (&json!(false), &json!(true)));
-    assert_eq!(update("{\"id\": 1, \"complete\": true}", &[]).done(), "updated 1 order\n");
-
-    let wrong = "[{\"id\": 3, \"complete\": true},\n{\"id\": 3, \"complete\": false},\n\
-                 {\"id\": 2, \"shipDate\": null},\n{\"id\": 9, \"shipDate\": \"soon\"},\n\
-                 {\"id\": 8, \"complete\": true}]";
-    let refused = update(wrong, &["--json"]);
-    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
-    let found: Vec<_> = said["errors"].as_array().unwrap().iter().collect();
-    let fields: Vec<_> =
-        found.iter().map(|error| (error["line"].clone(), error["field"].clone())).collect();
-    let expected = [(2, json!("id")), (3, json!(null)), (4, json!("shipDate")), (5, json!("id"))];
-    assert_eq!(fields, expected.map(|(line, field)| (json!(line), field)));
-    assert_eq!((refused.status, &said["error"]["code"]), (1, &json!("failed")));
-    assert!(
-        update("{\"id\": 3, \"quantity\": 2}", &[]).error().contains("\"quantity\" is unknown")
-    );
-    assert_eq!(sandbox.listed(&["orders"])[2]["complete"], json!(false));
+    sandbox.session(str![[r#"
+$ store-orders orders ship 2
+shipped 1 order
+$ printf 'id,shipDate,complete\n1,2001-12-01T09:30:00+02:00,\n2,,TRUE\n' > update.csv
+$ store-orders orders update update.csv --dry-run --json
+{"updated":2,"dryRun":true}
+$ store-orders orders list
+id  petId  quantity  complete  status
+ 1      1         1  false     pending
+ 2      1         1  false     shipped
+ 3      1         1  false     pending
+$ store-orders orders update update.csv
+updated 2 orders
+$ store-orders orders list --json
+[
+{"id":1,"petId":1,"quantity":1,"shipDate":"2001-12-01T07:30:00Z","complete":false,"status":"pending"},
+{"id":2,"petId":1,"quantity":1,"complete":true,"status":"shipped"},
+{"id":3,"petId":1,"quantity":1,"complete":false,"status":"pending"}
+]
+$ echo '{"id": 1, "complete": true}' | store-orders orders update -
+updated 1 order
+$ cat > wrong.json <<END
+> [{"id": 3, "complete": true},
+> {"id": 3, "complete": false},
+> {"id": 2, "shipDate": null},
+> {"id": 9, "shipDate": "soon"},
+> {"id": 8, "complete": true}]
+> END
+$ store-orders orders update wrong.json --json
+{"error":{"code":"failed","message":"wrong.json: nothing was changed, because of:\n  line 2, column 1: order 3 is in the file twice, first on line 1, column 2\n  line 3, column 1: has neither shipDate nor complete\n  line 4, column 1: shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\"\n  line 5, column 1: there is no order 8\n4 bad rows"},"changed":0,"badRows":4,"errors":[{"line":2,"column":1,"field":"id","problem":"order 3 is in the file twice, first on line 1, column 2"},{"line":3,"column":1,"problem":"has neither shipDate nor complete"},{"line":4,"column":1,"field":"shipDate","problem":"shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\""},{"line":5,"column":1,"field":"id","problem":"there is no order 8"}]}
+(1) error: wrong.json: nothing was changed, because of:
+(1)   line 2, column 1: order 3 is in the file twice, first on line 1, column 2
+(1)   line 3, column 1: has neither shipDate nor complete
+(1)   line 4, column 1: shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not "soon"
+(1)   line 5, column 1: there is no order 8
+(1) 4 bad rows
+$ echo '{"id": 3, "quantity": 2}' | store-orders orders update -
+(1) error: standard input: line 1: "quantity" is unknown; the names are id, shipDate, complete; nothing was changed
+$ store-orders orders list
+id  petId  quantity  shipDate    complete  status
+ 1      1         1  2001-12-01  true      pending
+ 2      1         1              true      shipped
+ 3      1         1              false     pending
+"#]]);
 }
 
 /// Next to a server a step is smaller, and each is one change of the list.
@@ -212,7 +244,9 @@ fn many_orders_are_changed_in_steps() {
     ship.extend((1..=600).map(|id| id.to_string()));
     ship.push("99999".to_string());
     let ship: Vec<&str> = ship.iter().map(String::as_str).collect();
-    assert_eq!(sandbox.run(&ship).missing(), "there is no order 99999; nothing was changed");
+    let refused = sandbox.run(&ship);
+    let error = "error: there is no order 99999; nothing was changed\n";
+    assert_eq!((refused.status, &*refused.stderr), (3, error));
     assert_eq!(changes(), before);
     let ids: String = (1..=1_200).map(|id| format!("{id}\n")).collect();
     let shipped = sandbox.run_with_input(&["orders", "ship", "-"], ids.as_bytes());

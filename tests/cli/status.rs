@@ -1,60 +1,55 @@
 //! `status` names the server of a store in a data directory; what is for PostgreSQL alone, or
 //! not for it, says so.
 
-use serde_json::json;
-use testbed::CliSandbox;
-
-/// Nothing listens there, and nothing is asked to.
-const NOWHERE: &str = "postgres://store:hidden-word@127.0.0.1:1/store";
+use testbed::{CliSandbox, str};
 
 #[test]
 fn the_server_of_a_store_is_named() {
     let sandbox = CliSandbox::new();
-    let missing = sandbox.run(&["status"]).unavailable();
-    assert!(missing.contains("there is no store at"), "{missing}");
-    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let stopped = sandbox.run(&["status", "--json"]).json();
-    assert_eq!(stopped, json!({ "store": "./store-orders-data", "server": null }));
+    sandbox.session(str![[r#"
+$ store-orders status
+(4) error: there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`
+$ store-orders accounts create acme --plan pro
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders status
+./store-orders-data: no server runs
+$ store-orders status --json
+{"store":"./store-orders-data","server":null}
+"#]]);
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let (pid, address) = (server.process().pid().unwrap(), server.address().unwrap());
     let text = sandbox.run(&["status"]).done();
     assert_eq!(text, format!("./store-orders-data: served (pid {pid}, {address})\n"));
-    let served = sandbox.run(&["status", "--json"]).json();
-    assert_eq!(
-        served["server"],
-        json!({ "pid": pid.to_string().parse::<u32>().unwrap(), "address": address.to_string() })
-    );
+    sandbox.session(str![[r#"
+$ store-orders status --json
+{"store":"./store-orders-data","server":{"pid":[PID],"address":"127.0.0.1:[PORT]"}}
+"#]]);
 }
 
 #[test]
-fn backup_names_the_tools_of_postgresql() {
-    let sandbox = CliSandbox::new();
-    let refused = sandbox.run(&["backup", "copy.sqlite", "--store", NOWHERE]).error();
-    assert!(refused.contains("pg_dump") && refused.contains("point-in-time"), "{refused}");
-    assert!(!sandbox.path("copy.sqlite").exists());
-}
-
-#[test]
-fn migrate_is_for_postgresql() {
-    let sandbox = CliSandbox::new();
-    let refused = sandbox.run(&["migrate"]).error();
-    assert!(refused.contains("name it with --store"), "{refused}");
-    assert!(!sandbox.path("store-orders-data").exists());
+fn what_is_for_one_kind_of_store_says_so() {
+    CliSandbox::new().session(str![[r#"
+$ store-orders backup copy.sqlite --store postgres://store:hidden-word@127.0.0.1:1/store
+(1) error: a store in PostgreSQL is backed up with its own tools: pg_dump for a copy, a base backup and archived WAL (pg_basebackup, archive_command) for point-in-time recovery
+$ store-orders migrate
+(1) error: only a store in PostgreSQL is migrated by a command: name it with --store; the one in a data directory is brought up to date when it is opened
+$ ls
+"#]]);
 }
 
 #[test]
 fn a_store_that_cannot_be_reached_is_named_without_its_password() {
-    let sandbox = CliSandbox::new();
-    for command in [&["check"][..], &["status"], &["migrate"], &["orders", "list"]] {
-        let refused = sandbox.run(&[command, &["--store", NOWHERE]].concat()).unavailable();
-        assert!(refused.contains("store postgres://store@127.0.0.1:1/store"), "{refused}");
-        assert!(!refused.contains("hidden-word"), "{refused}");
-    }
-}
-
-#[test]
-fn a_password_that_is_not_encoded_is_refused_with_the_way_to_write_it() {
-    let refused = CliSandbox::new().run(&["status", "--store", "postgres://u:se?cret@h/d"]).usage();
-    assert!(refused.contains("percent-encode the URL's parts: %40 for an at sign"), "{refused}");
-    assert!(!refused.contains("cret"), "{refused}");
+    CliSandbox::new().session(str![[r#"
+$ export STORE_ORDERS_STORE=postgres://store:hidden-word@127.0.0.1:1/store
+$ store-orders check
+(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
+$ store-orders status
+(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
+$ store-orders migrate
+(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
+$ store-orders orders list
+(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
+$ store-orders status --store 'postgres://u:se?cret@h/d'
+(2) error: invalid value '***' for '--store <postgres://USER@HOST/DATABASE>': percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question mark, %25 for a percent sign
+"#]]);
 }

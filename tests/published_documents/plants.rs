@@ -1,6 +1,7 @@
 //! Planted breaks: each changes today's document and what the server sends in the same way, so that
 //! they still agree. Only what was published before tells that callers would fail.
 
+use contract::pointer::take;
 use serde_json::{Value, json};
 use testbed::contract::{Contract, Exchange, ReceivedResponse, contract};
 
@@ -36,16 +37,15 @@ impl Documents {
     }
 
     fn take(&mut self, version: usize, pointer: &str) -> Value {
-        let (parent, key) = pointer.rsplit_once('/').unwrap();
-        let taken = match self.at(version, parent) {
-            Value::Object(members) => members.shift_remove(&key.replace("~1", "/")),
-            Value::Array(elements) => {
-                let position = elements.iter().position(|element| *element == key);
-                position.map(|position| elements.remove(position))
-            }
-            _ => None,
-        };
+        let taken = take(&mut self.0[version - 1], pointer);
         taken.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
+    }
+
+    /// Removes a text from a list.
+    fn unlist(&mut self, version: usize, pointer: &str, text: &str) {
+        let list = self.at(version, pointer).as_array_mut().unwrap();
+        let position = list.iter().position(|element| element == text);
+        list.remove(position.unwrap_or_else(|| panic!("{pointer} does not list {text}")));
     }
 
     fn rename(&mut self, version: usize, pointer: &str, name: &str) {
@@ -172,12 +172,18 @@ pub fn plants() -> Vec<Plant> {
 }
 
 /// What is a break no more, and since when.
-pub fn excused() -> [(Plant, &'static str); 2] {
-    let announced = Plant {
-        more_of_document: |documents| *documents.at(2, "/info/version") = json!("2.0.0-beta.99"),
-        ..renamed_field_of_beta()
+pub fn excused() -> [(Plant, &'static str); 3] {
+    let announced = |plant: Plant| {
+        let next = |documents: &mut Documents| {
+            *documents.at(2, "/info/version") = json!("2.0.0-beta.99");
+        };
+        (Plant { more_of_document: next, ..plant }, "2026-12-24")
     };
-    [(gone_operation(), "2027-12-02"), (announced, "2026-12-24")]
+    [
+        (gone_operation(), "2027-12-02"),
+        announced(renamed_field_of_beta()),
+        announced(lost_filter_of_beta()),
+    ]
 }
 
 /// Today's contract with a header that is a parameter of version 1's list.
@@ -195,7 +201,7 @@ fn fields() -> Vec<Plant> {
             "a field that becomes optional",
             "1.0.0.json: listOrders 200: body/0: \"complete\" is a required property",
             |documents| {
-                documents.take(1, "/components/schemas/Order/required/complete");
+                documents.unlist(1, "/components/schemas/Order/required", "complete");
             },
             |exchanges| {
                 each_order(exchanges, |order| {
@@ -209,7 +215,7 @@ fn fields() -> Vec<Plant> {
             "a field that is gone",
             "1.0.0.json: listOrders 200: body/0: \"quantity\" is a required property",
             |documents| {
-                documents.take(1, "/components/schemas/Order/required/quantity");
+                documents.unlist(1, "/components/schemas/Order/required", "quantity");
                 documents.take(1, &format!("{ORDER}/quantity"));
             },
             |exchanges| {
@@ -382,7 +388,7 @@ fn statuses() -> Vec<Plant> {
             "a code with another name",
             "1.0.0.json: cancelOrder 404 code order_not_found was promised",
             |documents| {
-                documents.take(1, &format!("{CODES}/order_not_found"));
+                documents.unlist(1, CODES, "order_not_found");
                 let examples = format!("{CANCEL}/404/content/application~1json/examples");
                 documents.rename(1, &format!("{examples}/order_not_found"), "order_unknown");
             },
@@ -396,7 +402,7 @@ fn statuses() -> Vec<Plant> {
             "two codes that become one",
             "1.0.0.json: listOrders 429 code key_banned was promised",
             |documents| {
-                documents.take(1, &format!("{CODES}/key_banned"));
+                documents.unlist(1, CODES, "key_banned");
                 for response in
                     ["/components/responses/TooManyRequests", &format!("{PET}/responses/429")]
                 {
@@ -512,7 +518,7 @@ fn gone_operation() -> Plant {
         "1.0.0.json: getPet 200 was promised",
         |documents| {
             documents.take(1, "/paths/~1pets~1{petId}");
-            documents.take(1, &format!("{CODES}/pet_not_found"));
+            documents.unlist(1, CODES, "pet_not_found");
         },
         |exchanges| {
             lose_path(exchanges, "/v1/pets");
@@ -545,22 +551,77 @@ fn renamed_field_of_beta() -> Plant {
     )
 }
 
+/// The same.
+fn lost_filter_of_beta() -> Plant {
+    plant(
+        "a filter that is gone",
+        "BETA.json: v2/listOrders parameter complete was promised",
+        |documents| {
+            let parameters = documents.at(2, "/paths/~1store~1orders/get/parameters");
+            parameters.as_array_mut().unwrap().retain(|one| one["name"] != "complete");
+        },
+        |exchanges| {
+            let refused = response(exchanges, "GET", "/v2/store/orders?pet=7");
+            for (sent, received) in exchanges {
+                if sent.target.contains("complete=") && received.status == 200 {
+                    *received = refused.clone();
+                }
+            }
+        },
+    )
+}
+
+const LISTED: &str = "/components/schemas/ListedOrder/properties";
+
+/// A schema for the orders of version 2's list, which never has cancelled ones.
+fn list_orders_of_its_own(documents: &mut Documents) {
+    let order = documents.at(2, "/components/schemas/Order").clone();
+    documents.at(2, "/components/schemas")["ListedOrder"] = order;
+    documents.take(2, &format!("{LISTED}/cancelledAt"));
+    documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "cancelled");
+    *documents.at(2, "/components/schemas/OrderPage/properties/orders/items/$ref") =
+        json!("#/components/schemas/ListedOrder");
+}
+
+/// Changes each order of a list of version 2.
+fn each_listed_order_of_beta(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
+    each(exchanges, &["v2/listOrders"], 200, |received| {
+        body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));
+    });
+}
+
 fn version_2() -> Vec<Plant> {
     vec![
         renamed_field_of_beta(),
         plant(
-            "a listed value that is gone",
+            "a listed value that one operation alone loses",
             "BETA.json: v2/listOrders 200 value Order.status shipped was promised",
             |documents| {
-                documents.take(2, &format!("{ORDER}/status/x-extensible-enum/shipped"));
+                list_orders_of_its_own(documents);
+                documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "shipped");
             },
             |exchanges| {
-                each(exchanges, &["v2/listOrders", "v2/getOrder"], 200, |received| {
-                    let text = String::from_utf8(std::mem::take(&mut received.body)).unwrap();
-                    received.body = text.replace("\"shipped\"", "\"sent\"").into_bytes();
+                each_listed_order_of_beta(exchanges, |order| {
+                    if order["status"] == "shipped" {
+                        order["status"] = json!("sent");
+                    }
                 });
             },
         ),
+        plant(
+            "a field that one operation alone loses",
+            "BETA.json: v2/listOrders 200 field Order.shipDate was promised",
+            |documents| {
+                list_orders_of_its_own(documents);
+                documents.take(2, &format!("{LISTED}/shipDate"));
+            },
+            |exchanges| {
+                each_listed_order_of_beta(exchanges, |order| {
+                    remove(order, "shipDate");
+                });
+            },
+        ),
+        lost_filter_of_beta(),
         plant(
             "a header that only some responses have",
             "BETA.json: v2/listOrders 200 header link was promised",
@@ -578,7 +639,7 @@ fn version_2() -> Vec<Plant> {
             "BETA.json: v2/getOrder 200 field Order.cancelledAt was promised",
             |documents| {
                 documents.take(2, &format!("{ORDER}/cancelledAt"));
-                documents.take(2, &format!("{ORDER}/status/x-extensible-enum/cancelled"));
+                documents.unlist(2, &format!("{ORDER}/status/x-extensible-enum"), "cancelled");
             },
             |exchanges| {
                 let not_found = response(exchanges, "GET", "/v2/store/orders/9");

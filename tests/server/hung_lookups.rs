@@ -9,7 +9,8 @@ use testbed::{DataDir, Signal, WAIT_TIMEOUT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-const LOOK_UPS: usize = 10_000;
+/// Four times tokio's threads for what blocks.
+const LOOK_UPS: usize = 2_048;
 
 /// How many are sent at once, each on a connection of its own.
 const WAVE: usize = 250;

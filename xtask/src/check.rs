@@ -1,4 +1,5 @@
-//! `cargo xtask check`: runs every check and prints every problem.
+//! `cargo xtask check`: runs every check, writes what it can with `--fix`, and prints every problem
+//! that is left. `cargo xtask generate` is one of these checks with its fix.
 //!
 //! The checkout, what the contract emits and the day are passed in, so that tests can check any
 //! document. To add a check, write a function and add it to `CHECKS`.
@@ -14,17 +15,16 @@ mod promises;
 mod published;
 mod texts;
 
-pub use canonical::check_canonical;
 pub use document::check_document;
 pub use inputs::Inputs;
 pub use major_version::check_major_version;
-pub use problem::Problem;
+pub use problem::{Fix, Problem};
 pub use promises::{check_promises, check_served, no_version};
 pub use texts::check_texts;
 
 use crate::Outcome;
 use crate::report::Report;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// A check, and the claim that holds when it finds no problem.
 struct Check {
@@ -32,29 +32,59 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
+/// Those with a fix come in the order in which one fix needs another: generated files have the
+/// version, and what is emitted is compiled from them.
 const CHECKS: [Check; 8] = [
     Check { claim: canonical::claim, run: canonical::run },
+    Check { claim: promises::claim, run: promises::run },
+    GENERATED,
     Check { claim: document::claim, run: document::run },
     Check { claim: texts::claim, run: texts::run },
-    Check { claim: generated::claim, run: generated::run },
     Check { claim: major_version::claim, run: major_version::run },
-    Check { claim: promises::claim, run: promises::run },
     Check { claim: published::claim, run: published::run },
     Check { claim: imports::claim, run: imports::run },
 ];
 
+const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
+
 /// What no check looks at.
 const NOT_BUILT: &str = "The server was not compiled: `cargo check --workspace`.";
 
-/// Runs all checks. An error is one of the writer.
-pub fn check(inputs: &Inputs, out: &mut dyn Write) -> io::Result<Outcome> {
-    let mut report = Report::new(&mut *out);
-    for check in &CHECKS {
-        let result =
-            (check.run)(inputs).map(|problems| problems.iter().flat_map(Problem::lines).collect());
-        report.add(&(check.claim)(inputs), &result)?;
-    }
-    let outcome = report.finish("checks")?;
+/// Runs all checks, after `--fix` on what it left.
+pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let outcome = run(&CHECKS, inputs, is_fixing, out)?;
     writeln!(out, "{NOT_BUILT}")?;
     Ok(outcome)
+}
+
+/// `cargo xtask generate`: writes the generated files.
+pub fn generate(inputs: &Inputs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    run(&[GENERATED], inputs, true, out)
+}
+
+fn run(
+    checks: &[Check],
+    inputs: &Inputs,
+    is_fixing: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let mut report = Report::new(out);
+    for check in checks {
+        let mut found = (check.run)(inputs);
+        if let (Ok(problems), true) = (&found, is_fixing) {
+            let mut is_written = false;
+            for problem in problems {
+                if let Some(file) = problem.write(&inputs.repository)? {
+                    report.wrote(file)?;
+                    is_written = true;
+                }
+            }
+            if is_written {
+                found = (check.run)(inputs);
+            }
+        }
+        let found = found.map(|problems| problems.iter().flat_map(Problem::lines).collect());
+        report.add(&(check.claim)(inputs), &found)?;
+    }
+    Ok(report.finish("checks")?)
 }

@@ -2,7 +2,7 @@
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, evidence, generate, judge, publish, published_clients};
+use crate::{Outcome, browser, check, evidence, judge, publish, published_clients};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use contract::ContractArgs;
@@ -38,22 +38,30 @@ enum Command {
     /// CHANGELOG.md; and the files of spec/published with their checksums and with the
     /// history of the main branch, where git has it. Finds modules of the server that import
     /// others against the order of src/lib.rs. Runs every check and prints every difference
-    /// with its place and the file or command that fixes it. Changes nothing.
+    /// with its place, what is expected there, what was found, and the file or command that
+    /// fixes it. Without --fix, it changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
+        "  cargo xtask check --fix         writes what follows from the documents\n",
         "  NO_COLOR=1 cargo xtask check    without colours\n\n",
-        "Places in the document are JSON pointers (RFC 6901): in ",
-        "/paths/~1store~1orders/get, ~1 stands for a slash.",
+        "Places in a document are JSON pointers (RFC 6901): in ",
+        "spec/openapi.json#/paths/~1store~1orders/get, ~1 stands for a slash.",
     ))]
-    Check,
+    Check {
+        /// First write what can be written: the canonical form of the documents, a version that
+        /// is too low for its changes unless one breaks callers, and all generated files. Says
+        /// what it wrote; then the exit code is by what is left
+        #[arg(long)]
+        fix: bool,
+    },
 
     /// Generate the contract and the clients from the documents in spec.
     ///
     /// Also runs while api does not compile. Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
     /// api/client/README.md from the crate's documentation, and the server's pages of
     /// changelog and summary. A document with what no code can be made of is refused, with
-    /// each place, and no file is written.
+    /// each place, and no file is written. `check --fix` does the same and more.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api",
@@ -155,11 +163,10 @@ impl Cli {
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
         match self.command {
-            Command::Check => {
-                let inputs = check::Inputs::read(&repository, emitted(&repository));
-                Ok(check::check(&inputs, out)?)
+            Command::Check { fix } => {
+                check::check(&check::Inputs::read(&repository, emitted), fix, out)
             }
-            Command::Generate => generate::generate(&repository, out),
+            Command::Generate => check::generate(&check::Inputs::read(&repository, emitted), out),
             Command::Contract(arguments) => {
                 let is_written = arguments.run(out)?;
                 Ok(if is_written { Outcome::Clean } else { Outcome::Drift })
@@ -174,9 +181,7 @@ impl Cli {
             Command::Faults { arguments } => {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
-            Command::Publish => {
-                publish::publish(&repository, emitted(&repository), &evidence::of_tests, out)
-            }
+            Command::Publish => publish::publish(&repository, emitted, &evidence::of_tests, out),
             Command::PublishedClients => published_clients::run(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }

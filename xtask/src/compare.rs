@@ -3,6 +3,7 @@
 //! The order of keys does not count. The order of elements does, and so does the
 //! type of a number: 1 is not 1.0. Nothing here is specific to OpenAPI.
 
+use contract::pointer::pointer_to;
 use serde_json::Value;
 
 /// One place in which two values differ. `None` is an absent value, which is not
@@ -22,11 +23,6 @@ pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>>
     let mut found = Vec::new();
     compare("", Some(left), Some(right), &mut found);
     found
-}
-
-/// The pointer to a member or element of the value at `parent`.
-pub fn pointer_to(parent: &str, token: &str) -> String {
-    format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The pointers to every value in `value`, itself included.

@@ -1,29 +1,16 @@
-//! `cargo xtask generate`: writes the contract and the clients from the documents, their README from its
-//! documentation, and the server's pages from the changelog and the documents.
+//! What is generated: the contract and the clients from the documents, their README from its
+//! documentation, and the server's pages from the changelog and the documents. Writes no file.
 
-use crate::Outcome;
 use crate::canonical_json;
-use crate::check::check_canonical;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
-use anyhow::{Context, ensure};
+use crate::repository::{
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository,
+};
 use contract::client::Version;
-use contract::contract;
+use contract::{Error, contract};
 use serde_json::Value;
-use std::io::Write;
-
-/// A file as it is generated.
-#[derive(Debug)]
-pub struct GeneratedFile {
-    /// Its name.
-    pub name: String,
-    /// The file that it is generated from.
-    pub source: &'static str,
-    /// What it says.
-    pub text: String,
-}
 
 /// All generated files: the contract, the clients, their README, and the pages where there is a server.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
@@ -33,8 +20,7 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
         let source = of.file;
         let document = canonical_json::parse(source, &repository.read(source)?)?;
         let code = contract(&document, source, "cargo xtask generate");
-        let code = code.with_context(|| format!("no contract can be made of {source}"))?;
-        files.push(file(of.contract, source, code));
+        files.push(file(of.contract, source, code.map_err(|error| of_document(error, source))?));
     }
     for client in &CLIENTS {
         let source = client.document;
@@ -49,6 +35,15 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     Ok(files)
 }
 
+/// An error whose places name the document, as those of the clients do.
+fn of_document(error: Error, source: &str) -> Error {
+    let Error::Refused(mut refusals) = error else { return error };
+    for refusal in &mut refusals.0 {
+        refusal.pointer = format!("{source}#{}", refusal.pointer);
+    }
+    Error::Refused(refusals)
+}
+
 /// The client of these documents.
 pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
     let versions: Vec<_> = CLIENTS
@@ -61,8 +56,7 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
             feature: of.feature,
         })
         .collect();
-    let files = contract::client::client(&versions, "cargo xtask generate")
-        .context("no client can be made of the documents")?;
+    let files = contract::client::client(&versions, "cargo xtask generate")?;
     let source = |name: &str| {
         let own = CLIENTS.iter().find(|client| name.starts_with(client.module));
         own.map_or("", |client| client.document)
@@ -72,37 +66,4 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
         GeneratedFile { name: format!("{CLIENT_CODE}/{name}"), source, text }
     };
     Ok(files.into_iter().map(file).collect())
-}
-
-/// Rewrites the generated files, and no other file. An unchanged one is not written, and so not
-/// compiled again.
-pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let files = match generated(repository) {
-        Ok(files) => files,
-        Err(error) => return refused(error, out),
-    };
-    for client in &CLIENTS {
-        let document = client.document;
-        ensure!(
-            check_canonical(document, &repository.read(document)?)?.is_empty(),
-            "{document} is not in canonical form, so it may hold a key twice; \
-             `cargo xtask check` shows where"
-        );
-    }
-    for GeneratedFile { name, source, text } in &files {
-        if repository.read_generated(name)? == *text {
-            writeln!(out, "{name} is already what {source} generates.")?;
-        } else {
-            repository.write(name, text)?;
-            writeln!(out, "Wrote {name} from {source}.")?;
-        }
-    }
-    Ok(Outcome::Clean)
-}
-
-/// What is wrong with a document: a line for each place of one that is refused.
-fn refused(error: anyhow::Error, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let Some(contract::Error::Refused(refusals)) = error.downcast_ref() else { return Err(error) };
-    writeln!(out, "{error}; no file is written:\n{refusals}")?;
-    Ok(Outcome::Drift)
 }

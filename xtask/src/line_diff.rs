@@ -6,15 +6,12 @@ use similar::{ChangeTag, TextDiff};
 /// More lines are counted instead of shown; `git diff` shows them all.
 const MAX_LINES: usize = 40;
 
-/// A longer line is cut, to fit a terminal.
-const MAX_CHARS: usize = 100;
-
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
 /// The lines that differ, `-` for the old and `+` for the new, with two lines of
-/// context.
-pub fn line_diff(old: &str, new: &str) -> Vec<String> {
+/// context. Longer lines than `max_chars` are cut.
+pub fn line_diff(old: &str, new: &str, max_chars: usize) -> Vec<String> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();
     for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
@@ -25,7 +22,7 @@ pub fn line_diff(old: &str, new: &str) -> Vec<String> {
                 ChangeTag::Insert => ('+', ADDED),
                 ChangeTag::Equal => (' ', Style::new()),
             };
-            let text = cut(change.value().trim_end_matches('\n'));
+            let text = cut(change.value().trim_end_matches('\n'), max_chars);
             lines.push(format!("{style}{sign}{text}{style:#}"));
         }
     }
@@ -37,12 +34,12 @@ pub fn line_diff(old: &str, new: &str) -> Vec<String> {
     lines
 }
 
-fn cut(line: &str) -> String {
+fn cut(line: &str, max_chars: usize) -> String {
     let chars = line.chars().count();
-    if chars <= MAX_CHARS {
+    if chars <= max_chars {
         return line.to_string();
     }
-    let shown: String = line.chars().take(MAX_CHARS).collect();
+    let shown: String = line.chars().take(max_chars).collect();
     format!("{shown}… ({chars} characters)")
 }
 
@@ -52,7 +49,7 @@ mod tests {
 
     #[test]
     fn shows_the_lines_that_differ() {
-        let lines = line_diff("a\nb\nc\n", "a\nx\nc\n").join("\n");
+        let lines = line_diff("a\nb\nc\n", "a\nx\nc\n", 80).join("\n");
         let plain = anstream::adapter::strip_str(&lines).to_string();
         assert_eq!(plain, "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c");
     }
@@ -60,6 +57,6 @@ mod tests {
     #[test]
     fn is_short_even_if_everything_differs() {
         let old: String = (0..500).map(|line| format!("{line}\n")).collect();
-        assert_eq!(line_diff(&old, "").len(), MAX_LINES + 1);
+        assert_eq!(line_diff(&old, "", 80).len(), MAX_LINES + 1);
     }
 }

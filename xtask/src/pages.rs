@@ -9,8 +9,7 @@ mod markdown;
 mod reference;
 
 use crate::documents::{DOCUMENTS, V1};
-use crate::generate::GeneratedFile;
-use crate::repository::{CHANGELOG, PAGES};
+use crate::repository::{CHANGELOG, GeneratedFile, PAGES};
 use serde_json::Value;
 
 /// All pages of this changelog and the documents of all versions, the stable one first.

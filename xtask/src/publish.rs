@@ -1,7 +1,7 @@
 //! `cargo xtask publish`: keeps the documents as they are released.
 
 use crate::Outcome;
-use crate::check::{Inputs, check, no_version};
+use crate::check::{Inputs, Problem, check, no_version};
 use crate::compatibility::operation_names;
 use crate::documents::DOCUMENTS;
 use crate::emitted::Emitted;
@@ -17,11 +17,11 @@ use std::io::Write;
 /// evidence that the servers keep all promises.
 pub fn publish(
     repository: &Repository,
-    emitted: Emitted,
+    emitted: impl FnOnce(&Repository) -> Emitted + 'static,
     evidence: &Evidence,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let outcome = check(&Inputs::read(repository, emitted), out)?;
+    let outcome = check(&Inputs::read(repository, emitted), false, out)?;
     if outcome != Outcome::Clean {
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);
@@ -60,7 +60,8 @@ fn unpublished(
         let text = repository.read(of.file)?;
         let document = canonical_json::parse(of.file, &text)?;
         let Some(version) = version::of_document(&document) else {
-            return Ok(Err(format!("info.version {}", no_version(of.file).details.join(" "))));
+            let Problem { place, expected, .. } = no_version(of.file, &document);
+            return Ok(Err(format!("{place} is not of {expected}")));
         };
         if published.files.contains_key(&file_name(&version)) {
             kept.push(version.to_string());

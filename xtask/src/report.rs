@@ -20,6 +20,11 @@ impl<'a> Report<'a> {
         Self { out, outcomes: Vec::new() }
     }
 
+    /// Prints what was written.
+    pub fn wrote(&mut self, file: &str) -> io::Result<()> {
+        writeln!(self.out, "Wrote {file}.")
+    }
+
     /// Prints a claim and the lines that contradict it, or why it could not be
     /// checked.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {

@@ -37,6 +37,17 @@ pub const SERVER: &str = "src/lib.rs";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
+/// A file as it is generated.
+#[derive(Debug)]
+pub struct GeneratedFile {
+    /// Its name.
+    pub name: String,
+    /// The file that it is generated from.
+    pub source: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
 /// A checkout of this repository.
 #[derive(Clone, Debug)]
 pub struct Repository {

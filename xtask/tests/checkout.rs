@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
-use xtask::documents::{DOCUMENTS, Document};
+use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
-use xtask::generate::{GeneratedFile, client_code};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, Repository};
+use xtask::generate::client_code;
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
 
 pub struct Checkout {
     root: TempDir,
@@ -57,20 +57,33 @@ impl Checkout {
 
     /// The outcome of the check, and its output without colours.
     pub fn check(&self) -> (Outcome, String) {
-        run(&Inputs::read(&self.repository, emitted()))
+        run(&Inputs::read(&self.repository, emitted))
     }
 }
 
 /// What the contract emits that the tests are built with.
-pub fn emitted() -> Emitted {
+pub fn emitted(_: &Repository) -> Emitted {
     store_orders_api::documents::DOCUMENTS.map(|of| Ok(of.emitted()?))
 }
 
 /// The outcome of the check, and its output without colours.
 pub fn run(inputs: &Inputs) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = check(inputs, &mut out).unwrap();
+    let outcome = check(inputs, false, &mut out).unwrap();
     (outcome, plain(&out))
+}
+
+/// The outcome, what was written, and each claim that does not hold. V1 and V2 are the versions of
+/// the real documents.
+pub fn left((outcome, text): (Outcome, String)) -> String {
+    let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
+    let text: String = text.split_inclusive('\n').filter(rest).collect();
+    let version = |of: &Document| -> String {
+        let document = Repository::here().read(of.file).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        document["info"]["version"].as_str().unwrap().to_string()
+    };
+    format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
 pub fn plain(out: &[u8]) -> String {

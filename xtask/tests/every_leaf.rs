@@ -2,9 +2,10 @@
 //! change and nowhere else. Covers the whole real document.
 
 use crate::checkout;
+use contract::pointer::pointer_to;
 use serde_json::{Map, Value, json};
 use xtask::check::check_document;
-use xtask::compare::{pointer_to, pointers};
+use xtask::compare::pointers;
 use xtask::documents::{DOCUMENTS, Document};
 use xtask::repository::Repository;
 
@@ -14,15 +15,12 @@ fn document(of: &Document) -> Value {
 
 fn emitted(of: &Document) -> Value {
     let index = DOCUMENTS.iter().position(|other| other.file == of.file).unwrap();
-    checkout::emitted()[index].as_ref().unwrap().clone()
+    checkout::emitted(&Repository::here())[index].as_ref().unwrap().clone()
 }
 
 /// The places in which the check finds a difference to what is emitted.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
-    check_document("the document", emitted, changed)
-        .into_iter()
-        .map(|problem| problem.place)
-        .collect()
+    check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
 /// Makes each change that `changes` returns for a value of a document, one at a
@@ -39,8 +37,11 @@ fn each_change_of(of: &Document, changes: impl Fn(&str, &Value) -> Vec<(String, 
     for pointer in pointers(&real) {
         for (expected, replacement) in changes(&pointer, real.pointer(&pointer).unwrap()) {
             let before = std::mem::replace(changed.pointer_mut(&pointer).unwrap(), replacement);
-            let place = if expected.is_empty() { "(the whole document)" } else { &expected };
-            assert_eq!(places(&emitted, &changed), [place], "after a change of {pointer}");
+            assert_eq!(
+                places(&emitted, &changed),
+                [format!("#{expected}")],
+                "after a change of {pointer}"
+            );
             *changed.pointer_mut(&pointer).unwrap() = before;
             count += 1;
         }

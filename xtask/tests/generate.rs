@@ -1,13 +1,15 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
-use crate::checkout::{Checkout, client_files};
+use crate::checkout::{Checkout, client_files, emitted, plain};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use testbed::{assert_text, str};
 use xtask::Outcome;
+use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::generate::{GeneratedFile, client_code, generate};
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use xtask::generate::client_code;
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
@@ -22,22 +24,26 @@ fn real_document() -> String {
     Repository::here().read(V1.file).unwrap()
 }
 
-fn run(root: &Path) -> anyhow::Result<(Outcome, String)> {
+fn run(root: &Path) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = generate(&Repository::at(root), &mut out)?;
-    Ok((outcome, String::from_utf8(out).unwrap()))
+    let outcome = generate(&Inputs::read(&Repository::at(root), emitted), &mut out).unwrap();
+    (outcome, plain(&out))
 }
 
 #[test]
 fn writes_the_contract_the_clients_and_nothing_else() {
     let (real, document) = (Repository::here(), real_document());
     let root = checkout(&document);
-    assert!(run(root.repository.root()).unwrap().1.starts_with("Wrote api/src/v1.rs"));
-    let (_, again) = run(root.repository.root()).unwrap();
-    assert_eq!(
-        again.lines().filter(|line| line.contains("is already")).count(),
-        3 + client_files().len(),
-        "{again}"
+    let (outcome, text) = run(root.repository.root());
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    let wrote = text.lines().filter(|line| line.starts_with("Wrote "));
+    assert_eq!(wrote.count(), 3 + client_files().len(), "{text}");
+    assert_text(
+        &run(root.repository.root()).1,
+        str![[r#"
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+1 of 1 checks passed.
+"#]],
     );
 
     let read = |name: &str| fs::read_to_string(root.repository.root().join(name)).unwrap();
@@ -58,7 +64,7 @@ fn a_limit_of_a_plan_has_one_source() {
     let root = checkout(
         &real_document().replace("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
     );
-    run(root.repository.root()).unwrap();
+    run(root.repository.root());
     let code = root.repository.read(V1.contract).unwrap();
     assert!(code.contains("Plans::Pro => Some(400)") && !code.contains("Some(300)"), "{code}");
 }
@@ -69,20 +75,23 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
         .replace("\"operationId\": \"getPet\"", "\"operationId\": \"listOrders\"")
         .replace("\"#/components/responses/ServerError\"", "\"#/components/responses/Gone\"");
     let root = checkout(&odd);
-    let (outcome, text) = run(root.repository.root()).unwrap();
+    let (outcome, text) = run(root.repository.root());
     assert_eq!(outcome, Outcome::Drift);
-    let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines[0], "no contract can be made of spec/openapi.json; no file is written:");
-    assert_eq!(lines.len(), 3, "{text}");
-    for line in &lines[1..] {
-        assert!(line.starts_with("/paths/~1store~1orders"), "{line}");
-        assert!(
-            line.ends_with(
-                "/5XX/$ref: #/components/responses/Gone leads nowhere; add what it names"
-            ),
-            "{line}"
-        );
-    }
+    assert_text(
+        &text,
+        str![[r#"
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+  spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
+    expected: what code can be made of
+    found:    #/components/responses/Gone leads nowhere
+    fix: add what it names
+  spec/openapi.json#/paths/~1store~1orders~1{orderId}/delete/responses/5XX/$ref
+    expected: what code can be made of
+    found:    #/components/responses/Gone leads nowhere
+    fix: add what it names
+0 of 1 checks passed, 1 failed.
+"#]],
+    );
     let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
     assert!(
         !written
@@ -97,18 +106,20 @@ fn writes_nothing_from_a_broken_document() {
         "\"openapi\": \"3.0.3\",\n  \"openapi\": \"3.0.3\",",
         1,
     );
-    for (document, message) in [
-        ("{", "spec/openapi.json:1:1: invalid JSON"),
-        (doubled.as_str(), "is not in canonical form"),
-    ] {
+    for document in ["{", &doubled] {
         let root = checkout(document);
-        let error = format!("{:#}", run(root.repository.root()).unwrap_err());
-        assert!(error.contains(message), "{error}");
+        assert_eq!(run(root.repository.root()).0, Outcome::CouldNotRun);
         let is_written = |file: &GeneratedFile| root.repository.root().join(&file.name).exists();
         assert!(!client_files().iter().any(is_written));
     }
-    let error = format!("{:#}", run(Path::new("/nowhere")).unwrap_err());
-    assert!(error.starts_with("cannot read spec/openapi.json: "), "{error}");
+    assert_text(
+        &run(Path::new("/nowhere")).1,
+        str![[r#"
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+  cannot read spec/openapi.json: No such file or directory (os error 2)
+0 of 1 checks passed, 1 could not run.
+"#]],
+    );
 }
 
 #[test]

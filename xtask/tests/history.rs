@@ -1,10 +1,11 @@
 //! The published documents are compared with the history of the main branch, in
 //! repositories made for the purpose.
 
-use crate::checkout::{self, Checkout, files};
+use crate::checkout::{self, Checkout, files, left};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use testbed::{assert_text, str};
 use xtask::Outcome;
 use xtask::check::Inputs;
 use xtask::documents::V1;
@@ -54,56 +55,102 @@ fn repository() -> Checkout {
     root
 }
 
-fn run(root: &Path) -> (Outcome, String) {
-    checkout::run(&Inputs::read(&Repository::at(root), checkout::emitted()))
+/// What is left to say of the published documents themselves.
+fn of_published(checked: (Outcome, String)) -> String {
+    let text = left(checked);
+    text.split_once("✗ spec/published").map_or(String::new(), |(_, found)| found.to_string())
 }
 
-const COMPARED: &str = "✓ spec/published holds what was published, by SHA256SUMS and by the \
-                        history of main\n";
+fn run(root: &Path) -> (Outcome, String) {
+    checkout::run(&Inputs::read(&Repository::at(root), checkout::emitted))
+}
 
 #[test]
 fn an_edited_document_is_found_with_its_checksum_edited_too() {
-    let root = repository();
-    assert!(run(root.repository.root()).1.contains(COMPARED), "{}", run(root.repository.root()).1);
-    let text = fs::read_to_string(root.repository.root().join(NAME)).unwrap();
-    publish(root.repository.root(), &text.replace("\"Pro\"", "\"Max\""));
-    let (outcome, found) = run(root.repository.root());
-    assert_eq!(outcome, Outcome::Drift, "{found}");
-    assert!(found.contains(&format!("{NAME}\n    was published in ")), "{found}");
-    assert!(found.contains("with another content\n    fix: git restore --source "), "{found}");
+    let checkout = repository();
+    let root = checkout.repository.root();
+    let (_, clean) = run(root);
+    assert!(clean.contains("by SHA256SUMS and by the history of main\n"), "{clean}");
+    let text = fs::read_to_string(root.join(NAME)).unwrap();
+    publish(root, &text.replace("\"Pro\"", "\"Max\""));
+    let found = of_published(run(root));
+    assert_text(
+        &found,
+        str![[r#"
+ holds what was published, by SHA256SUMS and by the history of main
+  spec/published/1.0.0.json
+    expected: what was published in [COMMIT]
+    found:    another content
+    fix: git restore --source [COMMIT] spec/published/1.0.0.json, and its line in SHA256SUMS
+6 of 8 checks passed, 2 failed.
+"#]],
+    );
     // A commit, also one on main, does not make it right.
-    commit(root.repository.root());
-    assert!(run(root.repository.root()).1.contains("with another content"));
-    git(root.repository.root(), &["checkout", "--quiet", "--detach"]);
-    assert!(run(root.repository.root()).1.contains("with another content"));
+    commit(root);
+    assert_eq!(of_published(run(root)), found);
+    git(root, &["checkout", "--quiet", "--detach"]);
+    assert_eq!(of_published(run(root)), found);
 }
 
 #[test]
 fn a_removed_document_is_found_with_its_checksum_removed_too() {
-    let root = repository();
-    fs::remove_file(root.repository.root().join(NAME)).unwrap();
-    write(root.repository.root(), SUMS, "");
-    let (outcome, found) = run(root.repository.root());
-    assert_eq!(outcome, Outcome::Drift);
-    assert!(found.contains("and is missing\n"), "{found}");
+    let checkout = repository();
+    let root = checkout.repository.root();
+    fs::remove_file(root.join(NAME)).unwrap();
+    write(root, SUMS, "");
+    assert_text(
+        &of_published(run(root)),
+        str![[r#"
+ holds what was published, by SHA256SUMS and by the history of main
+  spec/published/1.0.0.json
+    expected: what was published in [COMMIT]
+    found:    absent
+    fix: git restore --source [COMMIT] spec/published/1.0.0.json, and its line in SHA256SUMS
+7 of 8 checks passed, 1 failed.
+"#]],
+    );
 }
 
 #[test]
 fn what_was_tried_on_a_branch_was_not_published() {
-    let root = repository();
-    git(root.repository.root(), &["checkout", "--quiet", "-b", "topic"]);
+    let checkout = repository();
+    let root = checkout.repository.root();
+    git(root, &["checkout", "--quiet", "-b", "topic"]);
     let second = "spec/published/1.0.1.json";
     for text in ["{}", "{ }"] {
-        write(root.repository.root(), second, text);
-        commit(root.repository.root());
+        write(root, second, text);
+        commit(root);
     }
-    git(root.repository.root(), &["checkout", "--quiet", "main"]);
-    git(root.repository.root(), &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
-    let found = run(root.repository.root()).1;
-    assert!(!found.contains("with another content"), "{found}");
-    write(root.repository.root(), second, "{}");
-    let found = run(root.repository.root()).1;
-    assert!(found.contains(&format!("{second}\n    was published in ")), "{found}");
+    git(root, &["checkout", "--quiet", "main"]);
+    git(root, &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
+    // It lacks its checksum, and nothing else.
+    assert_text(
+        &of_published(run(root)),
+        str![[r#"
+ holds what was published, by SHA256SUMS and by the history of main
+  spec/published/1.0.1.json
+    expected: absent
+    found:    a document that SHA256SUMS does not have
+    fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
+6 of 8 checks passed, 2 failed.
+"#]],
+    );
+    write(root, second, "{}");
+    assert_text(
+        &of_published(run(root)),
+        str![[r#"
+ holds what was published, by SHA256SUMS and by the history of main
+  spec/published/1.0.1.json
+    expected: absent
+    found:    a document that SHA256SUMS does not have
+    fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
+  spec/published/1.0.1.json
+    expected: what was published in [COMMIT]
+    found:    another content
+    fix: git restore --source [COMMIT] spec/published/1.0.1.json, and its line in SHA256SUMS
+6 of 8 checks passed, 2 failed.
+"#]],
+    );
 }
 
 #[test]

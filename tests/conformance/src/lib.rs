@@ -8,14 +8,12 @@
 //! | `listing` | the list and its changes, as a server reads them |
 //! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
 //! | `records` | orders, pets and cancellations to store |
-//! | `wait` | waiting for what a server does by itself |
 
 mod cases;
 mod engine;
 mod listing;
 pub mod postgres;
 mod records;
-mod wait;
 
 pub use engine::{Case, Engine};
 

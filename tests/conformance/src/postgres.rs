@@ -4,15 +4,18 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `database` | a new database, and what uses it |
-//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
+//! | `own_servers` | the cases that start servers themselves |
+//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `serving` | the other cases |
 
 mod checking;
+mod connecting;
 mod counting;
 mod database;
 mod granting;
 mod importing;
 mod journal;
 mod migrating;
+mod own_servers;
 mod replicas;
 mod restoring;
 mod serving;
@@ -96,5 +99,10 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::the_settings_of_a_role_change_no_session,
         serving::a_command_waits_for_a_server_whatever_the_clock_says,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,
+        connecting::each_sslmode_takes_the_certificates_that_it_should,
+        connecting::a_wrong_or_missing_password_is_refused_in_one_line_without_it,
+        own_servers::a_server_starts_while_the_first_host_is_suspended,
+        own_servers::servers_and_commands_leave_a_host_that_was_fenced_as_read_only,
+        own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
     ]
 }

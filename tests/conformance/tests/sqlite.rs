@@ -1,6 +1,8 @@
-//! The embedded engine does what every engine must do.
+//! The embedded engine does what every engine must do: each case is a test of its name.
 
-use conformance::{Engine, cases};
+use conformance::{Case, Engine, cases};
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
 use std::sync::Arc;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use store_orders::store::{OperatorStore, Store};
@@ -31,16 +33,11 @@ impl Engine for Embedded {
     }
 }
 
-#[test]
-fn sqlite_does_what_every_engine_must_do() {
-    let cases = cases();
-    assert!(!cases.is_empty());
-    let failed: Vec<String> = cases
-        .iter()
-        .filter_map(|case| {
-            let outcome = Embedded::new().and_then(|engine| (case.run)(&engine));
-            outcome.err().map(|error| format!("{}: {error:#}", case.name))
-        })
-        .collect();
-    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), cases.len(), failed.join("\n"));
+fn main() -> ExitCode {
+    let trial = |case: Case| {
+        let run = move || Embedded::new().and_then(|engine| (case.run)(&engine));
+        Trial::test(case.name, move || run().map_err(|error| format!("{error:#}").into()))
+    };
+    let trials = cases().into_iter().map(trial).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -12,7 +12,37 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 /// How many checks are under way at once, at most.
 const UNDER_WAY: usize = 2;
 
-/// A session of either replica.
+/// A replica that only cancels: what it holds in memory concerns nobody.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Canceller {
+    /// The host of its session, and from when it may acknowledge.
+    pub session: Option<(usize, Wait<Tick>)>,
+    before: Option<(Server, Wait<Tick>)>,
+}
+
+impl Canceller {
+    pub fn tick(&mut self) {
+        self.session.iter_mut().for_each(|(_, wait)| age(wait));
+        self.before.iter_mut().for_each(|(_, wait)| age(wait));
+    }
+
+    /// A session to the leader, which confirms a commit.
+    pub fn open(&mut self, host: usize, server: Server) {
+        let wait = wait_of(server, &self.before);
+        (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
+    }
+}
+
+fn wait_of(server: Server, before: &Option<(Server, Wait<Tick>)>) -> Wait<Tick> {
+    Wait::of_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
+}
+
+/// A wait that is over stays so.
+fn age(wait: &mut Wait<Tick>) {
+    wait.until = wait.until.aged().max(NOW);
+}
+
+/// A session of the replica that does everything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
@@ -120,11 +150,7 @@ impl Replica {
 
     /// Lists judge a lease, and keys its age.
     pub fn tick(&mut self, of_orders: bool) {
-        // A wait that is over stays so.
-        let age = |wait: &mut Wait<Tick>| wait.until = wait.until.aged().max(NOW);
-        if let Some((_, wait)) = &mut self.before {
-            age(wait);
-        }
+        self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
             age(&mut session.wait);
             let oldest = if of_orders { EXPIRED } else { LONG_AGO };
@@ -148,23 +174,12 @@ impl Replica {
         }
     }
 
-    /// A replica that only cancels: what else it holds concerns nobody.
-    pub fn only_cancels(self) -> Replica {
-        let session = self.session.map(|session| Session {
-            generation: 0,
-            lease: Lease::default(),
-            ..session
-        });
-        Replica { session, before: self.before, ..Replica::new(&Journal::default()) }
-    }
-
     /// A session to the leader, which confirms a commit.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let (last, is_known) = journal.answer(&self.seen).into_last();
         let generation = self.seen.next_generation(is_known);
-        let before = self.before.as_ref().map(|(server, wait)| (server, *wait));
-        let wait = Wait::of_session(NOW, &server, before);
+        let wait = wait_of(server, &self.before);
         let mut lease = Lease::default();
         lease.renew(NOW);
         self.seen.saw(generation, last);

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// How many worlds there are, or a shortest way to a broken promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
-    let all = Step::all();
+    let all = Step::of(scope);
     // Of a world only the hash is kept: that two of a million share one has a chance of 1 to 10^7.
     let mut reached = HashSet::<u64, BuildHasherDefault<Mixer>>::default();
     reached.insert(hash_of(&World::new()));

@@ -3,13 +3,8 @@
 use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::Lacks;
 use crate::hosts::{Half, Journal, MOST_CHANGES, Primary, Server, Set};
-use crate::replica::{List, Replica};
+use crate::replica::{Canceller, List, Replica};
 use crate::time::{NOW, Tick};
-
-/// One replica only cancels, the other one does everything: what a replica has in memory does
-/// not concern the other.
-const CANCELS: usize = 0;
-const LISTS: usize = 1;
 
 /// What is searched.
 #[derive(Clone, Copy)]
@@ -49,7 +44,17 @@ pub struct World {
     lost: Set,
     /// When it was acknowledged that the key is revoked.
     revoked: Option<Tick>,
-    replicas: [Replica; 2],
+    /// One replica only cancels, the other one does everything: what a replica has in memory does
+    /// not concern the other.
+    canceller: Canceller,
+    replica: Replica,
+}
+
+/// Which replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Cancels,
+    DoesAll,
 }
 
 /// What may happen next.
@@ -80,12 +85,12 @@ pub enum Step {
     /// The process of the replica that only cancels is started again.
     Start,
     /// A replica's session is reset, and one to the leader opened.
-    Open(usize),
+    Open(Who),
     /// A heartbeat is sent and confirmed: that it takes time shortens the lease.
     Beat,
     /// A batch with the cancellation commits. If the answer is lost it is carried out again.
     CarryOut {
-        replica: usize,
+        replica: Who,
         is_answered: bool,
     },
     /// It is applied in memory, and the 204 sent.
@@ -103,8 +108,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// Those that some world allows.
-    pub fn all() -> Vec<Step> {
+    /// Those that are searched.
+    pub fn of(scope: &Scope) -> Vec<Step> {
         use Step::{
             Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Refresh, Start,
             Tick,
@@ -130,7 +135,7 @@ impl Step {
                 all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
             }
         }
-        for replica in [CANCELS, LISTS] {
+        for replica in [Who::Cancels, Who::DoesAll] {
             all.push(Step::Open(replica));
             all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
         }
@@ -138,7 +143,29 @@ impl Step {
             all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
             all.push(Step::Restore { up_to });
         }
+        all.retain(|step| step.is_in(scope));
         all
+    }
+
+    fn is_in(self, scope: &Scope) -> bool {
+        match self {
+            Step::Tick | Step::Beat | Step::Open(Who::DoesAll) => true,
+            Step::Start
+            | Step::Open(Who::Cancels)
+            | Step::CarryOut { .. }
+            | Step::Acknowledge
+            | Step::Send { .. }
+            | Step::Judge
+            | Step::Refresh { .. }
+            | Step::Publish => scope.half == Half::Orders,
+            Step::Look | Step::Date | Step::ReadKeys | Step::ApplyKeys => scope.half == Half::Keys,
+            Step::Promote { up_to, .. } => up_to <= scope.changes,
+            Step::Restore { up_to } => scope.restores && up_to < scope.changes,
+            Step::CommitUnconfirmed { half, .. } => half == scope.half,
+            // A replica cancels the order itself.
+            Step::Command { half, ends: true } => half == Half::Keys && half == scope.half,
+            Step::Command { half, ends: false } => half == scope.half || scope.others,
+        }
     }
 }
 
@@ -153,61 +180,61 @@ impl World {
             replica.tick(true);
         }
         replica.open(0, (0, false), &journal);
+        let mut canceller = Canceller::default();
+        canceller.open(0, (0, false));
+        (0..4).for_each(|_| canceller.tick());
+        canceller.open(0, (0, false));
         let (committed, acknowledged, lost, revoked) = (0, 0, 0, None);
         let hosts = [Some(first), None, None];
-        let replicas = [replica.only_cancels(), replica];
-        World { hosts, leader: 0, committed, acknowledged, lost, revoked, replicas }
+        World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
     /// The world after this step, or the promise that it breaks; none if it cannot be taken.
     pub fn after(mut self, step: Step, scope: &Scope) -> Option<Result<World, Broken>> {
         self.take(step, scope)?;
         let broken = self.broken();
-        let lists = &mut self.replicas[LISTS];
-        if let List::Sent { .. } = lists.list {
-            lists.list = List::None;
+        if let List::Sent { .. } = self.replica.list {
+            self.replica.list = List::None;
         }
         Some(broken.map_or(Ok(self), Err))
     }
 
     fn take(&mut self, step: Step, scope: &Scope) -> Option<()> {
         let of_orders = scope.half == Half::Orders;
-        let host = self.replicas[LISTS].session.map(|session| session.host);
+        let host = self.replica.session.map(|session| session.host);
         let primary = host.and_then(|host| self.hosts[host]);
         let journal = primary.as_ref().map(|primary| &primary.journal);
-        let (must, lists) = (self.acknowledged, &mut self.replicas[LISTS]);
+        let (must, replica) = (self.acknowledged, &mut self.replica);
         match step {
             Step::Tick => self.tick(of_orders),
             Step::Promote { up_to, has_followed } => self.promote(up_to, has_followed),
-            Step::Restore { up_to } => self.restore(up_to, scope),
+            Step::Restore { up_to } => self.restore(up_to),
             Step::CommitUnconfirmed { host, half, ends } => {
-                let is_replaced = host != self.leader && half == scope.half;
+                let is_replaced = host != self.leader;
                 is_replaced.then(|| self.commit(host, half, ends, scope))?.map(drop)
             }
             Step::Command { half, ends } => self.command(half, ends, scope),
-            Step::Start => self.start(of_orders),
-            Step::Open(replica) => self.open(replica, of_orders),
+            Step::Start => {
+                self.canceller = Canceller::default();
+                Some(())
+            }
+            Step::Open(who) => self.open(who),
             Step::Beat => self.beat(),
-            Step::CarryOut { replica, is_answered } if of_orders => {
-                self.carry_out(replica, is_answered, scope)
-            }
-            Step::Acknowledge if of_orders => self.acknowledge(),
-            Step::Send { with_rows } if of_orders => {
-                lists.send(must, with_rows, scope.checks, journal?)
-            }
-            Step::Judge if of_orders => lists.judge(),
-            Step::Refresh if of_orders => lists.refresh(journal),
-            Step::Publish if of_orders => lists.publish(),
-            Step::Look if !of_orders => lists.look(journal?),
-            Step::Date if !of_orders => lists.date(),
-            Step::ReadKeys if !of_orders => lists.read_keys(journal),
-            Step::ApplyKeys if !of_orders => lists.apply_keys(),
-            _ => None,
+            Step::CarryOut { replica, is_answered } => self.carry_out(replica, is_answered, scope),
+            Step::Acknowledge => self.acknowledge(),
+            Step::Send { with_rows } => replica.send(must, with_rows, scope.checks, journal?),
+            Step::Judge => replica.judge(),
+            Step::Refresh => replica.refresh(journal),
+            Step::Publish => replica.publish(),
+            Step::Look => replica.look(journal?),
+            Step::Date => replica.date(),
+            Step::ReadKeys => replica.read_keys(journal),
+            Step::ApplyKeys => replica.apply_keys(),
         }
     }
 
     fn broken(&self) -> Option<Broken> {
-        let replica = &self.replicas[LISTS];
+        let replica = &self.replica;
         if let List::Sent { must } = replica.list
             && must & !self.lost & !replica.snapshot != 0
         {
@@ -254,7 +281,8 @@ impl World {
     }
 
     fn tick(&mut self, of_orders: bool) -> Option<()> {
-        self.replicas.iter_mut().for_each(|replica| replica.tick(of_orders));
+        self.canceller.tick();
+        self.replica.tick(of_orders);
         self.revoked = self.revoked.map(Tick::aged);
         Some(())
     }
@@ -275,18 +303,17 @@ impl World {
         Some(())
     }
 
-    fn restore(&mut self, up_to: u8, scope: &Scope) -> Option<()> {
+    fn restore(&mut self, up_to: u8) -> Option<()> {
         let leader = self.hosts[self.leader].as_mut()?;
-        if !scope.restores || leader.was_restored || up_to >= leader.journal.length {
+        if leader.was_restored || up_to >= leader.journal.length {
             return None;
         }
         leader.was_restored = true;
         leader.journal = leader.journal.up_to(up_to);
         leader.forked_at = leader.forked_at.min(up_to);
-        for replica in &mut self.replicas {
-            if replica.session.is_some_and(|session| session.host == self.leader) {
-                replica.end_session();
-            }
+        self.canceller.session.take_if(|(host, _)| *host == self.leader);
+        if self.replica.session.is_some_and(|session| session.host == self.leader) {
+            self.replica.end_session();
         }
         self.release();
         Some(())
@@ -312,10 +339,6 @@ impl World {
     }
 
     fn command(&mut self, half: Half, ends: bool, scope: &Scope) -> Option<()> {
-        let is_other = half != scope.half;
-        if (ends && (half == Half::Orders || is_other)) || (is_other && !scope.others) {
-            return None;
-        }
         self.commit(self.leader, half, ends, scope)?;
         if ends {
             self.revoked = Some(NOW);
@@ -323,57 +346,55 @@ impl World {
         Some(())
     }
 
-    fn start(&mut self, of_orders: bool) -> Option<()> {
-        of_orders.then(|| self.replicas[CANCELS] = Replica::new(&Journal::default()))
-    }
-
-    fn open(&mut self, number: usize, of_orders: bool) -> Option<()> {
-        if number == CANCELS && !of_orders {
-            return None;
-        }
+    fn open(&mut self, who: Who) -> Option<()> {
         let (leader, found) = (self.leader, self.leader()?);
         let server = self.server(leader);
-        let replica = &mut self.replicas[number];
-        replica.open(leader, server, &found.journal);
-        if number == CANCELS {
-            *replica = replica.only_cancels();
+        match who {
+            Who::Cancels => self.canceller.open(leader, server),
+            Who::DoesAll => self.replica.open(leader, server, &found.journal),
         }
         Some(())
     }
 
     fn beat(&mut self) -> Option<()> {
         let leader = self.leader;
-        let session = self.replicas[LISTS].session.as_mut()?;
+        let session = self.replica.session.as_mut()?;
         (session.host == leader).then(|| session.lease.renew(NOW))
     }
 
-    fn carry_out(&mut self, number: usize, is_answered: bool, scope: &Scope) -> Option<()> {
-        let replica = &self.replicas[number];
-        let (session, seen) = (replica.session?, replica.seen);
-        session.wait.over(NOW).ok()?;
-        let is_confirmed = session.host == self.leader;
-        if replica.done.is_some() || (is_answered && !is_confirmed) {
+    fn carry_out(&mut self, who: Who, is_answered: bool, scope: &Scope) -> Option<()> {
+        let (host, wait) = match who {
+            Who::Cancels => self.canceller.session?,
+            Who::DoesAll => self.replica.session.map(|session| (session.host, session.wait))?,
+        };
+        wait.over(NOW).ok()?;
+        let is_confirmed = host == self.leader;
+        let is_done = who == Who::DoesAll && self.replica.done.is_some();
+        if is_done || (is_answered && !is_confirmed) {
             return None;
         }
-        let journal = self.hosts[session.host]?.journal;
+        let journal = self.hosts[host]?.journal;
         if is_answered && journal.end() != 0 {
             // It finds that the order was cancelled, by itself maybe: 204 or 404.
             let is_new = self.acknowledged & journal.end() == 0;
             return is_new.then(|| self.acknowledged |= journal.end());
         }
-        let (before, is_known) = (journal.last_of(Half::Orders), journal.is_known(&seen));
-        let change = self.commit(session.host, Half::Orders, true, scope)?;
-        let after = self.hosts[session.host]?.journal;
-        if is_answered && number == CANCELS {
-            self.acknowledged |= change;
-        } else if is_answered {
-            self.replicas[LISTS].carried_out(change, before, is_known, &after);
+        let (before, is_known) =
+            (journal.last_of(Half::Orders), journal.is_known(&self.replica.seen));
+        let change = self.commit(host, Half::Orders, true, scope)?;
+        let after = self.hosts[host]?.journal;
+        match who {
+            Who::Cancels if is_answered => self.acknowledged |= change,
+            Who::DoesAll if is_answered => {
+                self.replica.carried_out(change, before, is_known, &after);
+            }
+            _ => {}
         }
         Some(())
     }
 
     fn acknowledge(&mut self) -> Option<()> {
-        let change = self.replicas[LISTS].apply_own()?;
+        let change = self.replica.apply_own()?;
         if self.leader()?.journal.end() & change != 0 {
             self.acknowledged |= change;
         }

@@ -78,6 +78,17 @@ const MUTANTS: [Mutant; 14] = [
     ),
 ];
 
+impl Mutant {
+    /// The file without it.
+    fn text(&self) -> anyhow::Result<String> {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = package.join("../../src/store/agreement").join(self.file);
+        let text = std::fs::read_to_string(file)?;
+        ensure!(text.matches(self.from).count() == 1, "{}: {:?}", self.file, self.from);
+        Ok(text.replace(self.from, self.to))
+    }
+}
+
 /// After what time the search finds that the mutant breaks a promise.
 fn search(mutant: &Mutant, directory: &Path) -> anyhow::Result<Option<Duration>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -92,10 +103,7 @@ fn search(mutant: &Mutant, directory: &Path) -> anyhow::Result<Option<Duration>>
     };
     copy(&package.join("src"), "tests/protocol/src")?;
     copy(&package.join("../../src/store/agreement"), "src/store/agreement")?;
-    let file = directory.join("src/store/agreement").join(mutant.file);
-    let text = std::fs::read_to_string(&file)?;
-    ensure!(text.matches(mutant.from).count() == 1, "{}: {:?}", mutant.file, mutant.from);
-    std::fs::write(&file, text.replace(mutant.from, mutant.to))?;
+    std::fs::write(directory.join("src/store/agreement").join(mutant.file), mutant.text()?)?;
     let program = directory.join("search");
     let compiled = Command::new("rustc")
         .args(["--edition", "2024", "--test", "-C", "opt-level=3", "--cap-lints", "allow", "-o"])
@@ -117,6 +125,11 @@ fn search(mutant: &Mutant, directory: &Path) -> anyhow::Result<Option<Duration>>
     let _ = searching.kill();
     searching.wait()?;
     Ok(found.map(|_| after))
+}
+
+#[test]
+fn each_mutant_is_of_the_present_source() {
+    MUTANTS.iter().try_for_each(|mutant| mutant.text().map(drop)).unwrap();
 }
 
 #[test]

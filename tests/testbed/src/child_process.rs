@@ -1,12 +1,13 @@
 //! A child process that never outlives its owner.
 
+use crate::wait::wait_blocking;
 use anyhow::{Context, bail};
 pub use rustix::process::{Pid, Signal};
 use rustix::process::{kill_process, test_kill_process};
 use std::io::Write;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a process may take to exit, or a command to finish: far longer than
 /// any needs, so that only one that hangs runs into it.
@@ -42,16 +43,9 @@ impl ChildProcess {
 
     /// Waits until it exits.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
-        let started = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            if started.elapsed() > EXIT_TIMEOUT {
-                bail!("{} did not exit within {EXIT_TIMEOUT:?}", self.name);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let what = format!("{} exits", self.name);
+        let exited = || self.child.try_wait().transpose();
+        Ok(wait_blocking(&what, EXIT_TIMEOUT, exited)??)
     }
 
     /// SIGTERM; waits until it exits.

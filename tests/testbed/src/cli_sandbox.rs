@@ -4,7 +4,9 @@
 use crate::command_output::CommandOutput;
 use crate::program::{Program, run};
 use crate::server_process::ServerProcess;
+use crate::transcript::{Console, assert_console, assert_session};
 use serde_json::Value;
+use snapbox::data::Inline;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -69,6 +71,19 @@ impl CliSandbox {
     /// Runs a command with this standard input.
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         run(&mut self.command(arguments), input).unwrap()
+    }
+
+    /// Runs the commands of a session in a shell, and asserts what they print: lines of standard
+    /// error begin with `! `, or with an exit status other than 0, such as `(3) `.
+    #[track_caller]
+    pub fn session(&self, expected: Inline) {
+        assert_session(self.program.path(), self.directory.path(), expected);
+    }
+
+    /// Runs the commands of a document's session, and asserts that they print what it shows.
+    #[track_caller]
+    pub fn console(&self, console: &Console<'_>) {
+        assert_console(self.program.path(), self.directory.path(), console);
     }
 
     /// Serves with these flags and without an admin listener.

@@ -49,19 +49,6 @@ impl CommandOutput {
         self.error_with(1)
     }
 
-    /// Asserts exit status 3, that the order, account or key does not exist, and one line of
-    /// error, which it returns.
-    pub fn missing(self) -> String {
-        self.error_with(3)
-    }
-
-    /// Asserts this one line of error: exit status 3 if it says that something does not exist,
-    /// and 1 otherwise.
-    pub fn refused_with(self, error: &str) {
-        let status = if error.starts_with("there is no ") { 3 } else { 1 };
-        assert_eq!(self.error_with(status), error);
-    }
-
     /// Asserts exit status 4, that the store cannot be used, and one line of error, which it
     /// returns.
     pub fn unavailable(self) -> String {

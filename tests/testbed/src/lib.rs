@@ -2,14 +2,16 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
+//! - [`assert_text`] holds what a text says, `CliSandbox::session` what the commands of a session
+//!   print, and [`Console`] is a session that a document shows.
 //! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
 //!   still.
+//! - [`wait_blocking`] and `wait_for`: waits for what something else brings about. `Relay`: a
+//!   network that fails, falsifies or is read along.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
-//!
-//! - With the feature `postgres`: database servers, certificates for them, and a relay before
-//!   them that fails.
+//! - With the feature `postgres`: database servers and certificates for them.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
@@ -28,6 +30,7 @@ mod program;
 mod report;
 mod server_process;
 mod small_disk;
+mod transcript;
 mod wait;
 
 pub use attempts::until_conclusive;
@@ -44,6 +47,9 @@ pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
+pub use snapbox::data::Inline;
+pub use snapbox::str;
+pub use transcript::{Console, assert_text};
 pub use wait::{WAIT_TIMEOUT, wait_blocking};
 
 #[cfg(feature = "postgres")]
@@ -67,7 +73,7 @@ pub mod contract;
 pub mod in_process;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "in-process", feature = "postgres"))]
 pub mod relay;
 #[cfg(feature = "postgres")]
 mod unprivileged;

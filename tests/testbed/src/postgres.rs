@@ -6,6 +6,7 @@ pub use cluster::{Cluster, Pair};
 
 use crate::child_process::ChildProcess;
 use crate::unprivileged::unprivileged;
+use crate::wait::{WAIT_TIMEOUT, wait_for};
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
@@ -14,14 +15,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 use tokio_postgres::{Client, NoTls};
 
 /// The oldest PostgreSQL that is tried.
 const OLDEST: u32 = 15;
-
-/// How long a server may take to answer after its start.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The superuser of every server, and who the store belongs to.
 pub const USER: &str = "store";
@@ -130,14 +127,9 @@ impl Postgres {
     }
 
     async fn wait_until_it_answers(&self) -> anyhow::Result<()> {
-        let began = Instant::now();
-        while self.admin("postgres").await.is_err() {
-            if began.elapsed() > START_TIMEOUT {
-                bail!("{} does not answer: {}", self.name, self.last_words());
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
+        let what = format!("{} answers", self.name);
+        let answers = async || self.admin("postgres").await.ok().map(drop);
+        wait_for(&what, WAIT_TIMEOUT, answers).await.with_context(|| self.last_words())
     }
 
     /// Changes a setting of the running server.
@@ -162,14 +154,12 @@ impl Postgres {
     async fn wait_for_stream(&self, condition: &str) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         let query = format!("SELECT count(*) FROM pg_stat_replication WHERE {condition}");
-        let began = Instant::now();
-        while admin.query_one(&query, &[]).await?.try_get::<_, i64>(0)? == 0 {
-            if began.elapsed() > START_TIMEOUT {
-                bail!("no standby streams: {}", self.last_words());
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
+        let streams = async || match admin.query_one(&query, &[]).await {
+            Ok(row) => (row.get::<_, i64>(0) > 0).then_some(Ok(())),
+            Err(error) => Some(Err(error)),
+        };
+        let waited = wait_for("a standby streams", WAIT_TIMEOUT, streams).await;
+        Ok(waited.with_context(|| self.last_words())??)
     }
 
     /// Makes a standby the primary, which waits for a standby of its own no longer.

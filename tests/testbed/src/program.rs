@@ -75,7 +75,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> anyhow::Result<Command
     CommandOutput::new(child_process::output(command, input)?)
 }
 
-fn without_settings(mut command: Command) -> Command {
+pub(crate) fn without_settings(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("STORE_ORDERS_") {
             command.env_remove(name);

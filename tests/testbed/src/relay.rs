@@ -1,9 +1,11 @@
-//! A TCP relay between a server and its database, or its clients, with the faults of a network.
+//! A TCP relay between a server and its database, or its clients: with the faults of a network, and
+//! with what reads along.
 
 mod tampering;
 
 pub use tampering::Tampering;
 
+use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,19 @@ pub enum Fault {
     CutAtCommit,
 }
 
+/// What sees the bytes of one connection before they go on, and may change them. One that takes all
+/// of them cuts the connection. When a direction ends, there are none.
+pub trait ReadAlong: Send + 'static {
+    /// From the client.
+    fn request(&mut self, _bytes: &mut Vec<u8>) {}
+
+    /// From the server.
+    fn answer(&mut self, _bytes: &mut Vec<u8>) {}
+}
+
+/// Makes what reads a new connection along.
+type Readers = Arc<dyn Fn() -> Box<dyn ReadAlong> + Send + Sync>;
+
 /// A relay. It ends when this is dropped.
 pub struct Relay {
     fault: watch::Sender<Fault>,
@@ -51,27 +66,42 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// A relay to this port.
-    pub async fn to(target: u16) -> anyhow::Result<Relay> {
-        Relay::tampering(target, Tampering::None).await
+    /// A relay to this port. Needs a tokio runtime around it.
+    pub fn to(target: u16) -> anyhow::Result<Relay> {
+        Relay::tampering(target, Tampering::None)
     }
 
     /// A relay to this port that falsifies what it carries.
-    pub async fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+    pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
+        Relay::read_along(target, move || tampering)
+    }
+
+    /// A relay to this port; what `reader` makes reads each connection along.
+    pub fn read_along<R: ReadAlong>(
+        target: u16,
+        reader: impl Fn() -> R + Send + Sync + 'static,
+    ) -> anyhow::Result<Relay> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let port = listener.local_addr()?.port();
         let (fault, faults) = watch::channel(Fault::None);
         let (target, targets) = watch::channel(target);
         let has_cut = Arc::new(AtomicBool::new(false));
         let cut = Arc::clone(&has_cut);
+        let readers: Readers = Arc::new(move || Box::new(reader()));
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let direction = |is_answer| Direction { is_answer, tampering, cut: cut.clone() };
-                let directions = [direction(false), direction(true)];
-                tokio::spawn(relay(client, targets.clone(), faults.clone(), directions));
+                let (targets, faults) = (targets.clone(), faults.clone());
+                tokio::spawn(relay(client, targets, faults, readers.clone(), cut.clone()));
             }
         });
         Ok(Relay { fault, target, has_cut, port, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
     /// From now on the network does this, also to connections that are open.
@@ -92,11 +122,13 @@ impl Relay {
     }
 }
 
+/// Carries a connection until both directions have ended, or it is cut.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
     faults: watch::Receiver<Fault>,
-    [requests, answers]: [Direction; 2],
+    readers: Readers,
+    cut: Arc<AtomicBool>,
 ) {
     if *faults.borrow() == Fault::Reset {
         return;
@@ -107,77 +139,102 @@ async fn relay(
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
+    let reader = Mutex::new(readers());
+    let direction =
+        |is_answer| Direction { is_answer, faults: faults.clone(), reader: &reader, cut: &cut };
+    let (requests, answers) = (direction(false), direction(true));
     let mut watched = faults.clone();
     tokio::select! {
-        () = requests.forward(from_client, to_server, faults.clone()) => {}
-        () = answers.forward(from_server, to_client, faults) => {}
+        _ = async {
+            tokio::try_join!(
+                requests.forward(from_client, to_server),
+                answers.forward(from_server, to_client),
+            )
+        } => {}
         _ = watched.wait_for(|fault| *fault == Fault::Reset) => {}
         _ = targets.changed() => {}
     }
 }
 
 /// One direction of a connection.
-struct Direction {
+struct Direction<'a> {
     is_answer: bool,
-    tampering: Tampering,
+    faults: watch::Receiver<Fault>,
+    reader: &'a Mutex<Box<dyn ReadAlong>>,
     /// Set when it closes a connection at a COMMIT.
-    cut: Arc<AtomicBool>,
+    cut: &'a AtomicBool,
 }
 
 /// What is on its way, and when it arrives.
 type Sent = (Instant, Vec<u8>);
 
-impl Direction {
+/// The connection is closed in both directions.
+struct Cut;
+
+impl Direction<'_> {
     /// Delivers it until it ends.
-    async fn forward(
-        self,
-        from: OwnedReadHalf,
-        to: OwnedWriteHalf,
-        faults: watch::Receiver<Fault>,
-    ) {
+    async fn forward(self, from: OwnedReadHalf, to: OwnedWriteHalf) -> Result<(), Cut> {
         // What is late holds up nothing that comes after it for longer than itself.
         let (sender, receiver) = mpsc::channel(MOST_ON_THE_WAY);
-        tokio::join!(self.take(from, sender, faults), deliver(receiver, to));
+        let deliver = async {
+            deliver(receiver, to).await;
+            Ok(())
+        };
+        tokio::try_join!(self.take(from, sender), deliver).map(drop)
     }
 
     /// Takes what comes, and applies the network's faults to it.
     async fn take(
-        self,
+        mut self,
         mut from: OwnedReadHalf,
         sender: mpsc::Sender<Sent>,
-        mut faults: watch::Receiver<Fault>,
-    ) {
-        let mut buffer = vec![0; 64 * 1024];
-        while let Ok(read @ 1..) = from.read(&mut buffer).await {
-            let Some(bytes) = buffer.get_mut(..read) else { return };
-            let (fault, mut arrives) = (*faults.borrow_and_update(), Instant::now());
+    ) -> Result<(), Cut> {
+        loop {
+            let mut bytes = Vec::with_capacity(64 * 1024);
+            // A connection that fails has ended.
+            if from.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+                self.read(&mut bytes);
+                return Ok(());
+            }
+            let (fault, mut arrives) = (*self.faults.borrow_and_update(), Instant::now());
             match fault {
                 Fault::None => {}
                 Fault::Delay(delay) => arrives += delay,
-                Fault::Reset => return,
+                Fault::Reset => return Err(Cut),
                 Fault::NoAnswers if !self.is_answer => {}
-                Fault::CutAtCommit if !self.is_answer || !holds_commit(bytes) => {}
-                Fault::CutAtCommit => return self.cut.store(true, Ordering::SeqCst),
+                Fault::CutAtCommit if !self.is_answer || !holds_commit(&bytes) => {}
+                Fault::CutAtCommit => {
+                    self.cut.store(true, Ordering::SeqCst);
+                    return Err(Cut);
+                }
                 Fault::Silent | Fault::NoAnswers => {
                     // What came meanwhile is delivered late, as TCP does after an outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
-                    match faults.wait_for(over).await {
+                    match self.faults.wait_for(over).await {
                         Ok(fault) if *fault != Fault::Reset => {}
-                        _ => return,
+                        _ => return Err(Cut),
                     }
                 }
             }
-            if !self.is_answer {
-                self.tampering.request(bytes);
+            self.read(&mut bytes);
+            if bytes.is_empty() {
+                return Err(Cut);
             }
-            if sender.send((arrives, bytes.to_vec())).await.is_err() {
-                return;
+            if sender.send((arrives, bytes)).await.is_err() {
+                return Ok(());
             }
+        }
+    }
+
+    fn read(&self, bytes: &mut Vec<u8>) {
+        match self.is_answer {
+            true => self.reader.lock().answer(bytes),
+            false => self.reader.lock().request(bytes),
         }
     }
 }
 
-/// Delivers each when it arrives.
+/// Delivers each when it arrives, and then the end. Who reads no more may still be sending.
 async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
     while let Some((arrives, bytes)) = receiver.recv().await {
         // A timer would be up to a millisecond late.
@@ -188,6 +245,8 @@ async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
             return;
         }
     }
+    // It fails where the connection has ended.
+    let _ = to.shutdown().await;
 }
 
 /// Whether the bytes hold the message that a COMMIT was done: `C`, its length, its tag.
@@ -213,7 +272,7 @@ mod tests {
                 });
             }
         });
-        let relay = Relay::to(port).await.unwrap();
+        let relay = Relay::to(port).unwrap();
         let client = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
         (relay, client)
     }

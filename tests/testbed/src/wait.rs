@@ -24,7 +24,7 @@ impl Wait<'_> {
         Wait { what, began: Instant::now(), timeout }
     }
 
-    /// How long to sleep before it is asked again.
+    /// How long to sleep before it is asked again; an error if it is too late, also for an answer.
     fn interval(&self) -> anyhow::Result<Duration> {
         if self.began.elapsed() > self.timeout {
             bail!("not within {:?}: {}", self.timeout, self.what);
@@ -41,9 +41,10 @@ pub fn wait_blocking<T>(
 ) -> anyhow::Result<T> {
     let wait = Wait::new(what, timeout);
     loop {
-        match ask() {
+        let (answer, interval) = (ask(), wait.interval()?);
+        match answer {
             Some(answer) => return Ok(answer),
-            None => std::thread::sleep(wait.interval()?),
+            None => std::thread::sleep(interval),
         }
     }
 }
@@ -57,9 +58,10 @@ pub async fn wait_for<T>(
 ) -> anyhow::Result<T> {
     let wait = Wait::new(what, timeout);
     loop {
-        match ask().await {
+        let (answer, interval) = (ask().await, wait.interval()?);
+        match answer {
             Some(answer) => return Ok(answer),
-            None => tokio::time::sleep(wait.interval()?).await,
+            None => tokio::time::sleep(interval).await,
         }
     }
 }

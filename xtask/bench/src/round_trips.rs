@@ -63,7 +63,7 @@ struct Replicas {
 /// Measures each kind of request.
 pub fn measure(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let database = Database::start(setup)?;
-    let relay = database.runtime.block_on(Relay::to(database.postgres.port))?;
+    let relay = database.runtime.block_on(async { Relay::to(database.postgres.port) })?;
     let builds = setup.programs.map(|program| {
         let store = database.store(setup, program, ORDERS)?;
         let [direct, relayed] =

@@ -127,7 +127,7 @@ fn references(reader: &mut Reader<'_>, node: &Node<'_>) {
                     "{text:?} leads out of the document; copy what it leads to into components"
                 ),
             );
-        } else if reader.resolve(text).is_none() {
+        } else if reader.root.target(text).is_none() {
             reader.refuse(&reference, format!("{text} leads nowhere; add what it names"));
         }
     }

@@ -108,14 +108,15 @@ fn of_response<'a>(
     status: &str,
     node: &Node<'a>,
 ) -> Vec<ErrorVariant> {
-    let response = match node.text("$ref").map(|reference| (reference, reader.resolve(reference))) {
-        Some((reference, None)) => {
-            reader.refuse(node, format!("{reference} leads nowhere; add it to components"));
-            return Vec::new();
-        }
-        Some((_, Some(response))) => response,
-        None => node.clone(),
-    };
+    let response =
+        match node.text("$ref").map(|reference| (reference, reader.root.target(reference))) {
+            Some((reference, None)) => {
+                reader.refuse(node, format!("{reference} leads nowhere; add it to components"));
+                return Vec::new();
+            }
+            Some((_, Some(response))) => response,
+            None => node.clone(),
+        };
     let content = response.get("content");
     let kinds: Vec<_> = content.iter().flat_map(Node::members).collect();
     let about = response.text("description").map(str::to_string);

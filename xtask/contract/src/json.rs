@@ -1,5 +1,6 @@
 //! JSON, of which nothing is dropped in silence: a key that stands twice is an error.
 
+use crate::pointer::pointer_to;
 use crate::refusal::{Refusal, Refusals};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -35,8 +36,7 @@ struct Place<'d> {
 
 impl Place<'_> {
     fn inner(&self, token: &str) -> Place<'_> {
-        let token = token.replace('~', "~0").replace('/', "~1");
-        Place { pointer: format!("{}/{token}", self.pointer), doubled: self.doubled }
+        Place { pointer: pointer_to(&self.pointer, token), doubled: self.doubled }
     }
 }
 

@@ -16,6 +16,7 @@ mod names;
 mod node;
 mod operations;
 mod package;
+pub mod pointer;
 mod refusal;
 mod schemas;
 mod status;
@@ -24,6 +25,7 @@ mod tests;
 mod text;
 mod unions;
 mod values;
+mod workspace;
 mod write;
 
 pub use cli::{ContractArgs, write_whole};

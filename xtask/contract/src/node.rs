@@ -1,5 +1,6 @@
 //! A value of a document, with the pointer that leads to it.
 
+use crate::pointer::{self, pointer_to};
 use serde_json::Value;
 
 /// A value and its place.
@@ -19,8 +20,7 @@ impl<'a> Node<'a> {
 
     /// A member of an object.
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
-        let pointer = format!("{}/{}", self.pointer, escape(key));
-        Some(Node { pointer, value: self.value.get(key)? })
+        Some(Node { pointer: pointer_to(&self.pointer, key), value: self.value.get(key)? })
     }
 
     /// What follows this path of keys.
@@ -32,7 +32,7 @@ impl<'a> Node<'a> {
     pub fn members(&self) -> impl Iterator<Item = (&'a str, Node<'a>)> + use<'a> {
         let pointer = self.pointer.clone();
         self.value.as_object().into_iter().flatten().map(move |(key, value)| {
-            (key.as_str(), Node { pointer: format!("{pointer}/{}", escape(key)), value })
+            (key.as_str(), Node { pointer: pointer_to(&pointer, key), value })
         })
     }
 
@@ -47,6 +47,12 @@ impl<'a> Node<'a> {
             .map(move |(index, value)| Node { pointer: format!("{pointer}/{index}"), value })
     }
 
+    /// What a reference inside the document leads to, seen from the whole document.
+    pub fn target(&self, reference: &str) -> Option<Node<'a>> {
+        let pointer = reference.strip_prefix('#')?.to_string();
+        Some(Node { pointer, value: pointer::target(self.value, reference)? })
+    }
+
     /// The text of a member.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
@@ -56,8 +62,4 @@ impl<'a> Node<'a> {
     pub fn is(&self, key: &str) -> bool {
         self.value.get(key).is_some_and(|value| *value == true)
     }
-}
-
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

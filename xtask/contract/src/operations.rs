@@ -42,6 +42,13 @@ pub struct Operation {
     pub has_caller: bool,
 }
 
+impl Operation {
+    /// Whether the handler may get no body. Octets that are absent are no octets.
+    pub fn is_body_option(&self) -> bool {
+        self.is_body_optional && matches!(self.body, Some(RequestBody::Json(_)))
+    }
+}
+
 /// The parameters of one place.
 #[derive(Clone, Debug)]
 pub struct ParameterSet {

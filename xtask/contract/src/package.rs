@@ -1,6 +1,7 @@
 //! A package of its own with the contract of a document, and a test that holds what it emits
 //! against the document.
 
+use crate::workspace::dependencies;
 use crate::{Error, client, contract, json};
 use heck::ToKebabCase;
 use serde_json::Value;
@@ -14,9 +15,6 @@ const RUNTIME: [(&str, &str); 4] = [
     ("src/parameters.rs", include_str!("../../../api/runtime/src/parameters.rs")),
     ("src/schemas.rs", include_str!("../../../api/runtime/src/schemas.rs")),
 ];
-
-/// The workspace, of whose dependencies the package has the versions.
-const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
 /// What the package depends on.
 const DEPENDENCIES: [&str; 9] = [
@@ -98,15 +96,6 @@ pub fn write(files: &[File], directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The version of a dependency that the workspace has.
-pub fn version(dependency: &str) -> String {
-    let start = format!("\n{dependency} = ");
-    let of_workspace = WORKSPACE.split_once("[workspace.dependencies]");
-    let after = of_workspace.and_then(|(_, all)| all.split_once(&start));
-    let after = after.map_or("", |(_, after)| after);
-    after.split('"').nth(1).unwrap_or("*").to_string()
-}
-
 fn package_name(title: &str) -> String {
     let plain: String = title
         .chars()
@@ -118,8 +107,7 @@ fn package_name(title: &str) -> String {
 }
 
 fn manifest(name: &str) -> String {
-    let of_workspace = WORKSPACE.split_once("[workspace.dependencies]");
-    let lines = of_workspace.map_or("", |(_, dependencies)| dependencies).lines();
+    let lines = dependencies().lines();
     let is_ours = |line: &&str| DEPENDENCIES.iter().any(|of| line.starts_with(&format!("{of} = ")));
     let dependencies: Vec<&str> = lines.filter(is_ours).collect();
     let json = "serde_json = { version = \"1\", features = [\"preserve_order\"] }";

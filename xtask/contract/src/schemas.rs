@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_recursive(&self, node: &Node<'a>, start: &str, seen: &mut Vec<String>) -> bool {
-        if let Some(target) = node.text("$ref").and_then(|text| self.resolve(text)) {
+        if let Some(target) = node.text("$ref").and_then(|text| self.root.target(text)) {
             if target.pointer == start {
                 return true;
             }
@@ -315,16 +315,10 @@ impl<'a> Reader<'a> {
         inner.iter().any(|inner| self.is_recursive(inner, start, seen))
     }
 
-    /// What a reference inside the document leads to.
-    pub fn resolve(&self, reference: &str) -> Option<Node<'a>> {
-        let pointer = reference.strip_prefix('#')?;
-        Some(Node { pointer: pointer.to_string(), value: self.root.value.pointer(pointer)? })
-    }
-
     /// What stands here, or what its reference leads to among the components of this kind.
     pub fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<Node<'a>> {
         let Some(reference) = node.text("$ref") else { return Some(node.clone()) };
-        let target = self.resolve(reference).filter(|target| {
+        let target = self.root.target(reference).filter(|target| {
             reference.starts_with(&format!("#/components/{kind}/")) && target.text("$ref").is_none()
         });
         if target.is_none() {

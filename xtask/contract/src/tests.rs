@@ -3,6 +3,7 @@
 
 use crate::json::parse;
 use crate::node::Node;
+use crate::pointer::take;
 use crate::unformatted;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -128,13 +129,7 @@ fn what_is_left_out_changes_the_code_or_is_refused() {
     let mut dropped = Vec::new();
     for pointer in pointers(&Node::root(&document)).iter().skip(1) {
         let mut changed = document.clone();
-        let (parent, key) = pointer.rsplit_once('/').unwrap();
-        let key = key.replace("~1", "/").replace("~0", "~");
-        match changed.pointer_mut(parent).unwrap() {
-            Value::Object(members) => drop(members.shift_remove(&key)),
-            Value::Array(elements) => drop(elements.remove(key.parse().unwrap())),
-            _ => {}
-        }
+        take(&mut changed, pointer).unwrap();
         if code(&changed).is_some_and(|code| code == unchanged) {
             dropped.push(pointer.clone());
         }

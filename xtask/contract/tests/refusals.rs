@@ -6,8 +6,10 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+use contract::pointer::put;
 use contract::{Error, contract, package, parse, write_package};
 use serde_json::{Value, json};
+use testbed::{assert_text, str};
 
 fn shop() -> Value {
     parse(include_str!("shop/shop.json")).unwrap()
@@ -24,12 +26,7 @@ fn refused(document: &Value) -> Vec<String> {
 /// The one line that the shop is refused with after this change.
 fn refused_with(pointer: &str, value: Value) -> String {
     let mut document = shop();
-    let (parent, key) = pointer.rsplit_once('/').unwrap();
-    let key = key.replace("~1", "/").replace("~0", "~");
-    match document.pointer_mut(parent).unwrap() {
-        Value::Array(elements) => elements[key.parse::<usize>().unwrap()] = value,
-        parent => parent[key] = value,
-    }
+    put(&mut document, pointer, value).unwrap();
     let lines = refused(&document);
     assert_eq!(lines.len(), 1, "{pointer}: {lines:#?}");
     lines[0].clone()
@@ -40,151 +37,109 @@ fn each_bad_input_is_one_line_with_its_place() {
     let get = "/paths/~1things/get";
     let thing = "/components/schemas/Thing/properties";
     let id = |id: &str| json!({ "operationId": id, "responses": { "200": { "description": "" } } });
-    for (pointer, value, line) in [
-        (
-            "/openapi",
-            json!("3.1.0"),
-            "/openapi: is of OpenAPI 3.1.0; write an OpenAPI 3.0 document",
-        ),
-        ("/openapi", json!("2.0"), "/openapi: is of OpenAPI 2.0;"),
-        (
-            "/webhooks",
-            json!({}),
-            "/webhooks: a document with `webhooks` is not supported; leave it out",
-        ),
-        (
-            &format!("{thing}/state/allOf/0/$ref"),
-            json!("#/components/schemas/Gone"),
-            "/components/schemas/Thing/properties/state/allOf/0/$ref: #/components/schemas/Gone leads nowhere;",
-        ),
-        (
-            &format!("{thing}/state/allOf/0/$ref"),
-            json!("other.json#/State"),
-            "leads out of the document; copy",
-        ),
-        (
-            &format!("{get}/operationId"),
-            json!("anything"),
-            "/paths/~1anything/get/operationId: is named anything in Rust, as /paths/~1things/get/operationId is;",
-        ),
-        (&format!("{get}/operationId"), json!("r#"), "\"r#\" is no name in Rust;"),
-        (&format!("{get}/operationId"), json!("1st"), "\"1st\" is no name in Rust;"),
-        (&format!("{get}/operationId"), json!("self"), "\"self\" is no name in Rust;"),
-        (
-            &format!("{thing}/new"),
-            json!({ "$ref": "#/components/schemas/Thing" }),
-            "/components/schemas/Thing: is recursive",
-        ),
-        (&format!("{thing}/1st"), json!({ "type": "string" }), "\"1st\" is no name in Rust;"),
-        (
-            &format!("{thing}/Type"),
-            json!({ "type": "string" }),
-            "/components/schemas/Thing/properties/Type: is named r#type in Rust, as \"type\" is;",
-        ),
-        (
-            &format!("{thing}/new"),
-            json!({ "type": "text" }),
-            "/components/schemas/Thing/properties/new: there is no type \"text\"",
-        ),
-        (&format!("{thing}/new"), json!({ "anyOf": [] }), "`anyOf` is not supported;"),
+    let cases = [
+        ("/openapi", json!("3.1.0")),
+        ("/openapi", json!("2.0")),
+        ("/webhooks", json!({})),
+        (&format!("{thing}/state/allOf/0/$ref"), json!("#/components/schemas/Gone")),
+        (&format!("{thing}/state/allOf/0/$ref"), json!("other.json#/State")),
+        (&format!("{get}/operationId"), json!("anything")),
+        (&format!("{get}/operationId"), json!("r#")),
+        (&format!("{get}/operationId"), json!("1st")),
+        (&format!("{get}/operationId"), json!("self")),
+        (&format!("{thing}/new"), json!({ "$ref": "#/components/schemas/Thing" })),
+        (&format!("{thing}/1st"), json!({ "type": "string" })),
+        (&format!("{thing}/Type"), json!({ "type": "string" })),
+        (&format!("{thing}/new"), json!({ "type": "text" })),
+        (&format!("{thing}/new"), json!({ "anyOf": [] })),
         (
             "/components/schemas/Problem/properties/code",
             json!({ "type": "string", "x-extensible-enum": ["bad_request", "name_reserved", "broken", "closed"] }),
-            "\"thing_exists\" is not among the values of the schema; add it there",
         ),
-        (
-            &format!("{thing}/new"),
-            json!({ "type": "integer", "multipleOf": 2 }),
-            "a schema of integer with `multipleOf` is not supported;",
-        ),
-        (&format!("{thing}/new"), json!({ "type": "string", "pattern": "(?=a)" }), "look-around"),
-        (
-            &format!("{thing}/new"),
-            json!({ "type": "string", "pattern": "\\d" }),
-            "write a class such as [0-9]",
-        ),
-        (
-            &format!("{thing}/new"),
-            json!({ "type": "string", "enum": ["a-b", "a_b"] }),
-            "is named AB in Rust, as another value is;",
-        ),
-        (
-            "/components/schemas/thing",
-            json!({ "type": "string" }),
-            "/components/schemas/thing: is named Thing in Rust, as /components/schemas/Thing is;",
-        ),
-        (
-            "/paths/~1picture/get/responses",
-            json!({}),
-            "/paths/~1picture/get/responses: an operation needs a success",
-        ),
-        (
-            "/paths/~1picture/get/responses/200/content",
-            json!({ "application/json": {} }),
-            "JSON needs a `schema`; add it",
-        ),
-        (
-            &format!("{get}/responses/400/content/application~1json"),
-            json!({}),
-            "JSON needs a `schema`; add it",
-        ),
-        (&format!("{get}/parameters/0/in"), json!("cookie"), "in \"cookie\" is not supported;"),
-        (
-            &format!("{get}/parameters/5/name"),
-            json!("authorization"),
-            "/paths/~1things/get/parameters/5/name: OpenAPI ignores a header \"authorization\" here;",
-        ),
-        (&format!("{get}/parameters/5/name"), json!("X/Y"), "\"X/Y\" is no name of a header"),
+        (&format!("{thing}/new"), json!({ "type": "integer", "multipleOf": 2 })),
+        (&format!("{thing}/new"), json!({ "type": "string", "pattern": "(?=a)" })),
+        (&format!("{thing}/new"), json!({ "type": "string", "pattern": "\\d" })),
+        (&format!("{thing}/new"), json!({ "type": "string", "enum": ["a-b", "a_b"] })),
+        ("/components/schemas/thing", json!({ "type": "string" })),
+        ("/paths/~1picture/get/responses", json!({})),
+        ("/paths/~1picture/get/responses/200/content", json!({ "application/json": {} })),
+        (&format!("{get}/responses/400/content/application~1json"), json!({})),
+        (&format!("{get}/parameters/0/in"), json!("cookie")),
+        (&format!("{get}/parameters/5/name"), json!("authorization")),
+        (&format!("{get}/parameters/5/name"), json!("X/Y")),
         (
             &format!("{get}/responses/200/headers/x-total"),
             json!({ "schema": { "type": "integer" } }),
-            "/paths/~1things/get/responses/200/headers/x-total: is named x_total in Rust, as another part is;",
         ),
         (
             &format!("{get}/responses/200/headers/Content-Type"),
             json!({ "schema": { "type": "string" } }),
-            "OpenAPI ignores a header \"Content-Type\" here;",
         ),
-        (
-            &format!("{get}/parameters/0"),
-            json!({ "$ref": "#/components/schemas/State" }),
-            "/paths/~1things/get/parameters/0: #/components/schemas/State is none of components/parameters;",
-        ),
-        ("/paths/~1picture/trace", id("trace"), "dropshot serves no TRACE;"),
-        (&format!("{get}/security"), json!([{}]), "a key that may be absent is not supported;"),
-        (&format!("{get}/security"), json!([{ "x": [] }]), "\"x\" is no scheme of components;"),
-        (
-            "/components/parameters/ThingId/required",
-            json!(false),
-            "/components/parameters/ThingId: a parameter in the path is always there;",
-        ),
+        (&format!("{get}/parameters/0"), json!({ "$ref": "#/components/schemas/State" })),
+        ("/paths/~1picture/trace", id("trace")),
+        (&format!("{get}/security"), json!([{}])),
+        (&format!("{get}/security"), json!([{ "x": [] }])),
+        ("/components/parameters/ThingId/required", json!(false)),
         (
             &format!("{get}/responses/304/content"),
             json!({ "application/json": { "schema": { "type": "string" } } }),
-            "a response of 304 has no content;",
         ),
-        (
-            "/components/schemas/Thing/nullable",
-            json!(true),
-            "/components/schemas/Thing/nullable: a named schema with `nullable` is not supported;",
-        ),
-        (
-            "/components/schemas/Origin/discriminator",
-            json!({ "propertyName": "kind" }),
-            "/components/schemas/Origin/discriminator: a form with `discriminator` is not supported;",
-        ),
-        (&format!("{get}/callbacks"), json!({}), "an operation with `callbacks` is not supported;"),
+        ("/components/schemas/Thing/nullable", json!(true)),
+        ("/components/schemas/Origin/discriminator", json!({ "propertyName": "kind" })),
+        (&format!("{get}/callbacks"), json!({})),
         (
             "/paths/~1things~1{thingId}~1notes~1all",
             json!({ "parameters": [{ "$ref": "#/components/parameters/ThingId" }], "get": id("all") }),
-            "does not tell them apart;",
         ),
-        ("/paths/~1x~1{a}b", json!({ "get": id("ab") }), "{a}b is more than a parameter;"),
-        ("/paths/~1x~1{a}", json!({ "get": id("ab") }), "the path has {a}, which is no parameter"),
-    ] {
-        let found = refused_with(pointer, value);
-        assert!(found.contains(line), "{pointer}: {found}");
-    }
+        ("/paths/~1x~1{a}b", json!({ "get": id("ab") })),
+        ("/paths/~1x~1{a}", json!({ "get": id("ab") })),
+    ];
+    let lines = cases.map(|(pointer, value)| refused_with(pointer, value) + "\n");
+    assert_text(
+        &lines.concat(),
+        str![[r#"
+/openapi: is of OpenAPI 3.1.0; write an OpenAPI 3.0 document
+/openapi: is of OpenAPI 2.0; write an OpenAPI 3.0 document
+/webhooks: a document with `webhooks` is not supported; leave it out
+/components/schemas/Thing/properties/state/allOf/0/$ref: #/components/schemas/Gone leads nowhere; add what it names
+/components/schemas/Thing/properties/state/allOf/0/$ref: "other.json#/State" leads out of the document; copy what it leads to into components
+/paths/~1anything/get/operationId: is named anything in Rust, as /paths/~1things/get/operationId is; rename one of them
+/paths/~1things/get/operationId: "r#" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1things/get/operationId: "1st" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1things/get/operationId: "self" is no name in Rust; rename it: letters, then letters, digits or _
+/components/schemas/Thing: is recursive, which is not supported; refer to the other by an id
+/components/schemas/Thing/properties/1st: "1st" is no name in Rust; rename it: letters, then letters, digits or _
+/components/schemas/Thing/properties/Type: is named r#type in Rust, as "type" is; rename one of them
+/components/schemas/Thing/properties/new: there is no type "text" in OpenAPI 3.0
+/components/schemas/Thing/properties/new/anyOf: `anyOf` is not supported; write one object with optional members
+/paths/~1things/post/responses/409/content/application~1json/examples/thing_exists/value/code: "thing_exists" is not among the values of the schema; add it there
+/components/schemas/Thing/properties/new/multipleOf: a schema of integer with `multipleOf` is not supported; leave it out
+/components/schemas/Thing/properties/new/pattern: the regular expression has what Rust's have not, such as look-around; write it without
+/components/schemas/Thing/properties/new/pattern: \d, \w, \s and \b are not supported; write a class such as [0-9]
+/components/schemas/Thing/properties/new/enum/1: is named AB in Rust, as another value is; rename one of them
+/components/schemas/thing: is named Thing in Rust, as /components/schemas/Thing is; rename one of them
+/paths/~1picture/get/responses: an operation needs a success with a status of its own; write 200 or the like
+/paths/~1picture/get/responses/200/content/application~1json: JSON needs a `schema`; add it
+/paths/~1things/get/responses/400/content/application~1json: JSON needs a `schema`; add it
+/paths/~1things/get/parameters/0: a parameter in "cookie" is not supported; put it into path, query or header
+/paths/~1things/get/parameters/5/name: OpenAPI ignores a header "authorization" here; leave it out
+/paths/~1things/get/parameters/5/name: "X/Y" is no name of a header and in Rust; rename it: letters, then letters, digits, - or _
+/paths/~1things/get/responses/200/headers/x-total: is named x_total in Rust, as another part is; rename one of them
+/paths/~1things/get/responses/200/headers/Content-Type: OpenAPI ignores a header "Content-Type" here; leave it out
+/paths/~1things/get/parameters/0: #/components/schemas/State is none of components/parameters; refer to one
+/paths/~1picture/trace: dropshot serves no TRACE; leave the operation out
+/paths/~1things/get/security/0: a key that may be absent is not supported; leave it out
+/paths/~1things/get/security/0/x: "x" is no scheme of components; add it, or name another
+/components/parameters/ThingId: a parameter in the path is always there; write `required: true`
+/paths/~1things/get/responses/304/content: a response of 304 has no content; leave it out
+/components/schemas/Thing/nullable: a named schema with `nullable` is not supported; write it where it is used
+/components/schemas/Origin/discriminator: a form with `discriminator` is not supported; leave it out
+/paths/~1things/get/callbacks: an operation with `callbacks` is not supported; leave it out
+/paths/~1things~1{thingId}~1notes~1{part}: {part} stands where /things/{thingId}/notes/all has all, and dropshot does not tell them apart; use the same parameter, or another path
+/paths/~1x~1{a}b: {a}b is more than a parameter; write a parameter as a whole segment
+/paths/~1x~1{a}/get: the path has {a}, which is no parameter of the operation; add it here
+"#]],
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod release;
 mod tools;
 mod trial;
 
+use anyhow::Context;
 use checkout::Checkout;
 use clap::Parser;
 use std::io::Write;
@@ -16,6 +17,8 @@ use std::process::ExitCode;
 use testbed::exit_code;
 
 /// Make what a release holds, in target/dist.
+///
+/// A release is made from a commit that has passed `.ci/run` and `.ci/run nightly` here.
 ///
 /// A static program for Linux with man pages, completions, the systemd unit, licences and an
 /// SBOM as one archive; an image for containers; and checksums. It takes a release build, and
@@ -27,8 +30,9 @@ use testbed::exit_code;
     bin_name = "cargo xtask dist",
     after_help = "\
 Examples:
-  cargo xtask dist          makes it
-  cargo xtask dist --try    and tries the image in an empty root directory
+  cargo xtask dist                     makes it
+  cargo xtask dist --try               and tries the image in an empty root directory
+  cargo xtask dist --untested          makes one for yourself, of any checkout
 
 Exit status: 0 done, 1 something that was tried did not hold, 2 it could not run"
 )]
@@ -39,6 +43,9 @@ struct Cli {
     /// (`apt-get install postgresql`), and root or user namespaces.
     #[arg(long = "try")]
     tries: bool,
+    /// Make it of a checkout that has not passed the tests
+    #[arg(long)]
+    untested: bool,
 }
 
 fn main() -> ExitCode {
@@ -48,6 +55,11 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
     // What is missing is said before the build, which takes minutes.
+    if !cli.untested {
+        checkout
+            .check_passed()
+            .context("not a tested commit (--untested makes one all the same)")?;
+    }
     tools::check()?;
     let needs = if cli.tries { Some(trial::Needs::find()?) } else { None };
     let release = release::make(&checkout, out)?;

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-/// A command that only a tool answers, and how the tool is installed.
+/// A command that only a tool answers, and how the tool is installed; `.ci/run` has the versions.
 const TOOLS: [(&[&str], &str); 3] = [
     (&["buildah", "--version"], "apt-get install buildah"),
-    (&["cargo", "about", "--version"], "cargo install --locked cargo-about@0.9.3 --features cli"),
-    (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx@0.5.9"),
+    (&["cargo", "about", "--version"], "cargo install --locked cargo-about --features cli"),
+    (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx"),
 ];
 
 /// Fails if a tool is missing, and names how to install it.

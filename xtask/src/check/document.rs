@@ -1,7 +1,7 @@
 //! The check that the generated contract emits the documents.
 
 use super::inputs::{Inputs, available, document_files};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use crate::compare::{Difference, differences};
 use crate::documents::DOCUMENTS;
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) fn claim(_: &Inputs) -> String {
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for (of, emitted) in DOCUMENTS.iter().zip(&inputs.emitted) {
+    for (of, emitted) in DOCUMENTS.iter().zip(&*inputs.emitted) {
         problems.extend(check_document(of.file, available(emitted)?, &inputs.document(of.file)?));
     }
     Ok(problems)
@@ -27,18 +27,15 @@ pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Prob
 }
 
 fn problem(file: &str, difference: &Difference<'_>) -> Problem {
-    let (start, width) = (excerpt_start(difference), file.len() + 1);
+    let start = excerpt_start(difference);
     Problem {
-        place: match difference.pointer.as_str() {
-            "" => "(the whole document)".to_string(),
-            pointer => pointer.to_string(),
-        },
-        details: vec![
-            format!("{file}: {}", excerpt(difference.left, start)),
-            format!("{:width$} {}", "emitted by api:", excerpt(difference.right, start)),
-        ],
-        fix: "cargo xtask generate; what is left then, xtask/contract drops or misreads"
-            .to_string(),
+        place: format!("{file}#{}", difference.pointer),
+        expected: excerpt(difference.left, start),
+        found: excerpt(difference.right, start),
+        reasons: Vec::new(),
+        fix: Fix::ByHand(
+            "cargo xtask generate; what is left then, xtask/contract drops or misreads".to_string(),
+        ),
     }
 }
 
@@ -55,7 +52,7 @@ fn excerpt_start(difference: &Difference<'_>) -> usize {
 }
 
 fn excerpt(value: Option<&Value>, start: usize) -> String {
-    let Some(value) = value else { return "absent".to_string() };
+    let Some(value) = value else { return ABSENT.to_string() };
     let text = match value {
         Value::String(text) if start > 0 => {
             format!("…{}", Value::from(text.chars().skip(start).collect::<String>()))

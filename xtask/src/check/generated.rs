@@ -1,9 +1,8 @@
 //! The check that the generated files are up to date.
 
 use super::inputs::Inputs;
-use super::problem::Problem;
+use super::problem::{Fix, Problem};
 use crate::generate::generated;
-use crate::line_diff::line_diff;
 use crate::repository::{CLIENT_README, PAGES};
 
 pub(super) fn claim(_: &Inputs) -> String {
@@ -14,15 +13,33 @@ pub(super) fn claim(_: &Inputs) -> String {
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let (mut problems, files) = (Vec::new(), &inputs.repository);
-    for file in generated(files)? {
-        let checked_in = files.read_generated(&file.name)?;
-        if checked_in != file.text {
-            problems.push(Problem {
-                place: format!("{} (-), and what {} generates (+)", file.name, file.source),
-                details: line_diff(&checked_in, &file.text),
-                fix: "cargo xtask generate".to_string(),
-            });
+    let generated = match generated(files) {
+        Ok(generated) => generated,
+        Err(error) => match error.downcast_ref() {
+            Some(contract::Error::Refused(refusals)) => return Ok(refused(refusals)),
+            _ => return Err(error),
+        },
+    };
+    for file in generated {
+        let found = files.read_generated(&file.name)?;
+        if found != file.text {
+            problems.push(Problem::of_text(&file.name, file.text, found));
         }
     }
     Ok(problems)
+}
+
+/// What no code can be made of.
+fn refused(refusals: &contract::Refusals) -> Vec<Problem> {
+    let problem = |refusal: &contract::Refusal| {
+        let (found, fix) = refusal.reason.split_once("; ").unwrap_or((&refusal.reason, "edit it"));
+        Problem {
+            place: refusal.pointer.clone(),
+            expected: "what code can be made of".to_string(),
+            found: found.to_string(),
+            reasons: Vec::new(),
+            fix: Fix::ByHand(fix.to_string()),
+        }
+    };
+    refusals.0.iter().map(problem).collect()
 }

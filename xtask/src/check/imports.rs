@@ -2,7 +2,7 @@
 //! which its root file begins.
 
 use super::inputs::Inputs;
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use crate::repository::SERVER;
 use anyhow::Context;
 use proc_macro2::{TokenStream, TokenTree};
@@ -32,16 +32,21 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     let line = |module: &str| map.iter().position(|other| *other == module);
     let mut problems = Vec::new();
     for (file, module, used) in uses {
-        let what = match (line(&module), line(&used)) {
+        let row = |module: &str| (format!("a row of {module} in the map"), ABSENT.to_string());
+        let (expected, found) = match (line(&module), line(&used)) {
             (Some(own), Some(other)) if own <= other => continue,
-            (Some(_), Some(_)) => format!("uses crate::{used}, which the map has above {module}"),
-            (None, _) => format!("belongs to {module}, which the map lacks"),
-            (_, None) => format!("uses crate::{used}, which the map lacks"),
+            (Some(_), Some(_)) => {
+                (format!("no module above {module} in the map"), format!("crate::{used}"))
+            }
+            (None, _) => row(&module),
+            (_, None) => row(&used),
         };
         problems.push(Problem {
             place: file.strip_prefix(directory).unwrap_or(&file).display().to_string(),
-            details: vec![what],
-            fix: format!("move what both use down, or edit the map of {name}"),
+            expected,
+            found,
+            reasons: Vec::new(),
+            fix: Fix::ByHand(format!("move what both use down, or edit the map of {name}")),
         });
     }
     problems.dedup();
@@ -155,7 +160,9 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let problems = upward_imports(root.path(), files[0].0).unwrap();
-        let text = |problem: &Problem| format!("{} {}", problem.place, problem.details.concat());
+        let text = |Problem { place, expected, found, .. }: &Problem| {
+            format!("{place}: {expected}, not {found}")
+        };
         problems.iter().map(text).collect()
     }
 
@@ -184,7 +191,7 @@ mod tests {
             "mod inner { use super::super::a::A; }",
         ] {
             let found = found(&[LIB, A, ("a/inner.rs", ""), ("b.rs", b), ("c.rs", "")]);
-            assert_eq!(found, ["b.rs uses crate::a, which the map has above b"], "{b}");
+            assert_eq!(found, ["b.rs: no module above b in the map, not crate::a"], "{b}");
         }
     }
 
@@ -194,7 +201,7 @@ mod tests {
         let d = ("d.rs", "use crate::a::A;");
         let found = found(&[lib, ("a.rs", "use crate::d::D;"), d]);
         let lacks =
-            ["a.rs uses crate::d, which the map lacks", "d.rs belongs to d, which the map lacks"];
+            ["a.rs: a row of d in the map, not absent", "d.rs: a row of d in the map, not absent"];
         assert_eq!(found, lacks);
     }
 }

@@ -9,6 +9,7 @@ use crate::published::Published;
 use crate::repository::Repository;
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// What the checks compare. What could not be read holds the reason: the checks that need it
 /// cannot run, the others still do.
@@ -16,8 +17,9 @@ use serde_json::Value;
 pub struct Inputs {
     /// The checkout with the files.
     pub repository: Repository,
-    /// What the contract in Rust emits for each version, the stable one first.
-    pub emitted: Emitted,
+    /// What the contract in Rust emits for each version, the stable one first. Asked only when
+    /// the generated files have been checked, and with `--fix` written.
+    pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
@@ -28,10 +30,14 @@ pub struct Inputs {
 
 impl Inputs {
     /// What is emitted, and the files of a checkout.
-    pub fn read(repository: &Repository, emitted: Emitted) -> Self {
+    pub fn read(
+        repository: &Repository,
+        emitted: impl FnOnce(&Repository) -> Emitted + 'static,
+    ) -> Self {
+        let own = repository.clone();
         Self {
             repository: repository.clone(),
-            emitted,
+            emitted: LazyLock::new(Box::new(move || emitted(&own))),
             published: Published::read(repository),
             history: History::read(repository),
             today: Utc::now().date_naive(),

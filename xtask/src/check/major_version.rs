@@ -2,7 +2,7 @@
 //! see in the path.
 
 use super::inputs::{Inputs, document_files, in_each_document};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use super::promises::{BASE_PATH, no_version};
 use crate::compare::pointers;
 use crate::compatibility::server_url;
@@ -22,7 +22,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 /// does not end in the major version.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
-    let Some(version) = version::of_document(document) else { return vec![no_version(file)] };
+    let Some(version) = version::of_document(document) else {
+        return vec![no_version(file, document)];
+    };
     let path = format!("/v{}", version.major);
     let fix = |place: &str| {
         format!(
@@ -41,21 +43,21 @@ pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     });
     let mut urls: Vec<_> = lists.flatten().collect();
     if document.get("servers").is_none() {
-        urls.push(("/servers".to_string(), "/".to_string()));
+        urls.push(("/servers".to_string(), ABSENT.to_string()));
     }
-    let problem = |(place, url): (String, String)| Problem {
-        details: vec![format!("{url} does not end in {path}, but info.version is {version}")],
-        fix: fix(&format!("the URL in {file}")),
+    let problem = |place: String, found: String, fix: String| Problem {
         place,
+        expected: format!("a path that ends in {path}"),
+        found,
+        reasons: vec![format!("info.version is {version}")],
+        fix: Fix::ByHand(fix),
     };
-    let mut problems: Vec<_> =
-        urls.into_iter().filter(|(_, url)| !url.ends_with(&path)).map(problem).collect();
+    let wrong = urls.into_iter().filter(|(_, url)| !url.ends_with(&path));
+    let mut problems: Vec<_> = wrong
+        .map(|(pointer, url)| problem(format!("{file}#{pointer}"), url, fix("the URL")))
+        .collect();
     if base_path != path {
-        problems.push(Problem {
-            place: BASE_PATH.to_string(),
-            details: vec![format!("{base_path} is not {path}, but info.version is {version}")],
-            fix: fix(BASE_PATH),
-        });
+        problems.push(problem(BASE_PATH.to_string(), base_path.to_string(), fix("it")));
     }
     problems
 }

@@ -2,7 +2,7 @@
 //! version fits the changes since then, and the changelog names them.
 
 use super::inputs::{Inputs, available, in_each_document};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use crate::compatibility::{Change, Verdict, changes, operations_that_stay};
 use crate::documents::{DOCUMENTS, Document};
 use crate::published::{PUBLISHED, Published, file_name};
@@ -56,15 +56,17 @@ pub fn check_served(
         let document = parsed(&place, bytes)?;
         let stay = operations_that_stay(&document, today);
         if !stay.is_empty() {
-            let details = vec![format!(
-                "no document is served under {path}, which promised: {}",
-                stay.join(", ")
-            )];
             let fix = format!(
                 "keep a document with the base path {path} in DOCUMENTS of xtask/src/documents.rs \
                  and api/src/documents.rs until each of them is past its x-sunset"
             );
-            problems.push(Problem { place, details, fix });
+            problems.push(Problem {
+                place,
+                expected: format!("a document with {} under {path}", stay.join(", ")),
+                found: ABSENT.to_string(),
+                reasons: Vec::new(),
+                fix: Fix::ByHand(fix),
+            });
         }
     }
     Ok(problems)
@@ -88,26 +90,33 @@ pub fn check_promises(
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
     let published = parsed(&name, bytes)?;
     let Some(version) = version::of_document(document) else {
-        return Ok(vec![no_version(of.file)]);
+        return Ok(vec![no_version(of.file, document)]);
     };
     let found = distinct(changes(&published, document, today));
     let worst = found.iter().map(|change| change.verdict).max();
     let least =
         worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
-    let low = low_version(of, &published_version, &version, &least, &found);
+    let set = || {
+        let mut document = document.clone();
+        if let Some(version) = document.pointer_mut("/info/version") {
+            *version = least.to_string().into();
+        }
+        Fix::Write { file: of.file.to_string(), text: canonical_json::print(&document) }
+    };
+    let low = low_version(of, &published_version, &version, &least, &found, set);
     Ok(low.into_iter().chain(unnamed(changelog, &version, &least, &found)).collect())
 }
 
 /// The problem of a document without a version.
-pub fn no_version(file: &str) -> Problem {
+pub fn no_version(file: &str, document: &Value) -> Problem {
     Problem {
-        place: "/info/version".to_string(),
-        details: vec![
-            "is not a version of three numbers, such as 1.2.0, or, where every operation is in \
-             beta, such as 2.0.0-beta.1"
-                .to_string(),
-        ],
-        fix: format!("edit {file}, then cargo xtask generate"),
+        place: format!("{file}#/info/version"),
+        expected: "three numbers, such as 1.2.0, or, where every operation is in beta, such as \
+                   2.0.0-beta.1"
+            .to_string(),
+        found: document.pointer("/info/version").map_or(ABSENT.to_string(), Value::to_string),
+        reasons: Vec::new(),
+        fix: Fix::ByHand(format!("edit {file}, then cargo xtask generate")),
     }
 }
 
@@ -128,44 +137,44 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
     kept
 }
 
-/// The problem that the version is lower than `least`, which the changes require.
+/// The problem that the version is lower than `least`, which the changes require. `set` sets it,
+/// where no decision is left.
 fn low_version(
     of: &Document,
     published: &Version,
     version: &Version,
     least: &Version,
     found: &[Change],
+    set: impl Fn() -> Fix,
 ) -> Option<Problem> {
-    let worst = found.iter().map(|change| change.verdict).max();
     if version >= least {
         return None;
     }
-    let (place, set) = (
-        "/info/version".to_string(),
-        format!("set info.version to {least} in {}, then cargo xtask generate", of.file),
-    );
-    let Some(worst) = worst else {
-        let details = vec![format!("is {version}, but {published} is already published")];
-        return Some(Problem { place, details, fix: set });
-    };
+    let worst = found.iter().map(|change| change.verdict).max();
+    let since = |what: &str| format!("{what} since {published}");
     let (what, fix) = match worst {
-        Verdict::Breaking => {
+        None => ("it is published".to_string(), set()),
+        Some(Verdict::Breaking) => {
             let major = least.major;
             let serve = format!(
-                "undo the change, or {set}, and serve it under /v{major}: change the URLs of the \
-                 servers in {}, and {BASE_PATH}",
+                "undo the change, or set info.version to {least}, and serve it under /v{major}: \
+                 change the URLs of the servers in {}, and {BASE_PATH}",
                 of.file
             );
-            ("a breaking change", serve)
+            (since("a breaking change"), Fix::ByHand(serve))
         }
-        Verdict::Addition if of.is_beta => ("a change of a beta", set),
-        Verdict::Addition => ("an addition", set),
-        Verdict::Neutral => ("any change", set),
+        Some(Verdict::Addition) if of.is_beta => (since("a change of a beta"), set()),
+        Some(Verdict::Addition) => (since("an addition"), set()),
+        Some(Verdict::Neutral) => (since("any change"), set()),
     };
-    let mut details =
-        vec![format!("is {version}; after {published}, {what} requires {least} or later:")];
-    details.extend(listed(found.iter().filter(|change| change.verdict == worst).map(describe)));
-    Some(Problem { place, details, fix })
+    let causes = found.iter().filter(|change| Some(change.verdict) == worst).map(describe);
+    Some(Problem {
+        place: format!("{}#/info/version", of.file),
+        expected: format!("{least} or later: {what}"),
+        found: version.to_string(),
+        reasons: listed(causes),
+        fix,
+    })
 }
 
 /// The problem that the changelog does not name what callers have to know.
@@ -181,12 +190,13 @@ fn unnamed(text: &str, version: &Version, least: &Version, found: &[Change]) -> 
         .filter(|change| !changelog::names(section, &change.name))
         .map(|change| format!("{}: {}", change.verdict.as_str(), describe(change)))
         .collect();
-    if missing.is_empty() {
-        return None;
-    }
-    let mut details = vec![format!("does not name, between backticks under \"## {title}\":")];
-    details.extend(listed(missing));
-    Some(Problem { place: CHANGELOG.to_string(), details, fix })
+    (!missing.is_empty()).then(|| Problem {
+        place: CHANGELOG.to_string(),
+        expected: format!("under \"## {title}\", each of these names between backticks"),
+        found: ABSENT.to_string(),
+        reasons: listed(missing),
+        fix: Fix::ByHand(fix),
+    })
 }
 
 fn describe(change: &Change) -> String {

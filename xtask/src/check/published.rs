@@ -2,7 +2,7 @@
 //! the main branch, and that none was left out.
 
 use super::inputs::{Inputs, available};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use crate::documents::DOCUMENTS;
 use crate::history::History;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name, version_of};
@@ -26,34 +26,34 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for (name, sum) in &checksums {
         match published.files.get(name) {
-            None => problems.push(problem(name, "was published and is missing", restore(name))),
-            Some(bytes) if checksum(bytes) != sum.to_lowercase() => {
-                problems.push(problem(name, "is not what was published", restore(name)));
+            Some(bytes) if checksum(bytes) == sum.to_lowercase() => {}
+            bytes => {
+                let expected = format!("what was published: SHA-256 {sum}");
+                let found = bytes.map_or(ABSENT.to_string(), |bytes| checksum(bytes));
+                problems.push(problem(name, &expected, &found, restore(name)));
             }
-            Some(_) => {}
         }
     }
     for name in published.files.keys().filter(|name| !checksums.contains_key(*name)) {
-        let what = match version_of(name) {
-            Some(_) => format!("was not published: it is not in {SUMS}"),
-            None => "is not a published document".to_string(),
+        let found = match version_of(name) {
+            Some(_) => format!("a document that {SUMS} does not have"),
+            None => "a file that is no published document".to_string(),
         };
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
-        problems.push(problem(name, &what, fix));
+        problems.push(problem(name, ABSENT, &found, fix));
     }
     problems.extend(left_out(published, &inputs.repository.read(CHANGELOG)?));
     if let History::Known(files) = available(&inputs.history)? {
         problems.extend(files.iter().filter_map(|(name, first)| {
-            let what = match published.files.get(name) {
-                None => "and is missing",
-                Some(bytes) if *bytes != first.bytes => "with another content",
+            let found = match published.files.get(name) {
+                None => ABSENT,
+                Some(bytes) if *bytes != first.bytes => "another content",
                 Some(_) => return None,
             };
-            let (commit, what) =
-                (&first.commit, format!("was published in {} {what}", first.commit));
+            let commit = &first.commit;
             let fix =
                 format!("git restore --source {commit} {PUBLISHED}/{name}, and its line in {SUMS}");
-            Some(problem(name, &what, fix))
+            Some(problem(name, &format!("what was published in {commit}"), found, fix))
         }));
     }
     Ok(problems)
@@ -73,13 +73,19 @@ fn left_out(published: &Published, changelog: &str) -> Vec<Problem> {
         .filter(|name| !published.files.contains_key(name))
         .map(|name| {
             let fix = format!("add the document of that version, and its line in {SUMS}");
-            problem(&name, &format!("is missing, and {CHANGELOG} has its version"), fix)
+            problem(&name, &format!("a document, as {CHANGELOG} has its version"), ABSENT, fix)
         })
         .collect()
 }
 
-fn problem(name: &str, what: &str, fix: String) -> Problem {
-    Problem { place: format!("{PUBLISHED}/{name}"), details: vec![what.to_string()], fix }
+fn problem(name: &str, expected: &str, found: &str, fix: String) -> Problem {
+    Problem {
+        place: format!("{PUBLISHED}/{name}"),
+        expected: expected.to_string(),
+        found: found.to_string(),
+        reasons: Vec::new(),
+        fix: Fix::ByHand(fix),
+    }
 }
 
 /// The checksum may be what is wrong, so both files are named.

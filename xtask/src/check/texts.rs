@@ -3,10 +3,14 @@
 //! `x-extensible-enum`.
 
 use super::inputs::{Inputs, document_files, in_each_document};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use serde_json::{Map, Value};
 
 const CODE: &str = "/components/schemas/Error/properties/code";
+/// What the list of codes begins with.
+const LIST: &str = "Today's codes: ";
+/// The first line of the table of plans.
+const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("the texts of {} have the plans and codes that programs read", document_files())
@@ -28,34 +32,35 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     let expected_sections = codes.iter().map(|code| section(document, code, &sections));
     let expected_sections: Vec<_> = expected_sections.collect();
     let listed = codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
-    let list = format!("Today's codes: {listed}.");
+    let list = format!("{LIST}{listed}.");
     let description = code["description"].as_str().unwrap_or_default();
     let mut problems = Vec::new();
-    let mut problem = |pointer: &str, details: Vec<String>, programs: &str| {
-        problems.push(Problem {
-            place: pointer.to_string(),
-            details,
-            fix: format!("edit {file}: the text, or {programs}"),
-        });
+    let mut problem = |pointer: &str, expected: String, found: String, programs: &str| {
+        if found != expected {
+            problems.push(Problem {
+                place: format!("{file}#{pointer}"),
+                expected,
+                found: if found.is_empty() { ABSENT.to_string() } else { found },
+                reasons: Vec::new(),
+                fix: Fix::ByHand(format!("edit the text, or {programs}")),
+            });
+        }
     };
-    if let Some(plans) = plans.filter(|plans| !introduction.contains(plans.as_str())) {
-        let lines = plans.lines().map(str::to_string);
-        let details = std::iter::once("lacks the table of x-plans:".to_string()).chain(lines);
-        problem("/info/description", details.collect(), "x-plans");
+    if let Some(plans) = plans {
+        let begin = introduction.find(PLANS);
+        let found = begin.and_then(|begin| introduction[begin..].split("\n\n").next());
+        problem("/info/description", plans, found.unwrap_or_default().to_string(), "x-plans");
     }
-    if !codes.is_empty() && sections != expected_sections {
-        let missing = expected_sections.iter().filter(|expected| !sections.contains(expected));
-        let odd = sections.iter().filter(|section| !expected_sections.contains(section));
-        let missing = missing.map(|section| format!("lacks: ### {section}"));
-        let odd = odd.map(|section| format!("has: ### {section}"));
-        let details: Vec<_> = missing.chain(odd).map(|text| text.replace("\n\n", " ")).collect();
-        let order = vec!["has its sections of codes in another order".to_string()];
-        let details = if details.is_empty() { order } else { details };
-        problem("/info/description", details, "x-extensible-enum and x-enumDescriptions");
-    }
-    if !codes.is_empty() && !description.ends_with(&list) {
-        let details = vec![format!("does not end in: {list}")];
-        problem(&format!("{CODE}/description"), details, "x-extensible-enum");
+    if !codes.is_empty() {
+        let text = |sections: &[String]| {
+            let sections = sections.iter().map(|section| format!("### {section}"));
+            sections.collect::<Vec<_>>().join("\n\n")
+        };
+        let programs = "x-extensible-enum and x-enumDescriptions";
+        problem("/info/description", text(&expected_sections), text(&sections), programs);
+        let found = description.find(LIST).map_or("", |begin| &description[begin..]);
+        let place = format!("{CODE}/description");
+        problem(&place, list, found.to_string(), "x-extensible-enum");
     }
     problems
 }
@@ -104,7 +109,7 @@ fn plan_table(plans: &Map<String, Value>) -> String {
         format!("\n| {plan} | {minute} | {day} |")
     };
     let rows: String = plans.iter().map(row).collect();
-    format!("| Plan | Requests per minute | Requests per day |\n|---|---|---|{rows}\n\n")
+    format!("{PLANS}\n|---|---|---|{rows}")
 }
 
 /// `100000` as `100,000`, as the specification writes it.

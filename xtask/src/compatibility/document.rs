@@ -1,8 +1,9 @@
 //! The top level of a document, with what is known by name outside of operations.
 
 use super::findings::{Findings, Place};
-use super::resolved::{COMPONENT, all_operations};
+use super::resolved::all_operations;
 use super::{operations, promises};
+use contract::pointer::COMPONENT;
 use semver::Version;
 use serde_json::Value;
 

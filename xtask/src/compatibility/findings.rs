@@ -2,9 +2,8 @@
 //! verdicts. A key that no rule names falls to one rule for all of them.
 
 use super::change::{Change, Verdict};
-use super::resolved::{COMPONENT, component};
-use crate::compare::pointer_to;
 use chrono::NaiveDate;
+use contract::pointer::{COMPONENT, component, pointer_to};
 use serde_json::{Value, json};
 
 /// Which way a value goes, seen from the caller.

@@ -2,11 +2,8 @@
 //! operation with the security that it inherits. So a change of a shared component is found
 //! wherever it is used, and what only moved is no change.
 
+use contract::pointer;
 use serde_json::{Value, json};
-
-/// The member of what was referred to that holds the reference, because messages name schemas and
-/// headers by it.
-pub(super) const COMPONENT: &str = "x-component";
 
 /// The methods that a path can have.
 pub(super) const METHODS: [&str; 8] =
@@ -31,7 +28,7 @@ pub(super) fn resolved(document: &Value) -> Value {
     let mut resolved = document.clone();
     let security = document.get("security").cloned().unwrap_or_else(|| json!([]));
     if let Some(paths) = resolved.get_mut("paths") {
-        *paths = resolve(document, paths, &[]);
+        *paths = pointer::resolved(document, paths);
         for item in paths.as_object_mut().into_iter().flat_map(|paths| paths.values_mut()) {
             for method in METHODS {
                 if let Some(operation) = item.get_mut(method).and_then(Value::as_object_mut) {
@@ -43,62 +40,9 @@ pub(super) fn resolved(document: &Value) -> Value {
     resolved
 }
 
-/// The name of the component that this comes from.
-pub(super) fn component(value: &Value) -> Option<&str> {
-    Some(value.get(COMPONENT)?.as_str()?.rsplit_once('/')?.1)
-}
-
-/// A reference out of the document, to nothing or into itself stays as it is.
-fn resolve(document: &Value, value: &Value, outer: &[&str]) -> Value {
-    match value {
-        Value::Object(members) => {
-            let reference = members.get("$ref").and_then(Value::as_str);
-            let reference = reference.filter(|reference| !outer.contains(reference));
-            let target = reference.and_then(|at| document.pointer(at.strip_prefix('#')?));
-            if let (Some(reference), Some(target)) = (reference, target) {
-                let mut target = resolve(document, target, &[outer, &[reference]].concat());
-                if let Value::Object(members) = &mut target {
-                    members.insert(COMPONENT.to_string(), reference.into());
-                }
-                return target;
-            }
-            let member =
-                |(key, member): (&String, &Value)| (key.clone(), resolve(document, member, outer));
-            Value::Object(members.iter().map(member).collect())
-        }
-        Value::Array(elements) => {
-            elements.iter().map(|element| resolve(document, element, outer)).collect()
-        }
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn references_are_resolved_and_what_they_point_to_keeps_its_name() {
-        let document = json!({ "components": {
-            "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
-            "schemas": { "S": { "type": "string" } },
-        }, "paths": { "x": { "$ref": "#/components/headers/H" } } });
-        let header = &resolved(&document)["paths"]["x"];
-        let of = "#/components/schemas/S";
-        assert_eq!(header["schema"], json!({ "type": "string", "x-component": of }));
-        assert_eq!((component(header), component(&header["schema"])), (Some("H"), Some("S")));
-    }
-
-    #[test]
-    fn a_cycle_ends() {
-        let reference = json!({ "$ref": "#/components/schemas/Tree" });
-        let document = json!({
-            "components": { "schemas": { "Tree": { "items": reference } } },
-            "paths": { "x": reference },
-        });
-        let tree = json!({ "items": reference, "x-component": "#/components/schemas/Tree" });
-        assert_eq!(resolved(&document)["paths"]["x"], tree);
-    }
 
     #[test]
     fn an_operation_has_the_security_of_the_document_or_its_own() {

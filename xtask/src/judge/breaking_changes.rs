@@ -81,9 +81,7 @@ fn opinion_of(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
         std::fs::write(&new, changed.to_string())?;
         let ours = worst(&parsed, &changed);
         let [major, ..] = impacts(setup, &old, &new)?;
-        // What breaks a beta is a change, but not a breaking one by our rules.
-        let is_ours = if of.is_beta { ours.is_some() } else { ours == Some(Verdict::Breaking) };
-        if !is_ours || major == 0 {
+        if !agree(of, ours, major) {
             findings.push(format!(
                 "{what} ({} {pointer}): we say {ours:?}, it finds {major} major",
                 of.file
@@ -94,6 +92,12 @@ fn opinion_of(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
         findings.extend(since_published(of, setup, &parsed, &old, &new)?);
     }
     Ok(findings)
+}
+
+/// Whether both call a change breaking: we, of a beta, one that must be announced.
+fn agree(of: &Document, ours: Option<Verdict>, major: u64) -> bool {
+    let breaking = if of.is_beta { Verdict::Addition } else { Verdict::Breaking };
+    ours >= Some(breaking) && major > 0
 }
 
 /// What it says of the changes of a stable version since its newest published document, where
@@ -137,4 +141,20 @@ fn impacts(setup: &Setup, old: &Path, new: &Path) -> anyhow::Result<[u64; 3]> {
         count.with_context(|| format!("redocly diff does not count {impact} changes"))
     };
     Ok([count("major")?, count("minor")?, count("patch")?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::{V1, V2};
+
+    #[test]
+    fn a_change_of_a_beta_that_we_call_neutral_is_no_agreement() {
+        let agreed = |of: &Document| {
+            let verdicts = [Verdict::Neutral, Verdict::Addition, Verdict::Breaking];
+            verdicts.map(|ours| agree(of, Some(ours), 1))
+        };
+        assert_eq!((agreed(&V1), agreed(&V2)), ([false, false, true], [false, true, true]));
+        assert!(!agree(&V2, None, 1) && !agree(&V1, Some(Verdict::Breaking), 0));
+    }
 }

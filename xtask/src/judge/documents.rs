@@ -4,6 +4,7 @@ use super::setup::Setup;
 use super::tools::output_lines;
 use crate::documents::{DOCUMENTS, Document};
 use anyhow::Context;
+use contract::pointer::{put, take};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -44,18 +45,9 @@ pub(super) type Change = (&'static str, Option<fn() -> Value>);
 /// The document with this change.
 pub(super) fn changed(document: &Value, (pointer, value): Change) -> Option<Value> {
     let mut document = document.clone();
-    let (parent, key) = pointer.rsplit_once('/')?;
-    let parent = document.pointer_mut(parent)?;
-    match (value, parent) {
-        (Some(value), Value::Array(elements)) => {
-            *elements.get_mut(key.parse::<usize>().ok()?)? = value();
-        }
-        (Some(value), parent) => {
-            parent.as_object_mut()?.insert(key.to_string(), value());
-        }
-        (None, parent) => {
-            parent.as_object_mut()?.shift_remove(key)?;
-        }
+    match value {
+        Some(value) => put(&mut document, pointer, value())?,
+        None => drop(take(&mut document, pointer)?),
     }
     Some(document)
 }

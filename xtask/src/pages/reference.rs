@@ -4,6 +4,7 @@
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};
 use crate::documents::{Document, V1};
+use contract::pointer;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -201,8 +202,7 @@ fn response_headers<'d>(
 
 /// What a reference leads to, or the value itself.
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
-    let pointer = text(&value["$ref"]).strip_prefix('#');
-    pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
+    pointer::target(document, text(&value["$ref"])).unwrap_or(value)
 }
 
 /// What a pointer leads to, or null.

@@ -1,6 +1,5 @@
 //! What a request to the test server sends, held against the parameters of its operation.
 
-use super::Route;
 use chrono::{DateTime, NaiveDate};
 use reqwest::Url;
 use std::collections::BTreeMap;
@@ -34,20 +33,19 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// The request for a route, or the message of a 400.
+    /// The request for an operation with these parameters, or the message of a 400.
     pub(super) fn read(
-        route: &Route,
+        known: &'static [Parameter],
         path: Vec<(&'static str, String)>,
         query: &str,
         body: Vec<u8>,
     ) -> Result<Self, String> {
         let url = Url::parse(&format!("http://localhost/?{query}")).map_err(|e| e.to_string())?;
-        let of = |place: &str, name: &str| {
-            route.parameters.iter().find(|of| of.place == place && of.name == name)
-        };
+        let of =
+            |place: &str, name: &str| known.iter().find(|of| of.place == place && of.name == name);
         let mut parameters: BTreeMap<_, _> = path.into_iter().collect();
         // An operation without query parameters ignores what is sent.
-        let has_query = route.parameters.iter().any(|of| of.place == "query");
+        let has_query = known.iter().any(|of| of.place == "query");
         for (name, value) in url.query_pairs().filter(|_| has_query) {
             let parameter = of("query", &name);
             let parameter =
@@ -57,7 +55,7 @@ impl Sent {
                 return Err(format!("The query parameter {name} is empty or repeated."));
             }
         }
-        for Parameter { name, place, is_required, kind } in route.parameters {
+        for Parameter { name, place, is_required, kind } in known {
             match parameters.get(name) {
                 Some(value) if !kind.has(value) => {
                     return Err(format!("The {place} parameter {name} must be {}.", kind.about()));

@@ -3,7 +3,8 @@
 
 //! The routes of the test server: the feature `testing`.
 
-use crate::testing::{Answer, Header, Kind, Parameter, Route, Sent, Success, Version};
+use crate::testing::request::{Kind, Parameter, Sent};
+use crate::testing::route::{Answer, Header, Route, Success, Version};
 
 /// What is answered to each operation: the document's example, unless the store knows better.
 pub(crate) trait Operations {

@@ -3,7 +3,6 @@
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::refusal;
-use crate::wait;
 use anyhow::ensure;
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use store_orders::store::postgres::{
     move_counts, print_grants,
 };
 use store_orders_api::plans::PlanLimits;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 /// No clock of a server has a part in the counting.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
@@ -233,7 +233,8 @@ pub fn a_server_is_not_ready_after_its_counts_were_moved(
     let store = database.server_of_owner()?;
     store.check_ready()?;
     database.execute("UPDATE limits_location SET database = 'counts'")?;
-    let reason = wait::until(|| store.check_ready().err())?;
+    let reason =
+        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.check_ready().err())?;
     ensure!(reason.to_string().contains("counted in the database \"counts\""), "{reason}");
     Ok(())
 }

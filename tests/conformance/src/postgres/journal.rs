@@ -5,9 +5,9 @@ use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{changed_ids, last_changes, list};
 use crate::records::{cancel, import};
-use crate::wait;
 use anyhow::ensure;
 use store_orders::store::CancelOutcome;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio_postgres::Client;
 
 pub fn rows_that_are_restored_under_a_server_are_read_again(
@@ -28,7 +28,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
     )?;
     commands.ship_orders(&[2])?;
-    let after = wait::until(|| {
+    let after = wait_blocking("another generation is seen", WAIT_TIMEOUT, || {
         let after = store.poll_changes().ok()?.last_changes;
         (after.generation > before.generation).then_some(after)
     })?;
@@ -51,7 +51,9 @@ pub fn old_changes_are_removed_and_the_last_stays(
         let row = client.query_one("SELECT count(*) FROM changes", &[]).await?;
         Ok(row.try_get::<_, i64>(0)?)
     };
-    wait::until(|| (database.with(count).ok()? == 1).then_some(()))?;
+    wait_blocking("one row stays", WAIT_TIMEOUT, || {
+        (database.with(count).ok()? == 1).then_some(())
+    })?;
     ensure!(last_changes(&*store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
     ensure!(changed_ids(&*store, before.of_orders())? == [4]);
@@ -78,7 +80,9 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    let kept = wait::until(|| database.with(lowest).ok().filter(|lowest| *lowest > first))?;
+    let kept = wait_blocking("old changes are removed", WAIT_TIMEOUT, || {
+        database.with(lowest).ok().filter(|lowest| *lowest > first)
+    })?;
     ensure!(kept == before, "{kept} instead of {before}");
     Ok(())
 }
@@ -96,7 +100,8 @@ pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::
          SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
     ensure!(last_changes(&*store).is_err(), "the list was told that it lacks one change");
-    let after = wait::until(|| last_changes(&*store).ok())?;
+    let after =
+        wait_blocking("the journal is read again", WAIT_TIMEOUT, || last_changes(&*store).ok())?;
     ensure!(after.generation > before.generation, "{after:?}");
     Ok(())
 }

@@ -4,7 +4,6 @@ use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{accounts, changed_ids, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, cancel, import, refusal};
-use crate::wait;
 use anyhow::{Context, ensure};
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
@@ -12,6 +11,7 @@ use store_orders::store::postgres::schema::{
 };
 use store_orders::store::{CancelOutcome, Store, StoreError};
 use store_orders_api::plans::Plan;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 /// Running servers of this program go on after it.
 const SURVIVED: Migration = Migration {
@@ -305,7 +305,8 @@ pub fn a_migration_that_asks_for_a_newer_program_makes_a_server_unready(
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
         ensure!(refused.contains(expected), "{refused}");
     }
-    let reason = wait::until(|| store.check_ready().err())?;
+    let reason =
+        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.check_ready().err())?;
     let StoreError::Refused(reason) = reason else { anyhow::bail!("another reason: {reason:?}") };
     ensure!(reason.contains(expected), "{reason}");
     Ok(())

@@ -4,10 +4,10 @@ use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::list;
 use crate::records::{cancel, import};
-use crate::wait;
 use anyhow::ensure;
 use std::time::Duration;
 use store_orders::store::Store;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 pub fn a_server_is_named_with_its_program_and_address(
     server: &PostgresUnderTest,
@@ -17,7 +17,7 @@ pub fn a_server_is_named_with_its_program_and_address(
     ensure!(commands.replicas()?.is_empty());
     let store = database.server_of_owner()?;
     store.announce("127.0.0.1:8080".to_string());
-    let found = wait::until(|| {
+    let found = wait_blocking("the server has its address", WAIT_TIMEOUT, || {
         let replicas = commands.replicas().ok()?;
         replicas.into_iter().find(|replica| replica.address == "127.0.0.1:8080")
     })?;
@@ -43,7 +43,9 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
     let backends = database.session_backends()?;
-    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
+    wait_blocking("the silent server is removed", WAIT_TIMEOUT, || {
+        (commands.replicas().ok()?.len() == 1).then_some(())
+    })?;
     ensure!(commands.silent_replicas()?.is_empty());
     // The next look finds the server that removed it.
     std::thread::sleep(Duration::from_secs(6));
@@ -65,9 +67,13 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     ensure!(commands.replicas()?.len() == 2, "a server was removed that may hold a lease");
     let before = database.session_backends()?;
     database.execute("DELETE FROM replicas")?;
-    wait::until(|| (database.session_backends().ok()? != before).then_some(()))?;
-    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
-    wait::until(|| store.check_ready().ok())?;
+    wait_blocking("the session is opened again", WAIT_TIMEOUT, || {
+        (database.session_backends().ok()? != before).then_some(())
+    })?;
+    wait_blocking("the row is there again", WAIT_TIMEOUT, || {
+        (commands.replicas().ok()?.len() == 1).then_some(())
+    })?;
+    wait_blocking("the server is ready", WAIT_TIMEOUT, || store.check_ready().ok())?;
     import(&commands, [1])?;
     ensure!(!list(&store)?.is_empty());
     cancel(&store, &[1])?;
@@ -90,7 +96,7 @@ pub fn the_list_of_a_server_reflects_its_own_cancellations(
     cancel(&store, &[1])?;
     cancel(&store, &[2])?;
     let newest = commands.orders_change_number()?;
-    wait::until(|| {
+    wait_blocking("its row tells the newest change number", WAIT_TIMEOUT, || {
         let replicas = commands.replicas().ok()?;
         replicas.iter().all(|replica| replica.list_change_number == newest).then_some(())
     })

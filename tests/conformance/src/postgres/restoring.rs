@@ -4,7 +4,6 @@ use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
-use crate::wait;
 use anyhow::{anyhow, ensure};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -19,6 +18,7 @@ use store_orders::store::{
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 /// How far the ids of accounts and keys jump over a restore.
 const ID_GAP: i64 = 1_000_000;
@@ -176,7 +176,7 @@ pub fn a_server_that_starts_during_a_restore_is_told_of_it(
         let holding = scope.spawn(hold);
         is_locked.recv()?;
         let restoring = scope.spawn(|| restore(&file, &commands, &|_, _| ()));
-        wait::until(|| {
+        wait_blocking("the restore waits", WAIT_TIMEOUT, || {
             let found =
                 database.with(async |client| Ok(client.query_one(waits, &[]).await?.try_get(0)?));
             found.ok().filter(|waits: &bool| *waits)

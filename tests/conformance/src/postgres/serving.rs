@@ -5,7 +5,6 @@ use super::importing::on_another_thread;
 use crate::engine::Engine;
 use crate::listing::{beginning, keys, last_changes, list};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
-use crate::wait;
 use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use store_orders::store::postgres::{COMMAND, connect, print_grants};
 use store_orders::store::{Cancellation, NewKey, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio_postgres::Client;
 
 /// How much longer than a request's deadline the lock is held that it needs.
@@ -163,7 +163,9 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     })?;
     let is_refused = matches!(decision, Decision::Unavailable(_)) && after < LATE;
     ensure!(is_refused, "{decision:?} after {after:?}");
-    wait::until(|| matches!(admit(), Decision::Admitted(_)).then_some(()))?;
+    wait_blocking("a request is admitted", WAIT_TIMEOUT, || {
+        matches!(admit(), Decision::Admitted(_)).then_some(())
+    })?;
     ensure!(database.session_backends()? == backends, "the session was lost");
     Ok(())
 }
@@ -213,7 +215,9 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
         meanwhile = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
-                wait::until(|| database.with(is_planned).ok()?.then_some(()))?;
+                wait_blocking("the keys are being read", WAIT_TIMEOUT, || {
+                    database.with(is_planned).ok()?.then_some(())
+                })?;
                 let ended = Instant::now();
                 database.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity

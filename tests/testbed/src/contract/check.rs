@@ -5,9 +5,9 @@ use super::documented::{
 };
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use super::promise::Promise;
-use super::response;
-use super::schema::resolved;
+use super::response::{self, parameter_label};
 use super::undocumented::{self, Subject};
+use contract::pointer::resolved;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -81,6 +81,10 @@ impl Contract {
             if let Some((status, documented)) = of_status(responses, received.status) {
                 let shown = response::shown(documented, received);
                 seen.extend(shown.iter().map(|what| format!("{owner} {status}{what}")));
+                if received.status < 300 {
+                    let sent = sent.query_parameters().map(parameter_label);
+                    seen.extend(sent.map(|what| format!("{owner}{what}")));
+                }
             }
         }
         seen
@@ -95,7 +99,7 @@ impl Contract {
     }
 
     /// All that the document of this version promises: each status of each operation, each
-    /// header, code and field of each status, each value that it lists.
+    /// header, code and field of each status, each value that it lists, each query parameter.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::of_operation).collect();

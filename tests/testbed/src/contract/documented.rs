@@ -58,6 +58,13 @@ impl Operation {
     pub fn version(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
+
+    /// The names of its parameters in the query.
+    pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
+        let parameters = self.document["parameters"].as_array().into_iter().flatten();
+        let of_query = parameters.filter(|parameter| parameter["in"] == "query");
+        of_query.filter_map(|parameter| parameter["name"].as_str())
+    }
 }
 
 /// What a response of some status must have.

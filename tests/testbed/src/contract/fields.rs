@@ -1,7 +1,7 @@
 //! The fields of bodies, as labels such as `Order.shipDate`: which a schema promises, and which a
 //! body shows.
 
-use super::schema::COMPONENT;
+use contract::pointer::component;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -16,20 +16,17 @@ pub struct Fields {
 struct Field {
     name: String,
     label: String,
-    is_required: bool,
     below: Fields,
 }
 
 impl Fields {
     /// Reads a schema without references, which is known by this name unless it is a component.
     pub fn of(schema: &Value, name: &str) -> Fields {
-        let name = schema[COMPONENT].as_str().unwrap_or(name);
+        let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let required = schema["required"].as_array();
         let field = |(key, schema): (&String, &Value)| Field {
             name: key.clone(),
             label: format!(" field {name}.{key}"),
-            is_required: required.is_some_and(|names| names.iter().any(|name| name == key)),
             below: Fields::of(schema, &format!("{name}.{key}")),
         };
         let values = schema["x-extensible-enum"].as_array().into_iter().flatten();
@@ -41,12 +38,11 @@ impl Fields {
         }
     }
 
-    /// Each label, and whether every body has it.
-    pub fn promised(&self) -> Vec<(&str, bool)> {
-        let mut promised: Vec<_> =
-            self.values.iter().map(|(_, label)| (label.as_str(), false)).collect();
+    /// Each label.
+    pub fn promised(&self) -> Vec<&str> {
+        let mut promised: Vec<_> = self.values.iter().map(|(_, label)| label.as_str()).collect();
         for field in &self.fields {
-            promised.push((&field.label, field.is_required));
+            promised.push(&field.label);
             promised.extend(field.below.promised());
         }
         promised.extend(self.items.iter().flat_map(|items| items.promised()));

@@ -1,7 +1,7 @@
 //! Reads requests and responses out of the bytes of an HTTP/1.1 connection.
 //!
 //! What cannot be parsed is left alone: hyper answers it before any of our code
-//! runs (the README lists these answers).
+//! runs (`src/handbook/operating.md` lists these answers).
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -78,13 +78,17 @@ impl RequestReader {
             let mut request = httparse::Request::new(&mut headers);
             match request.parse(&self.bytes.buffer) {
                 Ok(httparse::Status::Complete(length)) => {
+                    let headers = header_map(request.headers);
+                    let Some(framing) = framing(&headers, Framing::Length(0)) else {
+                        self.bytes.lost = true;
+                        break;
+                    };
                     let names = request.headers.iter().map(|header| header.name);
                     sent.push(SentRequest::new(
                         request.method.unwrap(),
                         request.path.unwrap(),
                         names,
                     ));
-                    let framing = framing(&header_map(request.headers), Framing::Length(0));
                     self.bytes.buffer.drain(..length);
                     self.body = Some(framing);
                 }
@@ -158,8 +162,14 @@ impl ResponseReader {
             return false;
         };
         let has_no_body = sent.method == "HEAD" || matches!(status, 204 | 304);
-        let framing =
-            if has_no_body { Framing::Length(0) } else { framing(&headers, Framing::UntilEnd) };
+        let framing = match has_no_body {
+            true => Some(Framing::Length(0)),
+            false => framing(&headers, Framing::UntilEnd),
+        };
+        let Some(framing) = framing else {
+            self.bytes.lost = true;
+            return false;
+        };
         self.begun = Some((sent, ReceivedResponse { status, headers, body: Vec::new() }, framing));
         true
     }
@@ -177,11 +187,12 @@ fn header_map(headers: &[httparse::Header<'_>]) -> HeaderMap {
     map
 }
 
-fn framing(headers: &HeaderMap, default: Framing) -> Framing {
+/// None if the length is no number.
+fn framing(headers: &HeaderMap, default: Framing) -> Option<Framing> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     match (text("transfer-encoding"), text("content-length")) {
-        (Some(_), _) => Framing::Chunked(Vec::new()),
-        (None, Some(length)) => length.parse().map_or(default, Framing::Length),
-        (None, None) => default,
+        (Some(_), _) => Some(Framing::Chunked(Vec::new())),
+        (None, Some(length)) => length.parse().ok().map(Framing::Length),
+        (None, None) => Some(default),
     }
 }

@@ -32,11 +32,10 @@ impl SentRequest {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// The names of its query parameters and headers.
-    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+    /// The names of its query parameters.
+    pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
-        let in_query = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
-        in_query.chain(self.header_names.iter().map(String::as_str))
+        query.split('&').map(|pair| pair.split('=').next().unwrap_or_default())
     }
 }
 

@@ -78,7 +78,8 @@ impl PublishedDocument {
             let mut names = parameters.filter_map(|parameter| parameter["name"].as_str());
             names.any(|other| other.eq_ignore_ascii_case(name))
         };
-        sent.parameters().all(|name| has(then, name) || !has(now, name))
+        let headers = sent.header_names.iter().map(String::as_str);
+        sent.query_parameters().chain(headers).all(|name| has(then, name) || !has(now, name))
     }
 }
 
@@ -106,7 +107,8 @@ impl Rules<'_> {
         let is_todays = |today: &DocumentFacts| today.full_version == document.full_version();
         let now = self.today.operations.iter().find(|other| other.id == operation.id);
         let says_the_same = now.is_some_and(|now| {
-            contains(&now.document["responses"], &operation.document["responses"])
+            let has_all = |key: &str| contains(&now.document[key], &operation.document[key]);
+            has_all("parameters") && has_all("responses")
         });
         !self.today.documents.iter().any(is_todays) && !says_the_same
     }

@@ -27,6 +27,11 @@ pub fn code_label(code: &str) -> String {
     format!(" code {code}")
 }
 
+/// The label of a query parameter among what a success shows.
+pub fn parameter_label(name: &str) -> String {
+    format!(" parameter {name}")
+}
+
 /// Every difference between a response and what is documented.
 pub fn violations(
     reader: Reader,

@@ -2,8 +2,9 @@
 //! today's document is read, no field that the schema lacks.
 
 use super::documented::Reader;
+use contract::pointer::COMPONENT;
 use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The keywords that the document's schemas use. Any other would be ignored
 /// silently, so it fails the tests until it is added.
@@ -21,9 +22,6 @@ const KNOWN_KEYWORDS: [&str; 12] = [
     "x-extensible-enum",
     COMPONENT,
 ];
-
-/// The member of what was a reference that holds the name of the component.
-pub const COMPONENT: &str = "x-component";
 
 /// A compiled schema.
 pub struct SchemaCheck {
@@ -82,32 +80,4 @@ fn bounded(schema: &Value, reader: Reader) -> Value {
         Some(other) => panic!("the testbed does not know the format {other}"),
     }
     bounded.into()
-}
-
-/// The value with its references replaced by what they refer to, under [`COMPONENT`] its name.
-pub fn resolved(document: &Value, value: &Value) -> Value {
-    match value {
-        Value::Object(members) => match members.get("$ref").and_then(Value::as_str) {
-            Some(reference) => {
-                let target = document.pointer(reference.trim_start_matches('#'));
-                let target = target.unwrap_or_else(|| panic!("{reference} refers to nothing"));
-                let mut target = resolved(document, target);
-                if let (Value::Object(members), Some((_, name))) =
-                    (&mut target, reference.rsplit_once('/'))
-                {
-                    members.insert(COMPONENT.to_string(), json!(name));
-                }
-                target
-            }
-            None => members
-                .iter()
-                .map(|(key, member)| (key.clone(), resolved(document, member)))
-                .collect::<Map<_, _>>()
-                .into(),
-        },
-        Value::Array(elements) => {
-            elements.iter().map(|element| resolved(document, element)).collect()
-        }
-        other => other.clone(),
-    }
 }

@@ -8,88 +8,39 @@
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
 use super::observer::{Observer, SharedObserver};
+use crate::relay::{ReadAlong, Relay};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 /// A tap in front of a server.
 pub struct Tap {
-    address: SocketAddr,
+    relay: Relay,
     observer: Observer,
-    accepting: JoinHandle<()>,
 }
 
 impl Tap {
-    /// Opens a tap that leads to this address. Needs a tokio runtime around it.
+    /// Opens a tap that leads to this address on the loopback. Needs a tokio runtime around it.
     pub fn before(server: SocketAddr) -> Tap {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
-        let listener = TcpListener::from_std(listener).unwrap();
         let observer = Observer::default();
         let shared = observer.shared();
-        let accepting = tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let shared = shared.clone();
-                tokio::spawn(async move {
-                    if let Ok(server) = TcpStream::connect(server).await {
-                        pass(client, server, shared).await;
-                    }
-                });
-            }
-        });
-        Tap { address, observer, accepting }
+        let connection = move || Connection { observer: shared.clone(), ..Connection::default() };
+        Tap { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
     }
 
     /// Where to send requests.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.relay.address()
     }
 
     /// The base address of the API behind it.
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.address())
     }
 
     /// What it has seen.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }
-}
-
-impl Drop for Tap {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-/// Passes a connection through, both ways, until both have ended.
-async fn pass(client: TcpStream, server: TcpStream, observer: SharedObserver) {
-    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    let connection = Mutex::new(Connection { observer, ..Connection::default() });
-    tokio::join!(
-        copy(from_client, to_server, |bytes| connection.lock().unwrap().sent(bytes)),
-        copy(from_server, to_client, |bytes| connection.lock().unwrap().received(bytes)),
-    );
-}
-
-/// Copies one way; the end is reported as no bytes.
-async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut along: impl FnMut(&[u8])) {
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let count = from.read(&mut buffer).await.unwrap_or(0);
-        along(&buffer[..count]);
-        if count == 0 || to.write_all(&buffer[..count]).await.is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown().await;
 }
 
 /// One connection: what was asked and not yet answered.
@@ -102,13 +53,13 @@ struct Connection {
     observer: SharedObserver,
 }
 
-impl Connection {
-    fn sent(&mut self, bytes: &[u8]) {
+impl ReadAlong for Connection {
+    fn request(&mut self, bytes: &mut Vec<u8>) {
         self.client_has_ended |= bytes.is_empty();
         self.unanswered.extend(self.requests.feed(bytes));
     }
 
-    fn received(&mut self, bytes: &[u8]) {
+    fn answer(&mut self, bytes: &mut Vec<u8>) {
         for (sent, received) in self.responses.feed(bytes, &mut self.unanswered) {
             self.observer.response(&sent, &received);
         }

@@ -107,7 +107,7 @@ impl Cluster {
     pub async fn pair(&self) -> anyhow::Result<Pair> {
         self.copy("template", "primary")?;
         let primary = self.start("primary", &[]).await?;
-        let link = Relay::to(primary.port).await?;
+        let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
         // Not on its command line, which nothing could change later.
         primary.demand_standby().await?;

@@ -1,6 +1,8 @@
 //! Relays that falsify what they carry, for controls: what a damaged server would do, done from
 //! outside.
 
+use super::ReadAlong;
+
 /// What a relay does to what it carries.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Tampering {
@@ -12,12 +14,11 @@ pub enum Tampering {
     Rewritten(&'static [(&'static str, &'static str)]),
 }
 
-impl Tampering {
-    /// Changes what the client sends. Spaces fill what is shorter, so that no message has
-    /// another length.
-    pub fn request(self, bytes: &mut [u8]) {
+impl ReadAlong for Tampering {
+    /// Spaces fill what is shorter, so that no message has another length.
+    fn request(&mut self, bytes: &mut Vec<u8>) {
         let Tampering::Rewritten(texts) = self else { return };
-        for (from, to) in texts {
+        for (from, to) in *texts {
             let found = bytes.windows(from.len()).position(|part| part == from.as_bytes());
             let Some(place) = found.and_then(|at| bytes.get_mut(at..at + from.len())) else {
                 continue;
@@ -34,10 +35,10 @@ mod tests {
 
     #[test]
     fn a_text_is_replaced_and_the_length_stays() {
-        let mut sent = *b"P\0SELECT FROM replicas FOR UPDATE\0";
+        let mut sent = b"P\0SELECT FROM replicas FOR UPDATE\0".to_vec();
         Tampering::None.request(&mut sent);
         Tampering::Rewritten(&[("never sent", ""), ("replicas FOR UPDATE", "replicas")])
             .request(&mut sent);
-        assert_eq!(&sent, b"P\0SELECT FROM replicas           \0");
+        assert_eq!(sent, b"P\0SELECT FROM replicas           \0");
     }
 }

@@ -54,9 +54,7 @@ pub fn is_error(status: &str) -> bool {
 
 /// What a node is, or refers to.
 pub fn resolved<'a>(root: &Node<'a>, node: &Node<'a>) -> Option<Node<'a>> {
-    let Some(reference) = node.text("$ref") else { return Some(node.clone()) };
-    let pointer = reference.strip_prefix('#')?;
-    Some(Node { pointer: pointer.to_string(), value: root.value.pointer(pointer)? })
+    node.text("$ref").map_or(Some(node.clone()), |reference| root.target(reference))
 }
 
 /// A schema without references.

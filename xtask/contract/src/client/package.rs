@@ -1,6 +1,7 @@
 //! The package of a client for anyone's document, with a test that calls each operation once.
 
 use super::{Version, unformatted};
+use crate::workspace::version;
 use crate::{Error, File, format};
 use heck::ToSnakeCase;
 use regex::{Captures, Regex};
@@ -10,7 +11,7 @@ use serde_json::Value;
 const MODULE: &str = "api";
 
 /// The files by hand that the code leans on.
-const FRAME: [(&str, &str); 19] = [
+const FRAME: [(&str, &str); 23] = [
     ("answer", include_str!("../../../../api/client/src/answer.rs")),
     ("attempt", include_str!("../../../../api/client/src/attempt.rs")),
     ("blocking", include_str!("../../../../api/client/src/blocking.rs")),
@@ -28,25 +29,30 @@ const FRAME: [(&str, &str); 19] = [
     ("span", include_str!("../../../../api/client/src/span.rs")),
     ("testing", include_str!("../../../../api/client/src/testing.rs")),
     ("testing/request", include_str!("../../../../api/client/src/testing/request.rs")),
+    ("testing/route", include_str!("../../../../api/client/src/testing/route.rs")),
+    ("testing/server", include_str!("../../../../api/client/src/testing/server.rs")),
     ("turns", include_str!("../../../../api/client/src/turns.rs")),
+    ("testing/answers", ANSWERS),
+    ("testing/start", START),
     ("testing/store", STORE),
 ];
 
-/// A test server without a state of its own.
-const STORE: &str = "//! The test server answers with the document's examples.
+// A test server without a state of its own.
+const ANSWERS: &str = "//! The test server answers with the document's examples.
 
-use super::{Server, Version};
-use std::io;
-
-/// The key that a [`Server`] takes.
-pub const KEY: &str = \"test-key\";
+use super::route::Version;
+use super::store::Store;
 
 pub(super) const VERSIONS: &[Version] = &[crate::document::testing::VERSION];
 
-#[derive(Debug)]
-pub(crate) struct Store;
-
 impl crate::document::testing::Operations for Store {}
+";
+
+const START: &str = "//! Starts the test server.
+
+use super::server::Server;
+use super::store::Store;
+use std::io;
 
 impl Server {
     /// Starts a server. An error means that the system gives no thread or no port.
@@ -54,6 +60,15 @@ impl Server {
         Self::with(Store)
     }
 }
+";
+
+const STORE: &str = "//! The test server keeps nothing.
+
+/// The key that a [`Server`](super::Server) takes.
+pub const KEY: &str = \"test-key\";
+
+#[derive(Debug)]
+pub(crate) struct Store;
 ";
 
 /// What the package needs; `@` is the version that this repository has.
@@ -143,7 +158,5 @@ fn root(document: &Value, has_pages: bool) -> String {
 fn manifest(name: &str) -> String {
     let text = MANIFEST.replace("{name}", name);
     let Ok(pattern) = Regex::new("@([a-z_-]+)") else { return text };
-    pattern
-        .replace_all(&text, |found: &Captures<'_>| crate::package::version(&found[1]))
-        .into_owned()
+    pattern.replace_all(&text, |found: &Captures<'_>| version(&found[1])).into_owned()
 }

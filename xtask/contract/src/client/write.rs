@@ -1,6 +1,7 @@
 //! The files of a version of the client: progenitor's client, and what stands over it.
 
 mod blocking;
+mod calls;
 mod operations;
 mod records;
 mod requests;

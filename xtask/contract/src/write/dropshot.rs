@@ -56,11 +56,6 @@ fn schemas(contract: &Contract<'_>) -> String {
     )
 }
 
-/// Whether the handler may get no body. Octets that are absent are no octets.
-pub fn is_option(operation: &Operation) -> bool {
-    operation.is_body_optional && matches!(operation.body, Some(RequestBody::Json(_)))
-}
-
 /// What dropshot extracts from a request.
 fn extractors(operation: &Operation) -> Vec<String> {
     let sets = operation.parameters.iter();
@@ -73,7 +68,7 @@ fn extractors(operation: &Operation) -> Vec<String> {
         Some(RequestBody::Other) => "AnyBody".to_string(),
         None => "NoBody".to_string(),
     };
-    let body = if is_option(operation) { format!("Option<{body}>") } else { body };
+    let body = if operation.is_body_option() { format!("Option<{body}>") } else { body };
     extractors.push(format!("sent: Sent<{body}>"));
     extractors
 }
@@ -95,7 +90,7 @@ fn method(operation: &Operation) -> String {
     let Operation { method_name, type_name, .. } = operation;
     let sets: Vec<_> = operation.parameters.iter().map(|set| set.place.to_lowercase()).collect();
     let has_body = operation.body.is_some();
-    let held = if is_option(operation) { ".map(|body| body.0)" } else { ".0" };
+    let held = if operation.is_body_option() { ".map(|body| body.0)" } else { ".0" };
     let is_documented = bad_request(operation).is_some();
     let caller = if operation.has_caller { "sender.caller()?" } else { "&()" };
     let (sender, body) = (

@@ -1,6 +1,5 @@
 //! The operations: the types of each, and the trait of their handlers.
 
-use super::dropshot::is_option;
 use super::types::{container_rename, default_function, fields};
 use crate::Contract;
 use crate::errors::{ErrorBody, ErrorStatus, ErrorVariant, SharedErrors};
@@ -373,7 +372,7 @@ fn method(operation: &Operation) -> String {
         arguments.push(format!("{}: {}", set.place.to_lowercase(), set.record.name));
     }
     arguments.extend(operation.body.iter().map(|body| match body {
-        RequestBody::Json(ty) if is_option(operation) => format!("body: Option<{}>", ty.rust),
+        RequestBody::Json(ty) if operation.is_body_option() => format!("body: Option<{}>", ty.rust),
         RequestBody::Json(ty) => format!("body: {}", ty.rust),
         RequestBody::Other => "body: Vec<u8>".to_string(),
     }));

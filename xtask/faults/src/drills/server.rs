@@ -38,7 +38,7 @@ impl Server {
         to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
         // Led to the server when it listens.
-        let to_clients = Relay::to(1).await?;
+        let to_clients = Relay::to(1)?;
         let (replica, lives, logs) = (None, 0, logs.to_path_buf());
         Ok(Server { name, data, logs, replica, lives, preload, to_clients, to_store })
     }

@@ -115,7 +115,7 @@ impl Site {
         let relays = async |ports: &[u16], tampering| {
             let mut relays = Vec::new();
             for port in ports {
-                relays.push(Relay::tampering(*port, tampering).await?);
+                relays.push(Relay::tampering(*port, tampering)?);
             }
             let ports: Vec<u16> = relays.iter().map(|relay| relay.port).collect();
             anyhow::Ok((relays, url_of(ports)))

@@ -31,7 +31,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     primary.kill()?;
     cluster.copy("primary", "backup")?;
     let primary = cluster.start_at("primary", port, &[]).await?;
-    let relay = Relay::to(port).await?;
+    let relay = Relay::to(port)?;
     let store = StoreUnderTest::at(&tools.program, &Postgres::url_at(relay.port))?;
     let scene = Scene::open(store, key, leaked).await?;
     let lost = scene.change_and_lose().await?;

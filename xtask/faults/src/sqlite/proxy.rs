@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use reqwest::StatusCode;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Report, ServerProcess, Signal};
+use testbed::{DataDir, Key, Report, ServerProcess, Signal, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -81,13 +81,10 @@ async fn lists_are_asked_of_another(
     key: &Key,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let began = Instant::now();
-    while !refusing.log().contains("the store is damaged") {
-        if began.elapsed() > Duration::from_secs(10) {
-            bail!("the damage was not found: {}", refusing.log());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let is_found = async || refusing.log().contains("the store is damaged").then_some(());
+    wait_for("the damage is found", WAIT_TIMEOUT, is_found)
+        .await
+        .with_context(|| refusing.log())?;
     let http = nginx.client(CUSTOMER)?;
     let mut cancels = Vec::new();
     for order in 101..=108 {
@@ -278,14 +275,9 @@ async fn client_addresses(
     let request = nginx.client(from)?.get(nginx.url("/v1/store/orders?seen"));
     let answer = request.header("x-forwarded-for", "192.0.2.1").send().await?;
     report.expect(answer.status() == 401, || format!("without a key: {}", answer.status()));
-    let began = Instant::now();
-    while !server.log().contains(r#""client":"127.0.0.99""#) {
-        if began.elapsed() > Duration::from_secs(10) {
-            report.expect(false, || format!("the server saw another client: {}", server.log()));
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let is_seen = async || server.log().contains(r#""client":"127.0.0.99""#).then_some(());
+    let seen = wait_for("the server sees that client", Duration::from_secs(10), is_seen).await;
+    report.expect(seen.is_ok(), || format!("the server saw another client: {}", server.log()));
     Ok(())
 }
 

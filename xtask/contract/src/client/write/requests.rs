@@ -1,6 +1,6 @@
 //! The requests of operations with optional parameters, and the lists that come in pages.
 
-use super::operations::{about, call, result};
+use super::calls::{about, call, result};
 use super::{converted, deprecation, is_small, paragraphs, taken, value};
 use crate::client::model::{Held, Operation, Pages, Parameter};
 use crate::text::comment;

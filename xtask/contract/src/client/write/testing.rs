@@ -18,14 +18,14 @@ pub fn testing(parts: &Parts<'_>) -> String {
         headers.constants(),
     );
     let uses = [
-        ("Answer", "crate::testing::Answer"),
-        ("Header", "crate::testing::Header"),
-        ("Kind", "crate::testing::Kind"),
-        ("Parameter", "crate::testing::Parameter"),
-        ("Route", "crate::testing::Route"),
-        ("Sent", "crate::testing::Sent"),
-        ("Success", "crate::testing::Success"),
-        ("Version", "crate::testing::Version"),
+        ("Answer", "crate::testing::route::Answer"),
+        ("Header", "crate::testing::route::Header"),
+        ("Kind", "crate::testing::request::Kind"),
+        ("Parameter", "crate::testing::request::Parameter"),
+        ("Route", "crate::testing::route::Route"),
+        ("Sent", "crate::testing::request::Sent"),
+        ("Success", "crate::testing::route::Success"),
+        ("Version", "crate::testing::route::Version"),
     ];
     file("The routes of the test server: the feature `testing`.", &body, &uses)
 }

@@ -1,7 +1,9 @@
 //! The orders of the test server as version 2 shows them.
 
-use super::{Answer, Sent, Store, Success};
 use crate::document::{self, ErrorCode, OrderId};
+use crate::testing::request::Sent;
+use crate::testing::route::{Answer, Success};
+use crate::testing::store::Store;
 use crate::v2::{Order, OrderPage, OrderStatus};
 use chrono::{DateTime, Utc};
 use reqwest::Url;

@@ -1,0 +1,125 @@
+//! Cases that need servers of their own: hosts that fail, and a server that is near the end of its
+//! transaction ids.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::listing::list;
+use crate::records::{cancel, import};
+use anyhow::{Context, ensure};
+use std::time::Duration;
+use store_orders::store::CancelOutcome;
+use store_orders::store::Store;
+use store_orders::store::postgres::PostgresCommands;
+use testbed::postgres::{Cluster, Installed, Pair, USER};
+use testbed::{Signal, wait_blocking};
+use tokio::runtime::{self, Runtime};
+
+/// Half a second for the first host, and time to open a session.
+const STARTED_WITHIN: Duration = Duration::from_secs(3);
+
+/// How soon every server has found the other host.
+const FOUND_WITHIN: Duration = Duration::from_secs(10);
+
+/// The first transaction id of a segment of pg_xact, 36 million before the wraparound: warnings
+/// begin 40 million before it.
+const NEXT_ID: u32 = 2_014 * 1_048_576;
+
+/// Where the servers of a case live, and what their connections run on.
+struct OwnServers {
+    runtime: Runtime,
+    cluster: Cluster,
+}
+
+impl OwnServers {
+    fn new() -> anyhow::Result<OwnServers> {
+        let mut runtime = runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build()?;
+        Ok(OwnServers { runtime, cluster: Cluster::create(&Installed::find()?)? })
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        self.runtime.block_on(work)
+    }
+}
+
+/// The servers at these ports, the first of which answers first.
+fn under_test(ports: &[u16]) -> PostgresUnderTest {
+    let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    PostgresUnderTest::new(&hosts.join(","), USER)
+}
+
+pub fn a_server_starts_while_the_first_host_is_suspended(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let own = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
+    let server = under_test(&[primary.port, standby.port]);
+    let database = server.new_store()?;
+    primary.signal_all(Signal::STOP)?;
+    own.wait(standby.promote())?;
+    wait_blocking("a server started and ready", STARTED_WITHIN, || {
+        database.server_of_owner().ok()?.check_ready().ok()
+    })
+}
+
+pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let own = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
+    let server = under_test(&[primary.port, standby.port]);
+    let database = server.new_store()?;
+    import(&*database.commands()?, 1..=10)?;
+    let running = database.server_of_owner()?;
+    own.wait(standby.promote())?;
+    // Its commits wait for no standby.
+    own.wait(primary.set("synchronous_standby_names", ""))?;
+    own.wait(primary.set("default_transaction_read_only", "on"))?;
+    import(&*database.commands()?, 11..=12)?;
+    let new = database.server_of_owner()?;
+    for store in [running, new] {
+        wait_blocking("its list is that of the other host", FOUND_WITHIN, || {
+            list(&store).ok().filter(|orders| orders.len() == 12)
+        })?;
+        wait_blocking("it is ready", FOUND_WITHIN, || store.check_ready().ok())?;
+    }
+    // What is said where there is no other one.
+    let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
+    let refused = PostgresCommands::connect(&alone.parse()?).err().context("not refused")?;
+    let said = format!("{:#}", anyhow::Error::new(refused));
+    ensure!(said.contains("read-only") && !said.contains("standby"), "{said}");
+    Ok(())
+}
+
+/// Each transaction has a warning then.
+pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let own = OwnServers::new()?;
+    let settings = [("wal_level", "logical")];
+    let primary = own.wait(own.cluster.primary("primary", &settings))?;
+    // With it no vacuum of a catalog ends the warnings.
+    let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
+    own.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
+    let port = primary.port;
+    primary.stop()?;
+    own.cluster.set_next_transaction("primary", NEXT_ID)?;
+    let _primary = own.wait(own.cluster.start_at("primary", port, &settings))?;
+
+    let server = under_test(&[port]);
+    let database = server.new_store()?;
+    import(&*database.commands()?, 1..=3)?;
+    let stores = [database.serving()?, database.serving()?];
+    for (id, store) in (1..).zip(&stores) {
+        ensure!(cancel(&**store, &[id])? == [CancelOutcome::Cancelled], "order {id}");
+    }
+    for store in &stores {
+        ensure!(list(&**store)?.len() == 1);
+        store.check_ready()?;
+    }
+    let left = "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";
+    let left: i32 =
+        database.with(async |client| Ok(client.query_one(left, &[]).await?.try_get(0)?))?;
+    ensure!(left < 40_000_000, "{left} transactions are left: no warnings");
+    Ok(())
+}

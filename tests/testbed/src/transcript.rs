@@ -1,0 +1,223 @@
+//! Sessions of a command line that are run and compared, and the one comparison of texts that
+//! stand in tests.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+use crate::program::without_settings;
+use chrono::{NaiveDateTime, TimeDelta, Utc};
+use regex::{Captures, Regex};
+use snapbox::data::Inline;
+use snapbox::{Assert, IntoData};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// For how many days keys of tests are valid; 0 is for what happens now.
+const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
+
+/// Ends the output of a command of a session. No command prints it.
+const END: &str = "\u{1e}end of a command\u{1e}";
+
+/// Asserts what a text says. `[..]` stands for any part of a line, a line of `...` for any lines,
+/// and a name in brackets for what differs from run to run. `SNAPSHOTS=overwrite` writes what the
+/// text says into the test, which otherwise writes nothing.
+#[track_caller]
+pub fn assert_text(actual: &str, expected: Inline) {
+    let actual = without_varying(&anstream::adapter::strip_str(actual).to_string());
+    let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
+    // Without the change of backslashes to slashes.
+    Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
+}
+
+/// A session as a document shows it.
+#[derive(Debug)]
+pub struct Console<'a> {
+    /// Where it stands.
+    pub page: &'a str,
+    /// Its lines. One that ends in `…` may go on, and a line of `…` is any lines.
+    pub text: &'a str,
+    /// What the shell does first.
+    pub setup: &'a str,
+    /// What the document shows, and what it is in the test.
+    pub real: &'a [(&'a str, String)],
+}
+
+/// Runs the commands of a document's session, and asserts that they print what it shows.
+#[track_caller]
+pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
+    let replaced = |text: &str, (shown, real): &(&str, String)| text.replace(shown, real);
+    let shown: Vec<_> = commands(console.text);
+    let typed: Vec<_> = shown
+        .iter()
+        .map(|command| {
+            console.real.iter().fold(command.clone(), |text, pair| replaced(&text, pair))
+        })
+        .collect();
+    let outputs = run(program, directory, console.setup, &typed);
+    let actual = shown.iter().zip(outputs).map(|(command, output)| {
+        let output =
+            console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
+        let output =
+            Regex::new(r"(?m)^(?:!|\(\d+\))(?: |$)").unwrap().replace_all(&output, "").into_owned();
+        format!("$ {command}\n{output}")
+    });
+    let actual = without_any_time(&actual.collect::<String>());
+    let expected = without_any_time(&format!("{}\n", console.text.trim_end()));
+    let expected = Regex::new("(?m)^…$").unwrap().replace_all(&expected, "...");
+    let expected = expected.replace("…\n", "[..]\n");
+    let result = Assert::new().normalize_paths(false).try_eq(
+        Some(&console.page),
+        actual.into_data(),
+        expected.into_data(),
+    );
+    if let Err(error) = result {
+        panic!("{}: {error}", console.page);
+    }
+}
+
+/// Names what differs between a document and a run of what it shows.
+fn without_any_time(text: &str) -> String {
+    let mut text = without_varying(text);
+    for (pattern, shown) in [
+        (r"()\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
+        (r"()\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "MINUTE"),
+        (r"()\b\d{4}-\d\d-\d\d\b", "DAY"),
+        (r"(date: )\w.*GMT", "${1}DATE"),
+        (r"()\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
+        (r#"(W/")[0-9a-f-]+"#, "${1}TAG"),
+        (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
+        (r"()\r\n", "\n"),
+        // A document may have an empty line between two commands.
+        (r"()\n\n\$ ", "\n$$ "),
+    ] {
+        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
+    }
+    text
+}
+
+/// Names what differs from run to run; keys and their ids are numbered, so that one that stands
+/// twice is seen to. What tables have keeps its width.
+fn without_varying(text: &str) -> String {
+    let mut text = text.to_string();
+    for (pattern, shown) in [
+        (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
+        (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
+        (r"()/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
+        (r"()\b[0-9a-f]{64}\b", "[SUM]"),
+        (r"()\b[0-9a-f]{40}\b", "[COMMIT]"),
+        // The same end of all messages about a command line.
+        (
+            r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n()",
+            "",
+        ),
+        (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
+        (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
+    ] {
+        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
+    }
+    for pattern in ["(sto_[a-z]+_)([0-9A-Za-z]{30,})", "(key_)([0-9A-Za-z]{12})\\b"] {
+        let mut seen: Vec<String> = Vec::new();
+        text = Regex::new(pattern)
+            .unwrap()
+            .replace_all(&text, |found: &Captures<'_>| {
+                let number = seen.iter().position(|other| *other == found[2]);
+                let number = number.unwrap_or_else(|| {
+                    seen.push(found[2].to_string());
+                    seen.len() - 1
+                });
+                let digit = (number + 1).to_string();
+                format!("{}{}", &found[1], digit.repeat(found[2].len() / digit.len()))
+            })
+            .into_owned();
+    }
+    text
+}
+
+/// Runs the commands of a session, `$ COMMAND` with more lines of it after `> `, in one shell in
+/// this directory. Asserts what each prints: lines of standard error begin with `! `, and a
+/// status other than 0 is a last line such as `(3)`.
+#[track_caller]
+pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
+    let commands = commands(&expected.clone().into_data().to_string());
+    let outputs = run(program, directory, "", &commands);
+    let shown = commands
+        .iter()
+        .zip(&outputs)
+        .map(|(command, output)| format!("$ {}\n{output}", command.replace('\n', "\n> ")));
+    assert_text(&without_times(&shown.collect::<String>()), expected);
+}
+
+/// Names times of the last hour, and those of keys that were made in it and are valid for some
+/// days. Tests' own dates are in the past.
+fn without_times(text: &str) -> String {
+    let now = Utc::now().naive_utc();
+    let is_recent = |time: NaiveDateTime| {
+        VALID_DAYS.into_iter().any(|days| {
+            let since = now - (time - TimeDelta::days(days));
+            (TimeDelta::seconds(-10)..TimeDelta::hours(1)).contains(&since)
+        })
+    };
+    let mut text = text.to_string();
+    for (pattern, format, shown) in [
+        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "%FT%T%.fZ", "YYYY-MM-DDThh:mm:ssZ"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "%F %RZ", "YYYY-MM-DD hh:mmZ"),
+    ] {
+        let named = |found: &Captures<'_>| match NaiveDateTime::parse_from_str(&found[0], format) {
+            Ok(time) if is_recent(time) => shown.to_string(),
+            _ => found[0].to_string(),
+        };
+        text = Regex::new(pattern).unwrap().replace_all(&text, named).into_owned();
+    }
+    // A command may have run before midnight.
+    let begins = [now, now - TimeDelta::hours(1)];
+    let days = begins.into_iter().flat_map(|begin| {
+        VALID_DAYS.map(|days| (begin + TimeDelta::days(days)).format(" %F").to_string())
+    });
+    days.fold(text, |text, day| text.replace(&day, " YYYY-MM-DD"))
+}
+
+/// The commands of a session.
+fn commands(session: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    for line in session.lines() {
+        match (line.strip_prefix("$ "), line.strip_prefix("> "), commands.last_mut()) {
+            (Some(command), ..) => commands.push(command.to_string()),
+            (_, Some(more), Some(last)) => last.push_str(&format!("\n{more}")),
+            _ => {}
+        }
+    }
+    assert!(!commands.is_empty(), "no command: {session}");
+    commands
+}
+
+/// What each command prints, in one shell.
+fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Vec<String> {
+    let errors = tempfile::NamedTempFile::new().unwrap();
+    let script = commands.iter().map(|command| {
+        format!(
+            "exec 2>\"$ERRORS\"\n{command}\n\
+             status=$?; [ $status = 0 ] && mark='!' || mark=\"($status)\"\n\
+             [ $status = 0 ] || [ -s \"$ERRORS\" ] || echo \"$mark\"\n\
+             sed \"s/^/$mark /\" \"$ERRORS\"; printf '{END}'\n"
+        )
+    });
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("{setup}\n{}", script.collect::<String>()));
+    let own = program.parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    shell.env("PATH", format!("{own}:{path}")).env("ERRORS", errors.path());
+    // What a command prints is in one language, and curl reaches the loopback.
+    shell.env("LC_ALL", "C").env("no_proxy", "*");
+    shell.current_dir(directory).stdin(Stdio::null());
+    let output = without_settings(shell).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
+    assert_eq!(outputs.len(), commands.len(), "{text}");
+    for output in outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n'))
+    {
+        output.push('\n');
+    }
+    outputs
+}

@@ -1,0 +1,129 @@
+//! Places in a JSON document by their pointers (RFC 6901), and the references that hold pointers.
+
+use serde_json::Value;
+
+/// The member of what replaced a reference that holds the reference: schemas and headers are known
+/// by its name.
+pub const COMPONENT: &str = "x-component";
+
+/// The pointer to a member or element of the value at `parent`.
+pub fn pointer_to(parent: &str, token: &str) -> String {
+    format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Puts a value in place of another one, or as a new member. None if the pointer leads to no such
+/// place.
+pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
+    match parent(document, pointer)? {
+        (Value::Object(members), key) => {
+            members.insert(key, value);
+        }
+        (Value::Array(elements), index) => {
+            *elements.get_mut(index.parse::<usize>().ok()?)? = value;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Removes a value, and returns it.
+pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
+    match parent(document, pointer)? {
+        // The others keep their order.
+        (Value::Object(members), key) => members.shift_remove(&key),
+        (Value::Array(elements), index) => {
+            let index = index.parse().ok().filter(|index| *index < elements.len())?;
+            Some(elements.remove(index))
+        }
+        _ => None,
+    }
+}
+
+fn parent<'a>(document: &'a mut Value, pointer: &str) -> Option<(&'a mut Value, String)> {
+    let (parent, token) = pointer.rsplit_once('/')?;
+    Some((document.pointer_mut(parent)?, token.replace("~1", "/").replace("~0", "~")))
+}
+
+/// What a reference inside the document leads to.
+pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
+    document.pointer(reference.strip_prefix('#')?)
+}
+
+/// A value of a document with each reference replaced by what it leads to. A reference out of the
+/// document, to nothing or into itself stays as it is.
+pub fn resolved(document: &Value, value: &Value) -> Value {
+    resolved_within(document, value, &[])
+}
+
+fn resolved_within(document: &Value, value: &Value, outer: &[&str]) -> Value {
+    match value {
+        Value::Object(members) => {
+            let reference = members.get("$ref").and_then(Value::as_str);
+            let reference = reference.filter(|reference| !outer.contains(reference));
+            let target = reference.and_then(|reference| target(document, reference));
+            if let (Some(reference), Some(target)) = (reference, target) {
+                let outer = [outer, &[reference]].concat();
+                let mut target = resolved_within(document, target, &outer);
+                if let Value::Object(members) = &mut target {
+                    members.insert(COMPONENT.to_string(), reference.into());
+                }
+                return target;
+            }
+            let members = members.iter();
+            members
+                .map(|(key, member)| (key.clone(), resolved_within(document, member, outer)))
+                .collect()
+        }
+        Value::Array(elements) => {
+            elements.iter().map(|element| resolved_within(document, element, outer)).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// The name of the component that a resolved value comes from.
+pub fn component(value: &Value) -> Option<&str> {
+    Some(value.get(COMPONENT)?.as_str()?.rsplit_once('/')?.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_is_replaced_added_and_removed() {
+        let mut document = json!({ "a/b": [1, 2], "c": {} });
+        put(&mut document, "/a~1b/1", json!(3)).unwrap();
+        put(&mut document, "/c/~0", json!(4)).unwrap();
+        assert_eq!(document, json!({ "a/b": [1, 3], "c": { "~": 4 } }));
+        assert_eq!(take(&mut document, "/a~1b/0"), Some(json!(1)));
+        assert_eq!(take(&mut document, "/c/~0"), Some(json!(4)));
+        assert_eq!(document, json!({ "a/b": [3], "c": {} }));
+        for nowhere in ["", "/a~1b/1", "/a~1b/-", "/d/e", "/a~1b/0/x"] {
+            assert_eq!(put(&mut document, nowhere, json!(5)), None, "{nowhere}");
+            assert_eq!(take(&mut document, nowhere), None, "{nowhere}");
+        }
+        assert_eq!(document, json!({ "a/b": [3], "c": {} }));
+    }
+
+    #[test]
+    fn references_are_resolved_and_what_they_lead_to_keeps_its_name() {
+        let document = json!({ "components": {
+            "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
+            "schemas": { "S": { "type": "string" } },
+        }, "x": [{ "$ref": "#/components/headers/H" }] });
+        let header = &resolved(&document, &document["x"])[0];
+        let of = "#/components/schemas/S";
+        assert_eq!(header["schema"], json!({ "type": "string", "x-component": of }));
+        assert_eq!((component(header), component(&header["schema"])), (Some("H"), Some("S")));
+    }
+
+    #[test]
+    fn a_cycle_ends() {
+        let reference = json!({ "$ref": "#/components/schemas/Tree" });
+        let document = json!({ "components": { "schemas": { "Tree": { "items": reference } } } });
+        let tree = json!({ "items": reference, "x-component": "#/components/schemas/Tree" });
+        assert_eq!(resolved(&document, &reference), tree);
+    }
+}
