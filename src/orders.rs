@@ -5,30 +5,15 @@
 //! process. Cancellations of this process are told by the writer; the changes of
 //! others are read when the store's last change is after the list's.
 
-mod body;
-mod builder;
-mod edit;
-mod filter;
-mod gzip;
-mod mark;
-mod memory;
-mod page;
-mod readers;
-mod response;
-mod running_batch;
+mod freshness;
 mod search;
-mod sizes;
+mod sending;
 mod snapshot;
-mod state;
-mod tag;
 mod writer;
 
-pub use filter::OrderFilter;
-pub use running_batch::RunningBatch;
-pub use search::{find_order, find_orders};
-pub use snapshot::Snapshot;
-pub use tag::ListTag;
-pub use writer::CancelError;
+pub use search::{OrderFilter, find_order, find_orders};
+pub use snapshot::{ListTag, Snapshot};
+pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
@@ -37,15 +22,13 @@ use crate::store::{
 };
 use chrono::{DateTime, Utc};
 use dropshot::Body;
+use freshness::{Prepared, Refresh, State};
 use http::Response;
-use memory::ListMemory;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
-use readers::Readers;
-use response::{list_response, part_response};
-use sizes::Sizes;
+use sending::{Readers, list_response, part_response};
 use slog::Logger;
-use state::{Prepared, Refresh, State};
+use snapshot::{ListMemory, Sizes};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinError;
@@ -64,9 +47,9 @@ pub enum ListError {
     /// The store could not be read.
     #[error("the list cannot be brought up to date")]
     Store(#[from] StoreError),
-    /// The store could not say whether the list is current.
+    /// The store could not say whether the list is fresh.
     #[error("the list cannot be checked")]
-    Unchecked(#[source] Arc<StoreError>),
+    Freshness(#[source] Arc<StoreError>),
     /// The store panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
@@ -81,14 +64,6 @@ pub enum OpenError {
     /// The writer's thread could not be started.
     #[error("the writer's thread cannot be started")]
     Thread(#[from] std::io::Error),
-}
-
-/// A check of the list, which tells what was committed before it began.
-#[derive(Clone, Debug)]
-pub struct ListCheck {
-    /// The history of the store before that.
-    history: u64,
-    check: Freshness,
 }
 
 /// The list of orders and the writer of cancellations.
@@ -121,32 +96,29 @@ impl OrderList {
 
     /// Asks the store what the list lacks. Every change that was committed before is in the
     /// answer.
-    pub fn check(&self) -> Result<ListCheck, StoreError> {
-        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
-        // gets.
-        let history = self.store.history()?;
+    pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
         let known = self.state.lock().known();
-        Ok(ListCheck { history, check: self.store.freshness(Some(known))? })
+        self.store.freshness(Some(known))
     }
 
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        self.list_as_of(self.check()?).await
+        self.fresh_list(self.ask_freshness()?).await
     }
 
-    /// The list as it stood when this check began, or later.
-    async fn list_as_of(&self, check: ListCheck) -> Result<Arc<Snapshot>, ListError> {
-        self.bring_to(check.check.wait().await.map_err(ListError::Unchecked)?).await
+    /// The list as it stood when the store was asked for this, or later.
+    async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
+        self.bring_to(freshness.wait().await.map_err(ListError::Freshness)?).await
     }
 
-    /// The list with all that a check found.
-    async fn bring_to(&self, checked: Latest) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.state.lock().current(checked.last_changes.of_orders()) {
+    /// The list with all that the store told.
+    async fn bring_to(&self, told: Latest) -> Result<Arc<Snapshot>, ListError> {
+        if let Some(snapshot) = self.state.lock().current(told.last_changes.of_orders()) {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
         // The refresh before may have brought what this list needs.
-        let refresh = match Refresh::of(&self.state, checked) {
+        let refresh = match Refresh::of(&self.state, told) {
             Prepared::Current(snapshot) => return Ok(snapshot),
             Prepared::Behind(refresh) => refresh,
         };
@@ -170,16 +142,22 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// The list as it stood when this check began, or later, and the entity tags of what is made of
-    /// it.
+    /// The list as it stood when the store was asked for this, or later, and its entity tags.
     pub async fn tagged_list(
         &self,
-        check: ListCheck,
+        mut freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
-        let history = check.history;
-        let list = self.list_as_of(check).await?;
-        let tag = list.tag(history);
-        Ok((list, tag))
+        loop {
+            let told = freshness.wait().await.map_err(ListError::Freshness)?;
+            let history = told.history;
+            let list = self.bring_to(told).await?;
+            if self.store.history()? == history {
+                let tag = list.tag(history);
+                return Ok((list, tag));
+            }
+            // The store failed over: the list's change number may be of either history.
+            freshness = self.ask_freshness()?;
+        }
     }
 
     /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
@@ -192,13 +170,12 @@ impl OrderList {
         part_response(json, &self.readers, accepts_gzip).await
     }
 
-    /// How many bytes lists that are no longer current hold, because clients have not
-    /// read them yet.
+    /// Bytes of outdated lists that clients still read.
     pub fn outdated_bytes(&self) -> usize {
         self.readers.outdated_bytes()
     }
 
-    /// How many bytes of lists only connections hold: cutting lists off does not free them.
+    /// Bytes that only connections hold: cutting lists off does not free them.
     pub fn bytes_in_connections(&self) -> usize {
         self.readers.bytes_in_connections()
     }
@@ -220,24 +197,24 @@ impl OrderList {
         self.writer.cancel(order_id, key_id, at, deadline).await
     }
 
-    /// Has the list read what it lacks, although no request needs it. Needs a runtime around it.
+    /// Refreshes the list in the background. Call it inside a runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
         // A failure shows at the next request for a list.
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Follows the store for ever, so that the first list after a long import next to a server
-    /// without requests has little to read.
+    /// Follows the store for ever: after a long import on an idle server the first list has little
+    /// to read.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
-            if let Ok(check) = self.check()
-                && let Ok(checked) = check.check.wait().await
-                && checked.last_changes.of_orders().has_more_than(self.reflected())
+            if let Ok(freshness) = self.ask_freshness()
+                && let Ok(told) = freshness.wait().await
+                && told.last_changes.of_orders().has_more_than(self.reflected())
             {
-                drop(self.bring_to(checked).await);
+                drop(self.bring_to(told).await);
             }
         }
     }
@@ -247,10 +224,10 @@ impl OrderList {
         self.state.lock().known()
     }
 
-    /// Whether orders can be cancelled. If the last attempt failed, the store is
+    /// Fails unless orders can be cancelled. If the last attempt failed, the store is
     /// asked to write something. Blocks.
-    pub fn check_writes(&self) -> Result<(), CancelError> {
-        self.writer.check_running()?;
+    pub fn require_writable(&self) -> Result<(), CancelError> {
+        self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
             self.store.try_write().map_err(|error| CancelError::Store(Arc::new(error)))?;
         }
@@ -298,16 +275,16 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "it was refreshed twice");
     }
 
-    /// The check begins with the request, and the list is awaited later.
+    /// The store is asked when the request arrives, and the list is awaited later.
     #[tokio::test]
-    async fn a_list_is_as_fresh_as_its_check() {
+    async fn a_list_is_as_fresh_as_the_store_was_when_it_was_asked() {
         let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();
-        let before = orders.check().unwrap();
+        let before = orders.ask_freshness().unwrap();
         store.ship_orders(&[1]).unwrap();
-        let after = orders.check().unwrap();
-        assert!(Arc::ptr_eq(&orders.list_as_of(before).await.unwrap(), &first));
-        assert!(!Arc::ptr_eq(&orders.list_as_of(after).await.unwrap(), &first));
+        let after = orders.ask_freshness().unwrap();
+        assert!(Arc::ptr_eq(&orders.fresh_list(before).await.unwrap(), &first));
+        assert!(!Arc::ptr_eq(&orders.fresh_list(after).await.unwrap(), &first));
     }
 
     #[tokio::test]

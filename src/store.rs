@@ -38,7 +38,7 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use freshness::{
-    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest,
+    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest, OrdersRead,
     PolledChanges, history_of,
 };
 pub use order_rows::{
@@ -46,9 +46,7 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use rules::{
-    MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired, refused_whole,
-};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
 
 use slog::Logger;
 use std::sync::Arc;
@@ -98,16 +96,15 @@ pub trait Store: Send + Sync {
     /// The last changes, and how old that news may be, without holding up a list.
     fn poll_changes(&self) -> Result<PolledChanges, StoreError>;
 
-    /// Visits, in ascending order of id, every order whose row changed after this
-    /// change, and returns the last change that the visit reflects. After number 0
-    /// that is every listed order, and no removed one; what changes meanwhile may be in it, and
-    /// is after the returned change. After any other it may end with a change before the last,
-    /// so that its rows are few. An error if the store is no longer at this generation.
+    /// Visits, in ascending order of id, every order whose row changed after this change. After
+    /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
+    /// it, and is after the reached change. After any other it may end before the last change, so
+    /// that its rows are few. An error if the store is no longer at this generation.
     fn for_each_order_since(
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError>;
+    ) -> Result<OrdersRead, StoreError>;
 
     /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
     /// every account, and every key that was ever issued.

@@ -2,8 +2,8 @@
 
 use store_orders::store::{KeyCommands, OrderCommands};
 use store_orders_api::plans::Plan;
-use testbed::Key;
 use testbed::in_process::{Answer, Fault, TestServer, TestSetup};
+use testbed::{Key, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -197,6 +197,29 @@ async fn an_error_is_answered_whatever_the_client_has() {
     assert_eq!(ask(&server, &key, "DELETE", "/v1/store/orders/1", "*").await.status, 204);
     assert_eq!(ask(&server, &key, "GET", LIST, "*").await.status, 304);
     ask(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
+}
+
+/// Its change numbers may have been used for other changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_no_tag_of_a_history_that_ended_while_it_was_made() {
+    let mut setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1]);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let before = tag(&server, &key, LIST).await;
+    store.set(Fault::Silent);
+    // The server, which follows the store, is one of those that ask.
+    let asked = async {
+        wait_until("a list asks", async || store.unanswered() >= 2).await;
+        store.fail_over();
+        store.set(Fault::None);
+        store.answer_checks().unwrap();
+    };
+    let (one, other, ()) = tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), asked);
+    let after = tag(&server, &key, LIST).await;
+    assert_ne!(before, after);
+    assert_eq!([&one, &other], [&after; 2]);
 }
 
 #[tokio::test]

@@ -264,7 +264,7 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
         server.orders.begin_refresh();
         Some(unready(Reason::ListOutdated, "the list is being read again"))
     } else {
-        let writes = server.orders.check_writes();
+        let writes = server.orders.require_writable();
         writes.err().map(|error| unready(Reason::WritesFail, text(&error)))
     };
     Asked { is_reachable: true, unready }

@@ -4,11 +4,12 @@ use super::check::{Checked, counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
+use super::waiting::with_bar;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresCommands};
 use crate::store::sqlite;
 use clap::Args;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -40,10 +41,11 @@ impl BackupArgs {
         let copy = |progress: sqlite::CopyProgress<'_>| {
             sqlite::back_up(&directory, &self.file, progress, &|| interrupts.status().is_some())
         };
-        let bytes = match (with_bar(copy), interrupts.error(|| "nothing was written".to_string())) {
-            (Err(_), Some(error)) => return Err(error.into()),
-            (copied, _) => copied?,
-        };
+        let bytes =
+            match (with_percent(copy), interrupts.error(|| "nothing was written".to_string())) {
+                (Err(_), Some(error)) => return Err(error.into()),
+                (copied, _) => copied?,
+            };
         let file = self.file.display();
         let text = format!("wrote {file}: {}", HumanBytes(bytes));
         Ok(printer.show(&json!({ "file": file.to_string(), "bytes": bytes }), text)?)
@@ -55,13 +57,13 @@ impl RestoreArgs {
         let (name, store) = match options.store.location()? {
             StoreLocation::Directory(directory) => {
                 let restored =
-                    with_bar(|progress| sqlite::restore(&self.file, &directory, progress));
+                    with_percent(|progress| sqlite::restore(&self.file, &directory, progress));
                 (directory.display().to_string(), restored?)
             }
             StoreLocation::Postgres(url) => {
                 let commands = PostgresCommands::connect(&url)?;
                 let restored =
-                    with_bar(|progress| postgres::restore(&self.file, &commands, progress));
+                    with_percent(|progress| postgres::restore(&self.file, &commands, progress));
                 (url.to_string(), restored?)
             }
         };
@@ -71,16 +73,12 @@ impl RestoreArgs {
     }
 }
 
-/// Shows a progress bar if standard error is a terminal.
-fn with_bar<T>(work: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
-    let bar = ProgressBar::no_length().with_style(
-        ProgressStyle::with_template("{bar:40} {percent} %")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
-    let result = work(&|copied, all| {
-        bar.set_length(all);
-        bar.set_position(copied);
-    });
-    bar.finish_and_clear();
-    result
+/// Shows how much of the file is copied.
+fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
+    with_bar("{bar:40} {percent} %", |bar| {
+        copy(&|copied, all| {
+            bar.set_length(all);
+            bar.set_position(copied);
+        })
+    })
 }

@@ -9,7 +9,7 @@ use super::waiting::with_progress;
 use crate::import::{BadRows, Position, Problem, order_ids};
 use crate::store::{
     Ended, OperatorStore, OrderUpdate, Status, StoreError, can_ship, can_update, in_steps,
-    refused_whole, statuses_in_steps,
+    statuses_in_steps,
 };
 use anyhow::Context;
 use clap::Args;
@@ -69,7 +69,13 @@ pub fn ship(
     let store = options.open_store()?;
     let ids: Vec<i64> = match file {
         Some(file) => ids_of(&*store, file, printer)?,
-        None => checked_ids(&*store, ids)?,
+        None => {
+            let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+            if let Some((_, why)) = refusals(&*store, &ids, to_ship)?.into_iter().next() {
+                return Err(none_changed(why).into());
+            }
+            ids
+        }
     };
     let (mut now, mut before) = (Vec::new(), Vec::new());
     change(&*store, ids.len(), "shipped", printer, |range| {
@@ -88,14 +94,18 @@ pub fn ship(
     Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
 }
 
-/// These ids, each once, all of which can be shipped.
-fn checked_ids(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-    let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let statuses = statuses_in_steps(store, &ids)?;
-    for id in &ids {
-        can_ship(*id, statuses.get(id).copied()).map_err(refused_whole)?;
+/// Why a change of several orders was refused, from why one was.
+fn none_changed(error: StoreError) -> StoreError {
+    let whole = |why| format!("{why}; nothing was changed");
+    match error {
+        StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
+        StoreError::Refused(why) => StoreError::Refused(whole(why)),
+        other => other,
     }
-    Ok(ids)
+}
+
+fn to_ship(id: i64, status: Option<Status>) -> Result<(), StoreError> {
+    can_ship(id, status).map(drop)
 }
 
 /// The ids in a file, all of which can be shipped.
@@ -111,8 +121,7 @@ fn ids_of(
     for (position, id) in found {
         rows.entry(id).or_insert(position);
     }
-    let can_ship = |id, status| can_ship(id, status).map(drop);
-    refuse_rows(store, &rows, can_ship, &mut bad)?;
+    refuse_rows(store, &rows, to_ship, &mut bad)?;
     require_valid(file, bad, "changed", printer)?;
     if rows.is_empty() {
         anyhow::bail!("{} has no id; write one on each line", name_of(file));
@@ -128,13 +137,23 @@ fn refuse_rows(
     bad: &mut BadRows,
 ) -> Result<(), StoreError> {
     let ids: Vec<i64> = rows.keys().copied().collect();
-    let statuses = statuses_in_steps(store, &ids)?;
-    for (id, position) in rows {
-        if let Err(why) = check(*id, statuses.get(id).copied()) {
+    for (id, why) in refusals(store, &ids, check)? {
+        if let Some(position) = rows.get(&id) {
             bad.add(*position, Problem::Refused(why.to_string()));
         }
     }
     Ok(())
+}
+
+/// The orders that are not there, or cannot be changed so, and why.
+fn refusals(
+    store: &dyn OperatorStore,
+    ids: &[i64],
+    check: impl Fn(i64, Option<Status>) -> Result<(), StoreError>,
+) -> Result<Vec<(i64, StoreError)>, StoreError> {
+    let statuses = statuses_in_steps(store, ids)?;
+    let refusal = |id: &i64| Some((*id, check(*id, statuses.get(id).copied()).err()?));
+    Ok(ids.iter().filter_map(refusal).collect())
 }
 
 /// Does `step` with this many orders, in steps. `done` is the participle of what is done.
@@ -160,11 +179,9 @@ fn change(
         _ => format!("{changed} of {} were {done}; repeat the command for the rest", orders(count)),
     };
     let error = match why {
-        // It says so itself.
-        Some(why) if changed == 0 => why.into(),
+        Some(why) if changed == 0 => none_changed(why).into(),
         // An order was cancelled after the check: the step that has it changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
-            let why = why.to_string().replace("; nothing was changed", "");
             anyhow::anyhow!(
                 "{why}; {changed} of {} were {done} before; leave it out, and repeat the command for the rest",
                 orders(count)

@@ -49,7 +49,7 @@ pub fn records_of<R: Record>(
     })
 }
 
-/// An error unless every row is valid. `done` is the participle of what is done with them.
+/// Fails unless every row is valid. `done` is the participle of what is done with them.
 pub fn require_valid(
     file: &Path,
     bad: BadRows,

@@ -35,25 +35,32 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
 }
 
 /// Does `work`, which writes this many items to the store and calls what it is given with the
-/// number that it has written. A bar shows it on a terminal, and a signal ends it. Another thread
-/// draws the bar: a stalled terminal must not hold up the work.
+/// number that it has written. A bar shows it, and a signal ends it.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,
     work: impl FnOnce(&dyn Fn(usize) -> ControlFlow<()>) -> T,
 ) -> T {
-    let bar = ProgressBar::new(items as u64).with_style(
-        ProgressStyle::with_template("{bar:40} {human_pos} of {human_len}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
-    bar.enable_steady_tick(DRAW_EVERY);
-    let done = with_notice(|is_at_work| {
-        work(&|written| {
-            bar.set_position(written as u64);
-            is_at_work();
-            interrupts.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+    with_bar("{bar:40} {human_pos} of {human_len}", |bar| {
+        bar.set_length(items as u64);
+        with_notice(|is_at_work| {
+            work(&|written| {
+                bar.set_position(written as u64);
+                is_at_work();
+                interrupts.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+            })
         })
-    });
+    })
+}
+
+/// Shows a progress bar of this template if standard error is a terminal. Another thread draws it:
+/// a stalled terminal must not hold up the work.
+pub fn with_bar<T>(template: &str, work: impl FnOnce(&ProgressBar) -> T) -> T {
+    let style = ProgressStyle::with_template(template);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::no_length().with_style(style);
+    bar.enable_steady_tick(DRAW_EVERY);
+    let done = work(&bar);
     bar.finish_and_clear();
     done
 }

@@ -6,7 +6,7 @@
 pub struct InvalidSettings(pub Vec<String>);
 
 impl InvalidSettings {
-    /// An error if there is any problem.
+    /// Fails if there is any problem.
     pub fn check(problems: Vec<String>) -> Result<(), InvalidSettings> {
         if problems.is_empty() { Ok(()) } else { Err(InvalidSettings(problems)) }
     }

@@ -1,5 +1,4 @@
-//! Hides what may be a password in a text that was not understood: an error that repeats
-//! what somebody wrote in the wrong place.
+//! Redacts passwords in error messages that echo user input.
 
 /// A text in which `***` stands for every password of a URL. In each, what follows the first
 /// `:` up to the last `@` is hidden, because a password may hold spaces, quotes, `?` and `@`;
@@ -27,7 +26,7 @@ const SCHEME_END: &str = "://";
 /// How another URL in the same text can begin.
 const NEXT_URLS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
-/// Where another URL begins. What only looks like one may be of a password.
+/// Where another URL begins; a password may look like one.
 fn next_url(text: &str) -> Option<usize> {
     NEXT_URLS.iter().filter_map(|scheme| text.find(scheme)).min()
 }

@@ -46,7 +46,7 @@ pub enum Unauthenticated {
     CannotCheck,
 }
 
-/// Checks the key of the request, for which the store is asked until the deadline at most.
+/// The identity behind the request's key. The store is asked for an unknown key, until the deadline.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
@@ -68,9 +68,8 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its body says of a key that
-/// it is for the other environment, which its prefix shows, and of no other what was
-/// wrong with it.
+/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its body gives a reason only
+/// for a key of the other environment, which the prefix shows.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,

@@ -1,6 +1,6 @@
 //! Who sent a request, on its way from the middleware to a handler.
 
-use crate::orders::ListCheck;
+use crate::store::Freshness;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +11,6 @@ pub struct Caller {
     pub key_id: Arc<str>,
     /// When the request must have been answered.
     pub deadline: Instant,
-    /// The check of the list, if the operation reads it and the store could be asked. It began while
-    /// the request was being counted.
-    pub list_check: Option<ListCheck>,
+    /// What the list must reflect, if the operation reads it and the store could be asked.
+    pub freshness: Option<Freshness>,
 }

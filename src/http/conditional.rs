@@ -1,7 +1,7 @@
 //! `If-None-Match` (RFC 9110, 13.1.2): whether a client has what it would be sent.
 
-/// Whether this field names this tag. Tags are compared weakly: `W/` says nothing. What follows
-/// something malformed is not read.
+/// Whether this field names this tag, by weak comparison: without `W/`. Reading ends at the first
+/// malformed tag.
 pub fn names_tag(if_none_match: &str, tag: &str) -> bool {
     if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|named| named == opaque(tag))
 }

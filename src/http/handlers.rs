@@ -24,7 +24,8 @@ use store_orders_api::{v1, v2};
 /// Implements the contract.
 pub enum Handlers {}
 
-/// The operations that read the list, in any version: its check begins before they are called.
+/// The operations that read the list, in any version: the store is asked for its freshness before
+/// they are called.
 pub const READ_THE_LIST: [&str; 2] = ["listOrders", "getOrder"];
 
 type Context = Arc<ServerContext>;
@@ -175,7 +176,7 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
     }
 }
 
-/// Whether the client has what this tag is of.
+/// Whether the client has the response of this tag.
 fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| names_tag(sent, tag))
@@ -184,12 +185,12 @@ fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
 /// The list as it stands now, and its entity tags.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), Failure> {
     let orders = &request.context.orders;
-    let list = match &request.caller.list_check {
-        Some(check) => orders.tagged_list(check.clone()).await,
-        None => async { orders.tagged_list(orders.check()?).await }.await,
+    let list = match &request.caller.freshness {
+        Some(freshness) => orders.tagged_list(freshness.clone()).await,
+        None => async { orders.tagged_list(orders.ask_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
-        ListError::Store(_) | ListError::Unchecked(_) => unavailable(request, &error),
+        ListError::Store(_) | ListError::Freshness(_) => unavailable(request, &error),
         ListError::CutShort => failed(request, &error),
     })
 }

@@ -99,7 +99,7 @@ impl Middleware {
 }
 
 /// Authenticates the request and counts it against its account, or against its
-/// address if it has no valid key. The check of the list is under way meanwhile.
+/// address if it has no valid key. The store is asked meanwhile how fresh the list is.
 async fn admit(
     scope: &mut RequestScope,
     headers: &HeaderMap,
@@ -109,12 +109,12 @@ async fn admit(
         Ok(identity) => {
             scope.account = Some(identity.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
-            // If it cannot begin, the handler tries again.
-            let list_check = route.reads_list().then(|| scope.server().orders.check().ok());
+            // If the store cannot be asked, the handler tries again.
+            let freshness = route.reads_list().then(|| scope.server().orders.ask_freshness().ok());
             rate_limit::by_account(scope, &identity).await?;
             let Identity { key_id, .. } = identity;
-            let (deadline, list_check) = (scope.deadline(), list_check.flatten());
-            ControlFlow::Continue(Caller { key_id, deadline, list_check })
+            let (deadline, freshness) = (scope.deadline(), freshness.flatten());
+            ControlFlow::Continue(Caller { key_id, deadline, freshness })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());

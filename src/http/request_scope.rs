@@ -42,7 +42,7 @@ pub struct RequestScope {
     /// When it arrived.
     pub now: Now,
     method: Method,
-    /// Unless request lines are off, as what follows for the line alone.
+    /// For the request line; none if those are off.
     uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
@@ -55,7 +55,7 @@ pub struct RequestScope {
     pub account: Option<i64>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
-    /// Why it was refused, for the log: a constant of ours.
+    /// Why it was refused, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
@@ -222,8 +222,8 @@ pub fn log_failure(log: &Logger, request_id: &str, status: StatusCode, why: &dyn
         "error" => %why);
 }
 
-/// A request without a response is recorded too: its client went away, and what it asked for
-/// may have been done; or it panicked where no response could be made any more.
+/// A request without a response is recorded too: its client disconnected, perhaps after the change
+/// was made, or it panicked after the response had begun.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue};
 /// The header that tracing of callers sends.
 const TRACEPARENT: &str = "traceparent";
 
-/// The version of the specification that says what follows the flags: nothing.
+/// The version of the specification in which nothing follows the flags.
 const FIRST_VERSION: &str = "00";
 
 /// The ids of a trace and of the span that sent a request, in hex.

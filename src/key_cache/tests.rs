@@ -8,7 +8,8 @@ use crate::store::agreement::lease::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness,
-    GivesUp, KeyChange, KeyCommands, NewKey, OrderChange, PolledChanges, Rotation, Structure,
+    GivesUp, KeyChange, KeyCommands, NewKey, OrderChange, OrdersRead, PolledChanges, Rotation,
+    Structure,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -124,7 +125,7 @@ impl Store for Watched {
         &self,
         _: ChangeNumber,
         _: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         unreachable!()
     }
 

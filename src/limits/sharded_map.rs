@@ -4,8 +4,8 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::mem;
 
-/// Requests of different accounts rarely share a lock, and a pass over all entries
-/// holds up a 64th of them at a time.
+/// Requests of different accounts rarely share a lock, and a pass over all entries locks one shard
+/// at a time.
 const SHARD_COUNT: usize = 64;
 
 /// Values by row number. A lock is held for one look-up, or for a pass over one shard.

@@ -1,14 +1,16 @@
 //! The orders of a snapshot that match a filter, from some id on, as v2 lists them. The work for
 //! one search is bounded, whatever the filter.
 
-use super::filter::OrderFilter;
-use super::mark::{Mark, MarkFilter, pet_hash};
-use super::page::Page;
-use super::snapshot::Snapshot;
+mod filter;
+
+pub use filter::OrderFilter;
+
+use super::snapshot::{Mark, MarkFilter, Page, Snapshot, pet_hash};
 use chrono::{DateTime, Utc};
 use std::iter;
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
+use store_orders_api::v2::ListOrdersStatus;
 
 /// After this much work a search ends, with the orders found so far. A unit is about a
 /// nanosecond.
@@ -80,7 +82,8 @@ pub async fn find_orders(
     limit: usize,
     orders: &mut Vec<u8>,
 ) -> Option<i64> {
-    let marks = MarkFilter::of(filter);
+    let is_shipped = filter.status.map(|status| status == ListOrdersStatus::Shipped);
+    let marks = MarkFilter::new(is_shipped, filter.complete, filter.pet_id);
     let pet = filter.pet_id.map(|id| format!(",\"petId\":{id},"));
     let dates = ShipDates::of(filter);
     let mut search = Search { filter, marks, pet, dates, limit, found: 0, work: 0, orders };
@@ -141,7 +144,7 @@ impl Search<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Whether an order whose mark matches does so itself.
+    /// Whether the order's text matches, too.
     fn text_matches(&mut self, text: &[u8]) -> bool {
         if let Some(pet) = &self.pet {
             self.work += PET_WORK;
@@ -188,8 +191,8 @@ fn comparable(date: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited};
-    use super::super::memory::ListMemory;
+    use super::super::snapshot::ListMemory;
+    use super::super::snapshot::edit::tests::{SMALL, edited};
     use super::*;
     use crate::property_config::config;
     use crate::store::{ListedOrder, OrderChange};
@@ -197,7 +200,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
     use std::collections::BTreeMap;
-    use store_orders_api::v2::ListOrdersStatus;
 
     const DATES: [&str; 4] = [
         "2026-12-01T00:00:00Z",

@@ -3,11 +3,22 @@
 //! Laid end to end, the pages of a snapshot are the JSON array: the first begins
 //! with `[`, every other with `,`, and the last ends with `]`.
 
-use super::gzip;
-use super::memory::ListMemory;
-use super::page::Page;
-use super::sizes::Sizes;
-use super::tag::ListTag;
+mod builder;
+pub mod edit;
+pub mod gzip;
+mod mark;
+mod memory;
+mod page;
+mod sizes;
+mod tag;
+
+pub use edit::Edit;
+pub use mark::{Mark, MarkFilter, pet_hash};
+pub use memory::ListMemory;
+pub use page::Page;
+pub use sizes::Sizes;
+pub use tag::ListTag;
+
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 use store_orders_api::v2::OrderStatus;
@@ -27,7 +38,7 @@ pub struct Snapshot {
     memory: ListMemory,
     /// The last change of the store that it reflects.
     change_number: i64,
-    /// Of the history of its first list.
+    /// Computed for the first list.
     tag: OnceLock<ListTag>,
 }
 
@@ -94,8 +105,7 @@ impl Snapshot {
         }
     }
 
-    /// What is sent in the turn at this position, which moves behind it; none at the
-    /// end.
+    /// The bytes of the turn at this position, which advances; none at the end.
     pub fn next_turn(&self, position: &mut Position) -> Option<Bytes> {
         let part = self.part(position.part)?;
         let end = part.len().min(position.offset + self.sizes.turn_bytes);
@@ -113,14 +123,14 @@ impl Snapshot {
         &self.memory
     }
 
-    /// Becomes the current snapshot instead of the old one: what that alone has is outdated for as
-    /// long as clients read it.
+    /// Replaces the old snapshot as the current one. Pages that only the old one has are outdated
+    /// while clients read them.
     pub fn replace(&self, old: Arc<Snapshot>) {
         let publication = self.memory.next_publication();
         self.pages.iter().for_each(|page| page.publish(publication));
         let is_read = Arc::strong_count(&old) > 1;
         for page in old.pages() {
-            // Pages that nobody else has are dropped with the old snapshot.
+            // Otherwise the page is dropped with the old snapshot.
             if is_read || Arc::strong_count(page) > 1 {
                 page.retire(publication);
             }
@@ -132,7 +142,7 @@ impl Snapshot {
         self.pages.iter().any(|page| page.is_outdated())
     }
 
-    /// How many orders of it are pending, and how many have shipped.
+    /// The numbers of pending and of shipped orders.
     pub fn pending_and_shipped(&self) -> (usize, usize) {
         let marks = || self.pages.iter().flat_map(|page| page.marks());
         let shipped = marks().filter(|mark| mark.status() == OrderStatus::Shipped).count();
@@ -144,12 +154,12 @@ impl Snapshot {
         self.joined.clone()
     }
 
-    /// How many bytes the array has.
+    /// Length of the array in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// How many bytes the array has as gzip, if all of its pages are compressed.
+    /// Length of the array as gzip, if all pages are compressed.
     pub fn gzip_length(&self) -> Option<usize> {
         let blocks = self.pages.iter().map(|page| Some(page.deflated()?.blocks.len()));
         blocks.sum::<Option<usize>>().map(gzip::length)
@@ -160,8 +170,8 @@ impl Snapshot {
         self.sizes
     }
 
-    /// This list in one buffer, which goes out faster than its pages do; none if
-    /// it is in one already, or too long for it.
+    /// This list in one buffer, which is sent faster than pages; none if it is in one already, or
+    /// too long.
     pub fn joined(&self) -> Option<Snapshot> {
         if self.joined.is_some() || self.length > self.sizes.joined_bytes {
             return None;
@@ -185,7 +195,7 @@ impl Snapshot {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// In how many pages these ids are, or would be; they ascend.
+    /// The number of pages that these ascending ids belong to.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
     }
@@ -197,7 +207,7 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited, snapshot, text};
+    use super::edit::tests::{SMALL, edited, snapshot, text};
     use super::*;
     use crate::store::OrderChange;
 

@@ -1,17 +1,18 @@
 //! The one writer of cancellations: it takes as many as have queued, carries
 //! them out in one transaction, makes them visible to lists, then answers.
 //!
-//! With one client a batch is one cancellation and waits for no more; with many,
-//! one fsync serves them all. The writer is woken when those that arrived together
-//! have all queued: woken by the first of them, on a busy machine it would often take
-//! that one alone (15 % fewer cancellations while lists are read).
+//! With one client a batch is one cancellation; with many, one fsync serves them all. The writer
+//! is woken when all requests that arrived together have queued: woken by the first, it often
+//! took that one alone on a busy machine (15 % fewer cancellations while lists are read).
 //!
-//! No caller waits past its deadline, and a request is carried out only if the store can
-//! write before it: an order whose caller was told to try again
-//! may be cancelled by the batch that was running then, and by no later one.
+//! No caller waits past its deadline. A request is carried out only if the store can write before
+//! it: after a 503 only the batch under way may still cancel the order.
 
-use super::running_batch::RunningBatch;
-use super::state::State;
+mod running_batch;
+
+pub use running_batch::RunningBatch;
+
+use super::freshness::State;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
 use chrono::{DateTime, Utc};
@@ -25,8 +26,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
-/// How many cancellations one transaction carries out at most: it bounds how
-/// long the first of them waits for the last.
+/// The most cancellations of one transaction: the first waits for the last.
 const LARGEST_BATCH: usize = 1_024;
 
 /// How many may wait for the writer.
@@ -69,8 +69,7 @@ pub struct Writer {
     wake: Wake,
 }
 
-/// Wakes the writer's thread when it is dropped, so also where a caller goes away
-/// before it has.
+/// Wakes the writer's thread when dropped, also if the caller is cancelled.
 #[derive(Clone, Debug)]
 struct Wake(Thread);
 
@@ -121,8 +120,8 @@ impl Writer {
         &self.running
     }
 
-    /// Whether a batch has been under way for too long.
-    pub fn check_running(&self) -> Result<(), CancelError> {
+    /// Fails if a batch has been under way for too long.
+    pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.patience => Err(CancelError::Stuck(age)),
             _ => Ok(()),
@@ -143,7 +142,7 @@ impl Writer {
         at: DateTime<Utc>,
         deadline: Instant,
     ) -> Result<CancelOutcome, CancelError> {
-        self.check_running()?;
+        self.require_not_stuck()?;
         let (sender, answer) = oneshot::channel();
         let cancellation = Cancellation { order_id, key_id, at, deadline };
         self.queue.try_send((cancellation, sender)).map_err(|error| match error {

@@ -42,10 +42,21 @@ pub struct PolledChanges {
 /// The answer to a check.
 #[derive(Clone, Debug)]
 pub struct Latest {
+    /// The history of the store that was asked, see [`Store::history`](super::Store::history).
+    pub history: u64,
     /// The last changes, with every one that was committed before the check was asked for.
     pub last_changes: LastChanges,
     /// What changed before them, if the check told it.
     pub changes: Option<Arc<ChangedOrders>>,
+}
+
+/// How far a visit of changed orders came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrdersRead {
+    /// The last change whose rows were visited, unless a later change has written them again.
+    pub reached: ChangeNumber,
+    /// No later change had been committed, so the orders reflect all changes up to this one.
+    pub is_all: bool,
 }
 
 /// All orders that changed after a change.
@@ -64,7 +75,7 @@ pub type FreshnessAnswer = Option<Result<Latest, Arc<StoreError>>>;
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// They are known at once.
-    Known(LastChanges),
+    Known(Latest),
     /// They follow. A sender that is dropped could not ask the store.
     Awaited(watch::Receiver<FreshnessAnswer>),
 }
@@ -73,7 +84,7 @@ impl Freshness {
     /// The answer, once it is there.
     pub async fn wait(self) -> Result<Latest, Arc<StoreError>> {
         match self {
-            Freshness::Known(last_changes) => Ok(Latest { last_changes, changes: None }),
+            Freshness::Known(latest) => Ok(latest),
             Freshness::Awaited(mut answer) => {
                 let found = answer.wait_for(Option::is_some).await;
                 let found = found.ok().and_then(|found| found.clone());

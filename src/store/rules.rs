@@ -31,16 +31,6 @@ fn not_there(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// The error of a change of several orders, from the error for one of them.
-pub fn refused_whole(error: StoreError) -> StoreError {
-    let whole = |why| format!("{why}; nothing was changed");
-    match error {
-        StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
-        StoreError::Refused(why) => StoreError::Refused(whole(why)),
-        other => other,
-    }
-}
-
 /// The outcome for an order that the transaction did not cancel, by its status.
 pub fn not_cancelled(status: Option<Status>) -> CancelOutcome {
     match status {

@@ -22,8 +22,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The part of the time to stop that is left for the log after the limits file.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// How long the store may take to be left, if there is that much time: long enough for the
-/// checkpoint of a slow disk, which is a few writes.
+/// The longest wait for the store at the end: a checkpoint on a slow disk, which is a few writes.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints where
@@ -116,7 +115,7 @@ impl Process {
             }
             info!(log, "stopped");
             let flushing = run_with((), move || buffer.flush(left(deadline)));
-            // A signal ends the wait for a log that nothing reads.
+            // If nothing reads the log, a signal ends the wait.
             tokio::select! {
                 _ = flushing => {}
                 _ = signals.stop_again(HangUp::Reloads) => {}
@@ -152,7 +151,7 @@ impl Process {
     }
 }
 
-/// What a second signal cut off.
+/// The requests that a second signal cut off.
 fn cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),
@@ -175,7 +174,7 @@ fn reload(server: &Server, log: &Logger) {
     run_with((), move || certificate.reload(&log));
 }
 
-/// From now on every file of this process is created for its owner alone.
+/// Files of this process are readable by its owner only.
 fn create_private_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }

@@ -1,8 +1,7 @@
 //! Cancellations that wait together, go away, or meet a store that cannot write.
 
 use super::*;
-use crate::orders::memory::ListMemory;
-use crate::orders::sizes::Sizes;
+use crate::orders::snapshot::{ListMemory, Sizes};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{NewOrder, OperatorStore, REQUEST_TIMEOUT, Records};
 use futures::FutureExt;
@@ -89,7 +88,7 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
     assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
     // The writer still waits with the first one, whenever it began to.
     let began = Instant::now();
-    while writer.check_running().is_ok() {
+    while writer.require_not_stuck().is_ok() {
         assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

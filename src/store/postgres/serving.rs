@@ -18,8 +18,8 @@ use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
 use crate::store::statements;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
-    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, REQUEST_TIMEOUT, Standbys, Store,
-    StoreError, Structure,
+    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, REQUEST_TIMEOUT,
+    Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -144,22 +144,24 @@ impl Store for PostgresStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| {
             visit(changed_order(row, 0)?.change());
             Ok(())
         };
-        let reached = self.wait(async {
+        let read = self.wait(async {
             if after.number == 0 {
-                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
-                return read.map(LastChanges::of_orders);
+                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
+                return Ok(OrdersRead { reached: read.of_orders(), is_all: true });
             }
             read_changes(&session, &self.replica, after, visit_row).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached);
-        Ok(reached)
+        if read.is_all {
+            self.replica.lists(read.reached);
+        }
+        Ok(read)
     }
 
     fn for_each_key_since(
@@ -176,21 +178,9 @@ impl Store for PostgresStore {
             if after.number == 0 {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
-            let mut read = async |client: &Client| {
-                read_changed_keys(&session, &self.replica, client, after.number, visit_row).await
-            };
-            // To open a connection takes time that a revocation has to wait, so only where the
-            // reader is in use.
-            match session.reading.try_lock() {
-                Ok(_reading) => {
-                    let caught_up = read(&session.reader.client).await;
-                    roll_back_unless_done(&session, caught_up).await
-                }
-                Err(_) => {
-                    let own = session.open_another(&SCANNER).await?;
-                    read(&own.client).await
-                }
-            }
+            let _reading = session.reading.lock().await;
+            let read = read_changed_keys(&session, &self.replica, after.number, visit_row).await;
+            roll_back_unless_done(&session, read).await
         })?;
         session.require_open()?;
         Ok(reached.of_keys())
@@ -365,14 +355,15 @@ async fn read_changes(
     replica: &Replica,
     after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<ChangeNumber, StoreError> {
+) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
         let read = last.unwrap_or(after.number);
-        let number = if rows < PAGE_ROWS { read.max(before.orders) } else { read };
-        Ok(ChangeNumber { number, ..after })
+        let is_all = rows < PAGE_ROWS;
+        let number = if is_all { read.max(before.orders) } else { read };
+        Ok(OrdersRead { reached: ChangeNumber { number, ..after }, is_all })
     })
     .await
 }
@@ -422,15 +413,15 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the accounts and keys that changed after this number; returns the last changes that they
-/// lead to.
+/// Visits the accounts and keys that changed after this number, with the reader; returns the last
+/// changes that they lead to.
 async fn read_changed_keys(
     session: &Session,
     replica: &Replica,
-    client: &Client,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
+    let client = &session.reader.client;
     let read_rows = async {
         // One snapshot: the rows and the last changes belong together.
         let begin = client.batch_execute(

@@ -12,8 +12,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::statements::Statements;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    Half, KeyChange, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
-    Store, StoreError, Structure,
+    Half, KeyChange, LastChanges, Latest, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
+    OrdersRead, PolledChanges, Store, StoreError, Structure,
 };
 use rusqlite::{Connection, params};
 use slog::{Logger, warn};
@@ -24,7 +24,10 @@ use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        Ok(Freshness::Known(self.last_changes.lock().get()?))
+        // Without a readable id no list is tagged.
+        let history = self.history.unwrap_or_default();
+        let last_changes = self.last_changes.lock().get()?;
+        Ok(Freshness::Known(Latest { history, last_changes, changes: None }))
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -43,18 +46,18 @@ impl Store for SqliteStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         let mut connection = self.scanner.lock();
         // One read transaction: the rows and the last changes belong together.
         let transaction = connection.transaction()?;
-        let reflected = read_last_changes(&transaction)?.of_orders();
+        let reached = read_last_changes(&transaction)?.of_orders();
         for_each_row_since(&transaction, after.number, visit)?;
         if after.number == 0
             && let Some(damage) = missing_rows(&transaction)?
         {
             let _ = self.damage.set(damage);
         }
-        Ok(reflected)
+        Ok(OrdersRead { reached, is_all: true })
     }
 
     fn for_each_key_since(
@@ -296,7 +299,7 @@ mod tests {
                     OrderChange::Removed(id) => (id, false),
                 });
             };
-            let reached = store.for_each_order_since(since, visit).unwrap();
+            let reached = store.for_each_order_since(since, visit).unwrap().reached;
             (reached, seen)
         };
         let (before, all) = changes(LastChanges::default().of_orders());
@@ -341,6 +344,6 @@ mod tests {
         assert_eq!(removed, [1, 5]);
         let all = 2..=MAX_SORTED_ORDERS + 2;
         assert_eq!(listed, all.filter(|id| *id != 5).collect::<Vec<_>>());
-        assert!(!is_long(reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
+        assert!(!is_long(reached.reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
     }
 }

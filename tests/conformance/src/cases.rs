@@ -50,6 +50,7 @@ pub fn all() -> Vec<Case> {
         cancelling::a_batch_raises_the_change_number_by_one_or_not_at_all,
         following::each_change_of_orders_is_seen_by_the_next_check,
         following::a_server_catches_up_with_imports_shipments_and_cancellations,
+        following::a_list_after_many_changes_lacks_none_of_them,
         following::a_late_commit_is_never_hidden,
         following::a_long_import_is_never_hidden,
         tags::a_list_has_one_tag_on_every_server_until_an_order_changes,

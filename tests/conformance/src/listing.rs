@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange, Status,
-    Store, StoredOrder,
+    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange,
+    OrdersRead, Status, Store, StoredOrder,
 };
 
 /// The last changes, as a list asks for them.
@@ -26,17 +26,16 @@ fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     })
 }
 
-/// The changes after this one, in the order in which they are told, and the last change that
-/// they lead to.
+/// The changes after this one, in the order in which they are told, and how far they lead.
 pub fn changes_since(
     store: &dyn Store,
     after: ChangeNumber,
-) -> anyhow::Result<(Vec<(i64, String)>, ChangeNumber)> {
+) -> anyhow::Result<(Vec<(i64, String)>, OrdersRead)> {
     let mut changes = Vec::new();
-    let reached = store.for_each_order_since(after, &mut |change| changes.push(text(change)))?;
+    let read = store.for_each_order_since(after, &mut |change| changes.push(text(change)))?;
     let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
-    Ok((changes, reached))
+    Ok((changes, read))
 }
 
 /// The ids that changed after this change; of an order that is listed no longer, negated.
@@ -115,16 +114,20 @@ impl Follower {
 
     /// Reads what changed since the last time.
     pub fn catch_up(&mut self, store: &dyn Store) -> anyhow::Result<()> {
-        let (changes, reached) = changes_since(store, self.reached)?;
-        self.reached = reached;
-        for (id, text) in changes {
-            if text.starts_with('-') {
-                self.list.remove(&id);
-            } else {
-                self.list.insert(id, text);
+        loop {
+            let (changes, read) = changes_since(store, self.reached)?;
+            self.reached = read.reached;
+            for (id, text) in changes {
+                if text.starts_with('-') {
+                    self.list.remove(&id);
+                } else {
+                    self.list.insert(id, text);
+                }
+            }
+            if read.is_all {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Its orders, a line each.

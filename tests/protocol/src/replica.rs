@@ -251,8 +251,8 @@ impl Replica {
         Some(())
     }
 
-    /// The list takes the snapshot, or a new one is made. A visit may end before the last change.
-    pub fn refresh(&mut self, reads_all: bool, journal: Option<&Journal>) -> Option<()> {
+    /// The list takes the snapshot, or a new one is made.
+    pub fn refresh(&mut self, journal: Option<&Journal>) -> Option<()> {
         let List::Checked(checked) = self.list else { return None };
         let rows_after = checked.rows.map(|(after, _)| after);
         let removed = self.removed;
@@ -267,7 +267,7 @@ impl Replica {
                 (self.snapshot | rows | removed, checked.stored)
             }
             Lacks::ReadingAfter(after) => {
-                let Some((rows, reached)) = self.read(after, reads_all, journal) else {
+                let Some((rows, reached)) = self.read(after, journal) else {
                     self.list = List::None;
                     return Some(());
                 };
@@ -283,7 +283,6 @@ impl Replica {
     fn read(
         &mut self,
         after: ChangeNumber,
-        reads_all: bool,
         journal: Option<&Journal>,
     ) -> Option<(Set, ChangeNumber)> {
         let journal = journal?;
@@ -293,13 +292,7 @@ impl Replica {
             self.end_session();
             return None;
         };
-        let all = last_changes.of_orders();
-        match journal.of(Half::Orders, after.number).next() {
-            Some((number, row)) if !reads_all && after.number > 0 => {
-                Some((row, ChangeNumber { number, ..all }))
-            }
-            _ => Some((journal.set(Half::Orders, after.number), all)),
-        }
+        Some((journal.set(Half::Orders, after.number), last_changes.of_orders()))
     }
 
     /// The new snapshot replaces the present one.

@@ -99,9 +99,7 @@ pub enum Step {
         with_rows: bool,
     },
     Judge,
-    Refresh {
-        reads_all: bool,
-    },
+    Refresh,
     Publish,
     Look,
     Date,
@@ -113,13 +111,24 @@ impl Step {
     /// Those that are searched.
     pub fn of(scope: &Scope) -> Vec<Step> {
         use Step::{
-            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Start, Tick,
+            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Refresh, Start,
+            Tick,
         };
-        let mut all =
-            vec![Tick, Start, Beat, Acknowledge, Judge, Publish, Look, Date, ReadKeys, ApplyKeys];
+        let mut all = vec![
+            Tick,
+            Start,
+            Beat,
+            Acknowledge,
+            Judge,
+            Refresh,
+            Publish,
+            Look,
+            Date,
+            ReadKeys,
+            ApplyKeys,
+        ];
         let both = [true, false];
         all.extend(both.map(|with_rows| Step::Send { with_rows }));
-        all.extend(both.map(|reads_all| Step::Refresh { reads_all }));
         for half in [Half::Orders, Half::Keys] {
             all.extend(both.map(|ends| Step::Command { half, ends }));
             for host in 0..3 {
@@ -215,7 +224,7 @@ impl World {
             Step::Acknowledge => self.acknowledge(),
             Step::Send { with_rows } => replica.send(must, with_rows, scope.checks, journal?),
             Step::Judge => replica.judge(),
-            Step::Refresh { reads_all } => replica.refresh(reads_all, journal),
+            Step::Refresh => replica.refresh(journal),
             Step::Publish => replica.publish(),
             Step::Look => replica.look(journal?),
             Step::Date => replica.date(),

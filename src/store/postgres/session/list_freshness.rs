@@ -15,9 +15,10 @@ use crate::store::postgres::journal::answer_of;
 use crate::store::postgres::rows::{changed_order, value};
 use crate::store::postgres::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
 use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
-use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -139,10 +140,22 @@ impl ListChecks {
 /// Answers lists until the session ends. With `commits` every check is confirmed by the
 /// standby.
 pub async fn answer_checks(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
-    if let Err(error) = answer_until_ended(&session, &replica, commits).await {
-        session.end(&ErrorChain(&error));
+    let answers = answer_until_ended(&session, &replica, commits);
+    if let Err(why) = then_close(&session.checks, answers).await {
+        session.end(&why);
     }
-    session.checks.close();
+}
+
+/// Closes these checks once the task has ended that answers them. An error says why it failed,
+/// which may be a panic.
+async fn then_close(
+    checks: &ListChecks,
+    answers: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), String> {
+    let ended = AssertUnwindSafe(answers).catch_unwind().await;
+    checks.close();
+    let answered = ended.map_err(|_| "the task that answers lists panicked".to_string())?;
+    answered.map_err(|error| ErrorChain(&error).to_string())
 }
 
 async fn answer_until_ended(
@@ -220,7 +233,8 @@ async fn check(
     let rows = rows.map_err(read)?;
     // Judged when the answer is there.
     let last_changes = session.judge(replica, answer_of(&rows)?)?;
-    Ok(Latest { last_changes, changes: changes(&rows, list, last_changes)? })
+    let changes = changes(&rows, list, last_changes)?;
+    Ok(Latest { history: session.history, last_changes, changes })
 }
 
 /// What changed after this change of the list, if that is not too much.
@@ -242,4 +256,19 @@ fn changes(
     }
     orders.sort_unstable_by_key(|order| order.id);
     Ok(Some(Arc::new(ChangedOrders { after, orders })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lists_have_an_answer_although_the_task_panics_that_answers_them() {
+        let checks = ListChecks::default();
+        let mut waiting = checks.join(None).unwrap();
+        let ended = then_close(&checks, async { panic!("a test says so") }).await;
+        assert!(ended.is_err(), "the session goes on");
+        assert!(waiting.wait_for(Option::is_some).await.is_err());
+        assert!(checks.join(None).is_none());
+    }
 }

@@ -3,9 +3,16 @@
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};
 use crate::records::{cancel, import, pending};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use chrono::DateTime;
+use slog::{Discard, Logger, o};
 use std::sync::atomic::{AtomicBool, Ordering};
-use store_orders::store::{CancelOutcome, Records};
+use store_orders::metrics::Histogram;
+use store_orders::orders::{OrderList, find_order};
+use store_orders::store::{CancelOutcome, OrderUpdate, Records};
+
+/// How many rows PostgreSQL reads at once.
+const PART: i64 = 50_000;
 
 pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
@@ -43,6 +50,26 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     ensure!(changed_ids(&*store, first)? == [-5, 10, -20, 35, -40, 50]);
     ensure!(list(&*store)?.len() == 5, "no cancelled order from the beginning");
     ensure!(changed_ids(&*store, last_changes(&*store)?.of_orders())?.is_empty());
+    Ok(())
+}
+
+/// While a list is read in parts, an order is changed that had been changed before the list began.
+pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [1])?;
+    let log = Logger::root(Discard, o!());
+    let orders = OrderList::open(store, Histogram::new(&[1]), 1_000_000, &log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
+    commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;
+    import(&*commands, 2..=PART)?;
+    import(&*commands, [PART + 1])?;
+    let freshness = orders.ask_freshness()?;
+    runtime.block_on(freshness.clone().wait())?;
+    commands.update_orders(&[OrderUpdate { id: 1, ship_date: None, complete: Some(true) }])?;
+    let list = runtime.block_on(orders.tagged_list(freshness))?.0;
+    let order = String::from_utf8(find_order(&list, 1).context("it is listed")?)?;
+    ensure!(order.contains("2026-12-01T08:00:00Z"), "{order}");
     Ok(())
 }
 

@@ -30,7 +30,8 @@ impl Server {
     /// The tag of its list, which it was asked for twice: the second one is sent in one piece.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
-            let (_, tag) = self.runtime.block_on(self.orders.tagged_list(self.orders.check()?))?;
+            let (_, tag) =
+                self.runtime.block_on(self.orders.tagged_list(self.orders.ask_freshness()?))?;
             Ok(tag.whole().to_str()?.to_string())
         };
         let (first, second) = (tag()?, tag()?);

@@ -2,12 +2,13 @@
 //! does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    GivesUp, KeyChange, Latest, OrderChange, PolledChanges, Store, StoreError, Structure,
+    GivesUp, KeyChange, Latest, OrderChange, OrdersRead, PolledChanges, Store, StoreError,
+    Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -31,18 +32,21 @@ pub struct FaultyStore {
     fault: AtomicU8,
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
-    /// Requests that are given no answer.
+    failovers: AtomicU64,
+    /// Requests that are given no answer, and the history in which they asked.
     unanswered: std::sync::Mutex<Vec<Unanswered>>,
 }
 
-type Unanswered = watch::Sender<FreshnessAnswer>;
+type Unanswered = (watch::Sender<FreshnessAnswer>, u64);
 
 impl FaultyStore {
     /// Begins without a fault.
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
-        let (fault, last_used, readiness_checks, unanswered) = Default::default();
-        Arc::new(FaultyStore { store, fault, last_used, readiness_checks, unanswered })
+        let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
+        let faulty =
+            FaultyStore { store, fault, last_used, readiness_checks, failovers, unanswered };
+        Arc::new(faulty)
     }
 
     /// Switches the fault for all calls from now on.
@@ -60,12 +64,22 @@ impl FaultyStore {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
+    /// From now on the store is of another history.
+    pub fn fail_over(&self) {
+        self.failovers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many requests wait for the last changes.
+    pub fn unanswered(&self) -> usize {
+        self.unanswered.lock().unwrap().len()
+    }
+
     /// Answers the requests that wait for the last changes.
     pub fn answer_checks(&self) -> Result<(), StoreError> {
         let last_changes = self.store.poll_changes()?.last_changes;
-        for sender in self.unanswered.lock().unwrap().drain(..) {
+        for (sender, history) in self.unanswered.lock().unwrap().drain(..) {
             // The requests may have ended.
-            sender.send_replace(Some(Ok(Latest { last_changes, changes: None })));
+            sender.send_replace(Some(Ok(Latest { history, last_changes, changes: None })));
         }
         Ok(())
     }
@@ -95,14 +109,17 @@ impl Store for FaultyStore {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
             let (sender, answer) = watch::channel(None);
-            self.unanswered.lock().unwrap().push(sender);
+            self.unanswered.lock().unwrap().push((sender, self.history()?));
             return Ok(Freshness::Awaited(answer));
         }
-        self.store()?.freshness(list)
+        let Freshness::Known(latest) = self.store()?.freshness(list)? else {
+            unreachable!("the embedded store answers at once");
+        };
+        Ok(Freshness::Known(Latest { history: self.history()?, ..latest }))
     }
 
     fn history(&self) -> Result<u64, StoreError> {
-        self.store()?.history()
+        Ok(self.store()?.history()? + self.failovers.load(Ordering::SeqCst))
     }
 
     fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
@@ -113,7 +130,7 @@ impl Store for FaultyStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         self.store()?.for_each_order_since(after, visit)
     }
 

@@ -1,10 +1,7 @@
 //! Fills pages one after the other with orders that are encoded already.
 
-use super::mark::Mark;
-use super::memory::ListMemory;
 use super::page::{Page, PageOrders};
-use super::sizes::Sizes;
-use super::snapshot::Snapshot;
+use super::{ListMemory, Mark, Sizes, Snapshot};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,7 +88,7 @@ impl PagesBuilder {
         if self.pages.is_empty() && self.orders.ids.is_empty() { b'[' } else { b',' }
     }
 
-    /// Makes a page of what has been gathered.
+    /// Makes a page of the gathered orders.
     fn close_page(&mut self) {
         if self.orders.ids.is_empty() {
             return;
@@ -111,7 +108,7 @@ impl PagesBuilder {
         self.add(Arc::new(page));
     }
 
-    /// Adds a page behind the others, none of which is the last any more.
+    /// Adds a page. The one before it is no longer the last.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

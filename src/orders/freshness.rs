@@ -1,12 +1,9 @@
-//! What lists and the writer share: the snapshot, and what it lacks.
+//! Keeps the snapshot fresh: what it lacks of the store, and the refresh that adds that.
 
-use super::edit::Edit;
-use super::memory::ListMemory;
-use super::sizes::Sizes;
-use super::snapshot::Snapshot;
+use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{Lacks, ListFreshness};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, Store, StoreError,
+    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, OrdersRead, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -19,7 +16,7 @@ const JOINED_AT_LIST: usize = 2;
 #[derive(Debug)]
 pub struct State {
     snapshot: Arc<Snapshot>,
-    /// How many lists have been given this snapshot.
+    /// Lists that were given this snapshot.
     lists: usize,
     freshness: ListFreshness,
     /// Cancelled orders that may still be in the snapshot.
@@ -30,9 +27,9 @@ impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
         let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
-        let empty = Snapshot::empty(sizes, memory);
-        let (snapshot, reached) = read_changes(store, &empty, none)?;
-        snapshot.replace(Arc::new(empty));
+        let empty = Arc::new(Snapshot::empty(sizes, memory));
+        let (snapshot, reached) = read_changes(store, Arc::clone(&empty), none)?;
+        snapshot.replace(empty);
         Ok(State { snapshot, lists: 0, freshness: ListFreshness::at(reached), removed: Vec::new() })
     }
 
@@ -43,7 +40,7 @@ impl State {
         }
     }
 
-    /// What the store need not tell any more.
+    /// The last change that the list needs no row of.
     pub fn known(&self) -> ChangeNumber {
         self.freshness.known()
     }
@@ -83,10 +80,10 @@ pub struct Refresh {
     known: ChangeNumber,
     /// In ascending order.
     removed: Vec<i64>,
-    checked: Latest,
+    told: Latest,
 }
 
-/// A snapshot that reflects what a check found, or the refresh that brings it nearer to that.
+/// A snapshot that reflects what the store told, or the refresh that brings it there.
 pub enum Prepared {
     /// It reflects it.
     Current(Arc<Snapshot>),
@@ -95,20 +92,20 @@ pub enum Prepared {
 }
 
 impl Refresh {
-    /// What brings the snapshot to what this check found.
-    pub fn of(state: &Mutex<State>, checked: Latest) -> Prepared {
+    /// What brings the snapshot to what the store told.
+    pub fn of(state: &Mutex<State>, told: Latest) -> Prepared {
         let mut state = state.lock();
-        let stored = checked.last_changes.of_orders();
+        let stored = told.last_changes.of_orders();
         if let Some(snapshot) = state.current(stored) {
             return Prepared::Current(snapshot);
         }
-        let rows_after = checked.changes.as_ref().map(|changes| changes.after);
+        let rows_after = told.changes.as_ref().map(|changes| changes.after);
         let lacks = state.freshness.lacks(stored, rows_after);
         let (base, known) = (Arc::clone(&state.snapshot), state.known());
         let mut removed = state.removed.clone();
         drop(state);
         removed.sort_unstable();
-        Prepared::Behind(Refresh { base, lacks, known, removed, checked })
+        Prepared::Behind(Refresh { base, lacks, known, removed, told })
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
@@ -122,26 +119,19 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Brings the snapshot up to date, in as many steps as it takes. Blocks.
+    /// Brings the snapshot up to date. Blocks.
     pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
-        let mut refresh = self;
-        loop {
-            let (snapshot, reached) = refresh.snapshot(store)?;
-            let mut locked = state.lock();
-            locked.publish(snapshot);
-            locked.lists = 0;
-            if locked.freshness.replaced(reached) {
-                locked.removed.drain(..refresh.removed.len());
-            } else {
-                // What was removed from the list of another generation is none of this one's.
-                locked.removed.clear();
-            }
-            drop(locked);
-            match Refresh::of(state, refresh.checked) {
-                Prepared::Current(snapshot) => return Ok(snapshot),
-                Prepared::Behind(next) => refresh = next,
-            }
+        let (snapshot, reached) = self.snapshot(store)?;
+        let mut state = state.lock();
+        state.publish(Arc::clone(&snapshot));
+        state.lists = 1;
+        if state.freshness.replaced(reached) {
+            state.removed.drain(..self.removed.len());
+        } else {
+            // What was removed from the list of another generation is none of this one's.
+            state.removed.clear();
         }
+        Ok(snapshot)
     }
 
     /// The next snapshot, and what it reflects.
@@ -151,13 +141,13 @@ impl Refresh {
             Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
             Lacks::Rows => {
                 let rows = self.changes().iter().map(ChangedOrder::change);
-                let reached = self.checked.last_changes.of_orders();
+                let reached = self.told.last_changes.of_orders();
                 (edited(&self.base, rows, reached), reached)
             }
             Lacks::ReadingAfter(after) if after.number == 0 => {
-                return read_changes(store, &self.base.emptied(), after);
+                return read_changes(store, Arc::new(self.base.emptied()), after);
             }
-            Lacks::ReadingAfter(after) => read_changes(store, &self.base, after)?,
+            Lacks::ReadingAfter(after) => read_changes(store, Arc::clone(&self.base), after)?,
         };
         if self.removed.is_empty() {
             return Ok((changed, reached));
@@ -165,9 +155,9 @@ impl Refresh {
         Ok((edited(&changed, removed(), reached), reached))
     }
 
-    /// What came with the check.
+    /// The rows that came with the answer.
     fn changes(&self) -> &[ChangedOrder] {
-        match &self.checked.changes {
+        match &self.told.changes {
             Some(changes) if self.lacks == Lacks::Rows => &changes.orders,
             _ => &[],
         }
@@ -189,17 +179,22 @@ fn edited<'a>(
 /// it then reflects.
 fn read_changes(
     store: &dyn Store,
-    base: &Snapshot,
+    mut snapshot: Arc<Snapshot>,
     after: ChangeNumber,
 ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
-    let mut edit = Edit::of(base);
-    let reached = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish().at_change(reached.number)), reached))
+    let mut read = OrdersRead { reached: after, is_all: false };
+    // Until all is read, rows are missing that were changed again after the change reached.
+    while !read.is_all {
+        let mut edit = Edit::of(&snapshot);
+        read = store.for_each_order_since(read.reached, &mut |change| edit.apply(change))?;
+        snapshot = Arc::new(edit.finish().at_change(read.reached.number));
+    }
+    Ok((snapshot, read.reached))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{snapshot, text};
+    use super::super::snapshot::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
     use crate::store::{ChangedOrders, LastChanges, NewOrder, OperatorStore, Records, Status};
@@ -220,17 +215,17 @@ mod tests {
         })
     }
 
-    /// What a check found, and the rows that came with it.
-    fn checked(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
+    /// What the store told, and the rows that came with it.
+    fn told(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
-        Latest { last_changes: LastChanges { generation, orders, keys: 0 }, changes }
+        Latest { history: 0, last_changes: LastChanges { generation, orders, keys: 0 }, changes }
     }
 
     /// The refresh that this takes.
-    fn behind(state: &Mutex<State>, checked: Latest) -> Refresh {
-        match Refresh::of(state, checked) {
+    fn behind(state: &Mutex<State>, told: Latest) -> Refresh {
+        match Refresh::of(state, told) {
             Prepared::Behind(refresh) => refresh,
             Prepared::Current(_) => panic!("it is current"),
         }
@@ -258,7 +253,7 @@ mod tests {
         assert!(state.current(at(6)).is_none());
         state.remove([3].into_iter(), &batch(0, 5, 6));
         assert!(state.current(at(6)).is_none());
-        assert!(state.current(at(5)).is_some(), "its check came before the cancellation");
+        assert!(state.current(at(5)).is_some(), "the store was asked before the cancellation");
     }
 
     #[test]
@@ -276,7 +271,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
-        let refresh = behind(&state, checked(at(6), None));
+        let refresh = behind(&state, told(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
         let listed = refresh.run(&state, &store).unwrap();
@@ -286,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_came_with_the_check_are_applied_without_reading() {
+    fn rows_that_came_with_the_answer_are_applied_without_reading() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
@@ -297,14 +292,14 @@ mod tests {
             changed(7, Status::Pending),
             changed(901, Status::Shipped),
         ];
-        let refresh = behind(&state, checked(at(8), Some((5, rows.clone()))));
+        let refresh = behind(&state, told(at(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
         let listed = refresh.run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().known(), at(8));
         assert!(state.lock().removed.is_empty());
         // Rows after a later change than the list's would leave out what is in between.
-        let refresh = behind(&state, checked(at(10), Some((9, rows))));
+        let refresh = behind(&state, told(at(10), Some((9, rows))));
         assert_eq!(refresh.lacks, Lacks::ReadingAfter(at(8)));
     }
 
@@ -317,7 +312,7 @@ mod tests {
         let state = state();
         state.lock().freshness = ListFreshness::at(at(0));
         let rows = vec![changed(901, Status::Pending)];
-        let listed = behind(&state, checked(at(1), Some((0, rows)))).run(&state, &store).unwrap();
+        let listed = behind(&state, told(at(1), Some((0, rows)))).run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
         assert_eq!(state.into_inner().known(), at(1));
     }
@@ -332,7 +327,7 @@ mod tests {
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Change 1 of this generation is not behind change 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
-        let refresh = behind(&state, checked(at(1), None));
+        let refresh = behind(&state, told(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
         let listed = refresh.run(&state, &store).unwrap();

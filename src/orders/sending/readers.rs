@@ -1,11 +1,9 @@
-//! The lists that are being sent, and what outdated ones may hold in memory. Whoever
-//! reads slowly holds a whole snapshot; after each change of the list that is one more.
+//! The lists under way, and the memory that outdated ones may hold. A slow reader holds a whole
+//! snapshot, and after each change that is another one.
 
-use super::gzip::{self, Deflated};
-use super::memory::ListMemory;
-use super::page::Page;
-use super::snapshot::{Position, Snapshot};
 use crate::blocking::run_with;
+use crate::orders::snapshot::gzip::{self, Deflated};
+use crate::orders::snapshot::{ListMemory, Page, Position, Snapshot};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -25,9 +23,9 @@ pub struct CutOff;
 #[derive(Debug)]
 pub struct Readers {
     memory: ListMemory,
-    /// How many bytes outdated snapshots and connections may hold.
+    /// Bytes that outdated snapshots and connections may hold.
     bound: usize,
-    /// Outdated snapshots and connections hold half of that or more.
+    /// They hold half of the bound or more.
     is_scarce: AtomicBool,
     /// Bounds the threads that compress pages.
     compressions: Arc<Semaphore>,
@@ -85,12 +83,12 @@ impl Readers {
         Ok(self.hold(run_with(permit, move || gzip::file(&part)).await?))
     }
 
-    /// How many bytes clients still read that the current snapshot lacks.
+    /// Bytes of outdated snapshots that clients still read.
     pub fn outdated_bytes(&self) -> usize {
         self.memory.outdated()
     }
 
-    /// How many bytes only connections hold: cutting lists off does not free them.
+    /// Bytes that only connections hold: cutting lists off does not free them.
     pub fn bytes_in_connections(&self) -> usize {
         self.memory.held().saturating_sub(self.memory.held_by_snapshots())
     }
@@ -105,15 +103,14 @@ impl Readers {
         &self.cut_off
     }
 
-    /// Whether outdated snapshots and connections hold more than they may. What connections hold
-    /// counts up to half of the bound: cutting lists off does not free it, and would only cut
-    /// all of them.
+    /// Whether outdated snapshots and connections exceed the bound. Connections count up to half of
+    /// it: cutting lists off does not free their bytes, so all lists would be cut.
     fn is_exceeded(&self) -> bool {
         let in_connections = self.bytes_in_connections().min(self.bound / 2);
         self.outdated_bytes() + in_connections > self.bound
     }
 
-    /// Cuts lists off, the oldest first, until outdated snapshots hold no more than they may.
+    /// Cuts lists off, the oldest first, until the bound is kept.
     pub fn enforce(&self) {
         let held = self.outdated_bytes() + self.bytes_in_connections();
         let is_scarce = held >= self.bound / 2;
@@ -121,7 +118,7 @@ impl Readers {
         if !self.is_exceeded() {
             return;
         }
-        // Apart from what follows: a reader that is dropped takes the lock.
+        // Collected first: dropping a reader takes the lock.
         let readers: Vec<_> =
             self.under_way.lock().readers.values().filter_map(Weak::upgrade).collect();
         let mut cut = 0;
@@ -147,9 +144,8 @@ impl Reader {
         self.snapshot.lock().clone().ok_or(CutOff)
     }
 
-    /// What is sent in the turn at this position, which moves behind it; none at the
-    /// end. Where memory is scarce it is a copy: it may wait in a connection for long,
-    /// and would keep its page there with it.
+    /// The bytes of the turn at this position, which advances; none at the end. A copy if memory is
+    /// scarce: a slice in a slow connection would keep its page in memory.
     pub fn next_turn(&self, position: &mut Position) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.all.is_scarce() {
@@ -189,8 +185,8 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{edited, held, snapshot};
     use super::*;
+    use crate::orders::snapshot::edit::tests::{edited, held, snapshot};
     use crate::store::OrderChange;
     use slog::Drain;
     use std::sync::atomic::AtomicUsize;

@@ -30,17 +30,17 @@ impl ListMemory {
         Buffer { bytes: Bytes::from_owner(Held { bytes, _counted: counted }), of_snapshot }
     }
 
-    /// How many bytes are held.
+    /// Bytes that are held.
     pub fn held(&self) -> usize {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// How many of them snapshots hold, and not only connections.
+    /// Bytes that snapshots hold.
     pub fn held_by_snapshots(&self) -> usize {
         self.of_snapshots.load(Ordering::Relaxed)
     }
 
-    /// How many of these are of no current snapshot any more: clients still read them.
+    /// Bytes of snapshots that are outdated, but still read.
     pub fn outdated(&self) -> usize {
         self.outdated.load(Ordering::Relaxed)
     }
@@ -77,7 +77,7 @@ impl Buffer {
         self.of_snapshot.is_outdated.load(Ordering::SeqCst)
     }
 
-    /// A part of it, which keeps all of it in memory.
+    /// A slice, which keeps the whole buffer in memory.
     pub fn part(&self, range: Range<usize>) -> Buffer {
         Buffer { bytes: self.bytes.slice(range), of_snapshot: Arc::clone(&self.of_snapshot) }
     }

@@ -2,13 +2,13 @@
 
 use super::body::ListBody;
 use super::readers::Readers;
-use super::snapshot::Snapshot;
+use crate::orders::snapshot::Snapshot;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::sync::Arc;
 use tokio::task::JoinError;
 
-/// What is shorter is not compressed: it fits into one TCP segment as it is.
+/// Shorter bodies are not compressed: they fit into one TCP segment.
 const MIN_GZIP_BYTES: usize = 1_024;
 
 /// 200 with the whole list, as gzip if the client accepts it and it pays.

@@ -3,9 +3,7 @@
 //! copied to a new page.
 
 use super::builder::PagesBuilder;
-use super::mark::Mark;
-use super::page::Page;
-use super::snapshot::Snapshot;
+use super::{Mark, Page, Snapshot};
 use crate::store::{ListedOrder, OrderChange};
 use std::sync::Arc;
 
@@ -105,8 +103,7 @@ fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::orders::memory::ListMemory;
-    use crate::orders::sizes::Sizes;
+    use crate::orders::snapshot::{ListMemory, Sizes};
     use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
     use std::collections::BTreeMap;
     use store_orders_api::types::Order;

@@ -1,6 +1,5 @@
-//! Entity tags (RFC 9110, 8.8.3) of a list, and of what is made of it: from the store's history,
-//! the number of the last change and the request, never from what is sent. So they are the same on
-//! every server of a store, after a restart, and for every encoding: weak.
+//! Weak entity tags (RFC 9110, 8.8.3) of a list and of its parts, from the store's history, the
+//! change number and the request: the same on every server, after a restart and in every encoding.
 
 use http::HeaderValue;
 use store_orders_api::v1;
@@ -14,13 +13,13 @@ pub struct ListTag {
 }
 
 impl ListTag {
-    /// Those of the list that reflects this change of this history.
+    /// The tags of the list at this change of this history.
     pub fn new(history: u64, change_number: i64) -> ListTag {
         let whole = weak(history, change_number, &[v1::VERSION]);
         ListTag { history, change_number, whole }
     }
 
-    /// Which history it is of.
+    /// The history of the store.
     pub fn history(&self) -> u64 {
         self.history
     }

@@ -1,9 +1,8 @@
 //! What a search reads of each order before its text: its status, whether it has been
 //! fulfilled, and a hash of its pet.
 
-use super::filter::OrderFilter;
 use crate::store::ListedOrder;
-use store_orders_api::v2::{ListOrdersStatus, OrderStatus};
+use store_orders_api::v2::OrderStatus;
 
 const SHIPPED: u16 = 1 << 15;
 const COMPLETE: u16 = 1 << 14;
@@ -43,20 +42,24 @@ impl Mark {
 }
 
 impl MarkFilter {
-    /// The marks of the orders that this filter may match.
-    pub fn of(filter: &OrderFilter) -> MarkFilter {
+    /// The marks of orders with these values, of those that are given.
+    pub fn new(
+        is_shipped: Option<bool>,
+        complete: Option<bool>,
+        pet_id: Option<i64>,
+    ) -> MarkFilter {
         let mut marks = MarkFilter { mask: 0, value: 0 };
         let mut require = |mask, value| {
             marks.mask |= mask;
             marks.value |= value & mask;
         };
-        if let Some(status) = filter.status {
-            require(SHIPPED, if status == ListOrdersStatus::Shipped { SHIPPED } else { 0 });
+        if let Some(is_shipped) = is_shipped {
+            require(SHIPPED, if is_shipped { SHIPPED } else { 0 });
         }
-        if let Some(complete) = filter.complete {
+        if let Some(complete) = complete {
             require(COMPLETE, if complete { COMPLETE } else { 0 });
         }
-        if let Some(pet_id) = filter.pet_id {
+        if let Some(pet_id) = pet_id {
             require(PET, pet_hash(pet_id));
         }
         marks

@@ -4,8 +4,8 @@
 /// Sizes of pages, of joined lists and of turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// How large a page grows, with the end of the array. A page is what is copied
-    /// when an order in it goes, and what is compressed at once.
+    /// The largest page, with the end of the array. A page is copied when an order in it is removed,
+    /// and compressed as a whole.
     pub page_bytes: usize,
     /// Up to this length a list is joined to one buffer, and sent without a pause.
     pub joined_bytes: usize,

@@ -1,9 +1,9 @@
-//! A snapshot as the body of a response, plain or as gzip. What it sends is held by
-//! the snapshot, never copied unless memory is scarce.
+//! A snapshot as the body of a response, plain or as gzip. It copies nothing unless memory is
+//! scarce.
 
-use super::gzip::{self, Checksum};
 use super::readers::{CutOff, Reader};
-use super::snapshot::{Position, Snapshot};
+use crate::orders::snapshot::gzip::{self, Checksum};
+use crate::orders::snapshot::{Position, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -24,10 +24,10 @@ pub enum BodyError {
     CutOff(#[from] CutOff),
 }
 
-/// The whole list, and no more than that.
+/// The body of a whole list.
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
-    /// How many bytes are still to be sent, if that is known.
+    /// Bytes still to be sent, if known.
     left: Option<usize>,
 }
 
@@ -37,21 +37,19 @@ impl ListBody {
         ListBody { pieces: Box::pin(plain_pieces(reader)), left: Some(list.length()) }
     }
 
-    /// The list as gzip. Its length is known, and stated, if no page has to be
-    /// compressed first; otherwise it leaves page by page.
+    /// The list as gzip. Its length is stated if all pages are compressed already.
     pub fn gzip(list: &Snapshot, reader: Arc<Reader>) -> ListBody {
         ListBody { pieces: Box::pin(gzip_pieces(reader)), left: list.gzip_length() }
     }
 }
 
-/// Takes turns with other requests, or a fast reader would keep the thread to itself.
+/// Yields after each turn: a fast reader would occupy the thread.
 fn plain_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let mut position = Position::default();
         while let Some(piece) = reader.next_turn(&mut position)? {
             yield piece;
-            // To wake oneself would not do: tokio polls the sockets between only
-            // for this.
+            // `yield_now` lets tokio poll I/O; waking ourselves would not.
             tokio::task::yield_now().await;
         }
     }
@@ -65,7 +63,7 @@ fn gzip_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyErro
             reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
             if number < pages && reader.page(number)?.deflated().is_none() {
-                // That goes on if this response is dropped: others may wait for the page.
+                // Spawned, because others may wait for the page when this response is dropped.
                 tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
@@ -103,9 +101,9 @@ impl Body for ListBody {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited, held, order, snapshot, text};
     use super::super::readers::Readers;
     use super::*;
+    use crate::orders::snapshot::edit::tests::{SMALL, edited, held, order, snapshot, text};
     use crate::store::OrderChange;
     use futures::poll;
     use http_body_util::BodyExt;
@@ -176,7 +174,6 @@ mod tests {
         for step in 1..20 {
             let added = step * 1_000..(step + 1) * 1_000;
             let next = Arc::new(edited(&list, added.map(|id| OrderChange::Listed(order(id, 1)))));
-            // While it is built, it is nobody's.
             readers.enforce();
             next.replace(std::mem::replace(&mut list, Arc::clone(&next)));
             readers.enforce();

@@ -15,7 +15,7 @@ pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 /// The bytes behind the last part.
 const END_BYTES: usize = 10;
 
-/// How many bytes the file has whose parts have this many together.
+/// Gzip length for this total of deflate blocks.
 pub fn length(blocks: usize) -> usize {
     HEADER.len() + blocks + END_BYTES
 }
