@@ -1,11 +1,11 @@
 //! `cargo xtask judge`: runs third-party tools against the document and the live
 //! server.
 //!
-//! Linters and a validator read the document, as it is checked in and as it is served,
-//! the programs to copy run against the server, another tool judges breaking changes, schemathesis sends requests generated from it, and
-//! clients that other generators make from it list and cancel orders; promtool reads alerts and metrics. The tools are pinned
-//! in `tests/judges` and installed under `target/judges`, except promtool, which is
-//! Debian's.
+//! Linters and a validator read the document, as it is checked in and as it is served, another tool
+//! judges breaking changes, and schemathesis sends requests generated from it. The programs to copy
+//! and the sessions with curl run against the server, and clients that other generators make from the
+//! document list and cancel orders. promtool reads alerts and metrics. The tools are pinned in
+//! `tests/judges` and installed under `target/judges`, except promtool and curl, which are Debian's.
 
 mod breaking_changes;
 mod clients;
@@ -18,6 +18,7 @@ mod page;
 mod samples;
 mod served;
 mod server;
+mod sessions;
 mod setup;
 mod tools;
 
@@ -47,7 +48,7 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 14] = [
+const JUDGES: [Judge; 15] = [
     Judge {
         claim: "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
         run: documents::checked_in,
@@ -65,6 +66,7 @@ const JUDGES: [Judge; 14] = [
         claim: "kubernetes-validate: no findings in the handbook's files",
         run: kubernetes::manifests,
     },
+    Judge { claim: "sessions with curl of README and runbook", run: sessions::curl },
     Judge { claim: "the documents' programs to copy: curl", run: samples::curl },
     Judge { claim: "the documents' programs to copy: Python", run: samples::python },
     Judge { claim: "the documents' programs to copy: TypeScript", run: samples::typescript },
@@ -85,6 +87,7 @@ pub fn judge(
     }
     tools.check()?;
     metrics::check_promtool()?;
+    sessions::check_curl()?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
