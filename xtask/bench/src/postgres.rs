@@ -141,7 +141,7 @@ fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Ro
     let embedded = setup.store(&setup.programs.own, None, 100)?.serve()?;
     let mut rows = Vec::new();
     for (name, path, status, target) in [
-        ("list of 100", LIST, 200, Target::AtLeast(0.6)),
+        ("list of 100", LIST, 200, Target::AtLeast(0.7)),
         ("404", UNKNOWN_PATH, 404, Target::None),
         ("429", LIST, 429, Target::None),
     ] {
