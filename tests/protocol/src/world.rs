@@ -156,7 +156,7 @@ impl Step {
             | Step::Acknowledge
             | Step::Send { .. }
             | Step::Judge
-            | Step::Refresh { .. }
+            | Step::Refresh
             | Step::Publish => scope.half == Half::Orders,
             Step::Look | Step::Date | Step::ReadKeys | Step::ApplyKeys => scope.half == Half::Keys,
             Step::Promote { up_to, .. } => up_to <= scope.changes,
