@@ -77,13 +77,13 @@ pub async fn run(
 ) -> anyhow::Result<Vec<Violation>> {
     let mut site = Site::start(tools, plan.topology, ORDERS, plan.disabled).await?;
     let journal = Journal::new(Some(File::create(site.root().join("history.jsonl"))?));
-    let result = record(&mut site, plan, &journal, report).await;
+    let mut result = record(&mut site, plan, &journal, report).await;
     let is_control = plan.until.is_some();
     if result.is_ok() && !is_control {
-        expect_order(&site, report).await?;
+        result = expect_order(&site, report).await;
     }
-    journal.close()?;
     let violations = journal.judge(report);
+    result = result.and(journal.close());
     if violations.is_empty() && result.is_ok() {
         expect_kinds(&site, plan, report);
     }

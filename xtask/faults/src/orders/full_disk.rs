@@ -54,8 +54,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     report.expect(admitted == 0, || format!("the exhausted account was admitted {admitted} times"));
     traffic.expect_recovery("room again", room, READY_WITHIN, report);
     let seen = traffic.stop().await?;
-    expect_agreement(&replicas, &key, report).await?;
-    block_in_place(|| seen.end(&store.operator(&store.url)))?;
+    let agreed = expect_agreement(&replicas, &key, report).await;
+    let ended = block_in_place(|| seen.end(&store.operator(&store.url)));
     seen.judge(report);
-    Ok(())
+    agreed.and(ended)
 }

@@ -63,8 +63,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         format!("{between} cancellations were acknowledged that no standby has")
     });
     report.figure(format!("{cancelled} waits for the standby were cancelled"));
-    expect_agreement(&replicas, &key, report).await?;
-    block_in_place(|| seen.end(&store.operator(&store.url)))?;
+    let agreed = expect_agreement(&replicas, &key, report).await;
+    let ended = block_in_place(|| seen.end(&store.operator(&store.url)));
     seen.judge(report);
-    Ok(())
+    agreed.and(ended)
 }

@@ -119,14 +119,13 @@ impl LoadedServer {
     /// Ends the load, then the server. No cancellation may have been refused.
     async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
         let seen = self.traffic.stop().await?;
-        self.disk.set(0)?;
-        self.server.stop()?;
+        let stopped = self.disk.set(0).and_then(|()| self.server.stop());
         let unavailable = seen.figures().count("503");
         report.expect_unless_stalled(unavailable == 0, || {
             format!("{unavailable} cancellations were refused")
         });
-        block_in_place(|| seen.end(&self.store.data))?;
+        let ended = block_in_place(|| seen.end(&self.store.data));
         seen.judge(report);
-        Ok(())
+        stopped.and(ended)
     }
 }
