@@ -86,6 +86,7 @@ fn version_and_help_say_what_scripts_need() {
     assert!(help.contains("Exit status:\n  0    success\n  1    failure;"), "{help}");
     for arguments in [&["--help"][..], &["keys", "find", "--help"], &["serve", "-h"]] {
         let help = sandbox.run(arguments).done();
+        assert!(!help.contains('\u{1b}'), "colours are for terminals: {help}");
         let (own, global) = help.split_once("\nGlobal options:\n").unwrap();
         assert!(global.contains("--data-dir") && !own.contains("--data-dir"), "{help}");
     }

@@ -3,8 +3,9 @@
 use crate::wait::wait_blocking;
 use anyhow::{Context, bail};
 pub use rustix::process::{Pid, Signal};
-use rustix::process::{kill_process, test_kill_process};
+use rustix::process::{kill_process, kill_process_group, test_kill_process};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -70,8 +71,10 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Runs a command with this standard input until it exits.
+/// Runs a command with this standard input until it exits. It has a process group of its own, so
+/// that nothing that it started outlives it if it hangs.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
+    command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = command.get_program().display().to_string();
     let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
@@ -79,7 +82,7 @@ pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Outp
     let (exited, watch) = channel::<()>();
     let watchdog = std::thread::spawn(move || {
         let hangs = watch.recv_timeout(EXIT_TIMEOUT) == Err(RecvTimeoutError::Timeout);
-        hangs && kill_process(pid, Signal::KILL).is_ok()
+        hangs && kill_process_group(pid, Signal::KILL).is_ok()
     });
     if let Some(mut stdin) = child.stdin.take() {
         // A command that rejects its arguments exits without reading.
