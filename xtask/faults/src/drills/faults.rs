@@ -64,7 +64,7 @@ pub enum FaultKind {
     PowerCut,
 }
 
-/// How long a draw takes, with what follows it: hardly ever longer.
+/// Upper estimate for one draw and its recovery.
 const A_DRAW: Duration = Duration::from_secs(6);
 
 impl FaultKind {
@@ -204,16 +204,20 @@ impl Draw {
         Draw { topology, random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
     }
 
+    /// How many draws this time is enough for.
+    pub fn count_in(time: Duration) -> usize {
+        usize::try_from(time.as_secs() / A_DRAW.as_secs()).unwrap_or(usize::MAX)
+    }
+
     /// The kinds that come in this time, and meet something.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
-        let draws = usize::try_from(time.as_secs() / A_DRAW.as_secs()).unwrap_or(usize::MAX);
         let kinds = |drawn: Drawn| {
             let is_alone = drawn.faults.len() == 1;
             let kinds = drawn.faults.into_iter().map(|fault| fault.kind);
             // There may be no COMMIT next to another fault.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
-        self.take(draws).flat_map(kinds).collect()
+        self.take(Draw::count_in(time)).flat_map(kinds).collect()
     }
 
     fn kind(&mut self) -> Option<FaultKind> {

@@ -161,7 +161,8 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Faults, one after the other, until the time is over or something is found.
+/// Faults, one after the other, until the time is over or something is found. On a slow machine, the
+/// draws that the time is enough for may take up to twice as long.
 async fn fail(
     site: &mut Site,
     plan: &Plan,
@@ -171,13 +172,15 @@ async fn fail(
     let journal = &workload.journal;
     sleep(WORKS).await;
     let began = Instant::now();
-    for drawn in Draw::new(plan.topology, plan.seed, plan.only) {
+    let due = Draw::count_in(plan.lasts);
+    for (done, drawn) in Draw::new(plan.topology, plan.seed, plan.only).enumerate() {
         let is_found = match plan.until {
             // A control's rule may be about what is left when everything is over.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
         };
-        if began.elapsed() > plan.lasts || is_found {
+        let time = if done < due { 2 * plan.lasts } else { plan.lasts };
+        if began.elapsed() > time || is_found {
             break;
         }
         workload.pool.set_rests(if drawn.is_calm { CALM } else { 1 });
