@@ -37,7 +37,7 @@ $ store-orders accounts create globex --plan pro --data-dir other
 created account "globex": pro, 300 requests a minute, 10000 a day
 $ echo "$KEY" | store-orders keys find - --data-dir other
 (3) error: the store knows no such key: its form is valid, so it may be of another store; --data-dir or --store names one
-$ echo "${KEY%??}zz" | store-orders keys find -
+$ echo "$KEY" | sed 's/a$/b/;t;s/.$/a/' | store-orders keys find -
 (1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
 $ printf %.20s "$KEY" | store-orders keys find -
 (1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
