@@ -98,6 +98,8 @@ $ store-orders orders import orders.csv
 ...
 (1)   line 23: quantity must be an integer from 1 to 2147483647, not "0"
 (1) 52 bad rows, of which the first 20 are shown
+$ store-orders orders import orders.csv 2>&1 | grep -c '^  line'
+20
 $ store-orders orders list
  id  petId  quantity  complete  status
 500      1         1  false     pending
