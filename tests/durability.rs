@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders_client::Client;
 use testbed::contract::Tap;
 use testbed::in_process::error_of;
-use testbed::{DataDir, Key, Report, ServerProcess, free_address, wait_until};
+use testbed::relay::Relay;
+use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 
 /// A server, a tap before it and a client behind the tap.
 fn serve(data: &DataDir, key: &Key) -> (ServerProcess, Tap, Client) {
@@ -112,11 +113,16 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
         &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
     )
     .unwrap();
-    let address = free_address().unwrap().to_string();
-    let serve = || data.serve(&["--listen", &address]).unwrap();
+    // Led to each server when it listens.
+    let relay = Relay::to(1).unwrap();
+    let serve = || {
+        let server = data.serve(&[]).unwrap();
+        relay.retarget(server.address().unwrap().port());
+        server
+    };
     let mut server = serve();
 
-    let base = server.base_url().to_string();
+    let base = format!("http://{}/v1", relay.address());
     let mut clients = Clients::new(vec![base.clone()], &key, ORDERS);
     clients.load = Load { writers: 12, listers: 3, walkers: 2 };
     clients.beginning.pending = (1..=ORDERS).filter(|id| !shipped.contains(*id)).collect();
