@@ -43,6 +43,8 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
     }
     let answer = server.list_with(&key).await;
     assert_eq!((answer.status.as_u16(), answer.rate_limit()), (200, (60, 59, 120)));
+    let fresh = server.setup.key(Plan::Free);
+    assert_eq!(server.list_with(&fresh).await.status, 200, "a key that was issued just now");
     server.setup.clock.advance(Duration::from_millis(999));
     without_key(&server, &[]).await.assert_error(401, "unauthorized");
 }
