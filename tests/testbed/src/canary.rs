@@ -14,6 +14,8 @@ const REPORT_ABOVE: Duration = Duration::from_millis(20);
 pub struct Canary {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,
+    /// Of the sleeps that were reported.
+    late_nanos: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -25,8 +27,9 @@ impl Canary {
 
     /// Starts the thread; it tells each time by which a sleep was late, when it is over.
     pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
-        let (ends, longest_nanos) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        let (stop, longest) = (Arc::clone(&ends), Arc::clone(&longest_nanos));
+        let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
+        let stop = Arc::clone(&ends);
+        let (longest, sum) = (Arc::clone(&longest_nanos), Arc::clone(&late_nanos));
         let thread = std::thread::Builder::new().name("canary".to_string()).spawn(move || {
             while !stop.load(Ordering::Relaxed) {
                 let began = Instant::now();
@@ -35,16 +38,22 @@ impl Canary {
                 let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
                 AtomicU64::fetch_max(&longest, nanos, Ordering::Relaxed);
                 if late > REPORT_ABOVE {
+                    AtomicU64::fetch_add(&sum, nanos, Ordering::Relaxed);
                     tell(late);
                 }
             }
         })?;
-        Ok(Canary { ends, longest_nanos, thread: Some(thread) })
+        Ok(Canary { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
     /// The longest time by which a sleep was late so far: bounds in time allow for it.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
+    }
+
+    /// For how long the machine stood still so far, all stalls together.
+    pub fn stalled(&self) -> Duration {
+        Duration::from_nanos(self.late_nanos.load(Ordering::Relaxed))
     }
 }
 
