@@ -30,8 +30,8 @@ pub enum Rule {
     NoRetryAfter,
     /// Nothing but 401 and 503 with a key revoked more than one second before.
     RevokedKeyAccepted,
-    /// No 401 with a key that has been valid for a second, and no 429 if its account has no
-    /// limit that can be reached.
+    /// No 401 with a valid key once the command that issued it has ended, and no 429 if its account
+    /// has no limit that can be reached.
     ValidKeyRefused,
     /// Admitted per minute and per day within the limits, and not at all with a banned key.
     AdmittedTooMany,

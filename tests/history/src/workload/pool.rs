@@ -31,7 +31,7 @@ pub struct Pool {
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Held by those that change or count something, for each request.
     turns: RwLock<()>,
-    /// Held by each of the operator's commands, and by what no command may be under way for.
+    /// Read-locked by each operator command; write-locked by a fault during which none may run.
     pub commands: RwLock<()>,
     is_over: AtomicBool,
     /// How many times as long as usual clients rest.

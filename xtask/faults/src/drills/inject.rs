@@ -132,7 +132,7 @@ impl Fault {
         Ok(())
     }
 
-    /// Waits until something has met what it damages; whether it has. Otherwise it shows nothing.
+    /// Waits until the fault has affected an operation, and returns whether it has.
     async fn is_met(&self, site: &Site, within: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
         let is_met = async || {
