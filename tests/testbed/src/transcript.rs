@@ -197,6 +197,7 @@ fn commands(session: &str) -> Vec<String> {
 }
 
 /// What each command prints, in one shell.
+#[track_caller]
 fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Vec<String> {
     let errors = tempfile::NamedTempFile::new().unwrap();
     let script = commands.iter().map(|command| {
