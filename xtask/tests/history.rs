@@ -79,9 +79,9 @@ fn an_edited_document_is_found_with_its_checksum_edited_too() {
         str![[r#"
  holds what was published, by SHA256SUMS and by the history of main
   spec/published/1.0.0.json
-    expected: what was published in [COMMIT]
+    expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
-    fix: git restore --source [COMMIT] spec/published/1.0.0.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
 6 of 8 checks passed, 2 failed.
 "#]],
     );
@@ -103,9 +103,9 @@ fn a_removed_document_is_found_with_its_checksum_removed_too() {
         str![[r#"
  holds what was published, by SHA256SUMS and by the history of main
   spec/published/1.0.0.json
-    expected: what was published in [COMMIT]
+    expected: what was published in 1111111111111111111111111111111111111111
     found:    absent
-    fix: git restore --source [COMMIT] spec/published/1.0.0.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
 7 of 8 checks passed, 1 failed.
 "#]],
     );
@@ -145,9 +145,9 @@ fn what_was_tried_on_a_branch_was_not_published() {
     found:    a document that SHA256SUMS does not have
     fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
   spec/published/1.0.1.json
-    expected: what was published in [COMMIT]
+    expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
-    fix: git restore --source [COMMIT] spec/published/1.0.1.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.1.json, and its line in SHA256SUMS
 6 of 8 checks passed, 2 failed.
 "#]],
     );

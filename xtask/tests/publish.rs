@@ -158,14 +158,14 @@ fn a_changed_published_document_is_found() {
 Drift
 ✗ spec/published holds what SHA256SUMS says; it is not compared with the history of main, because this is no git checkout
   spec/published/V1.json
-    expected: what was published: SHA-256 [SUM]
-    found:    [SUM]
+    expected: what was published: SHA-256 1111111111111111111111111111111111111111111111111111111111111111
+    found:    2222222222222222222222222222222222222222222222222222222222222222
     fix: git restore --source COMMIT spec/published/V1.json spec/published/SHA256SUMS, from before the change
 7 of 8 checks passed, 1 failed.
 Drift
 ✗ spec/published holds what SHA256SUMS says; it is not compared with the history of main, because this is no git checkout
   spec/published/V1.json
-    expected: what was published: SHA-256 [SUM]
+    expected: what was published: SHA-256 1111111111111111111111111111111111111111111111111111111111111111
     found:    absent
     fix: git restore --source COMMIT spec/published/V1.json spec/published/SHA256SUMS, from before the change
 7 of 8 checks passed, 1 failed.
