@@ -1,14 +1,14 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, emitted, files, left, run, samples};
+use crate::checkout::{Checkout, emitted, files, left, run};
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::Inputs;
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::generate::client_code;
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, PAGES, Repository, SERVER};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
 /// Asserts what is left to say after this change of a file of which nothing is published.
 #[track_caller]
@@ -36,9 +36,9 @@ fn all_checks_are_listed_with_what_they_hold() {
     assert_text(
         &Checkout::with(&files()).check().1,
         str![[r#"
-✓ spec/openapi.json and spec/openapi-v2.json are in canonical form
+✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
 ✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
-✓ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
 ✓ api/src emits spec/openapi.json and spec/openapi-v2.json
 ✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
@@ -276,19 +276,15 @@ Drift
 
 #[test]
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
-    let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"]
-        .map(|name| format!("{PAGES}/{name}"));
-    let samples = samples();
-    let texts: Vec<_> = pages.iter().chain(&samples).map(String::as_str).collect();
-    let checkout = Checkout::with(&[files(), texts].concat());
-    checkout.put(SERVER, "");
+    let checkout = Checkout::with(&files());
+    checkout.add_server();
     assert_eq!(checkout.check().0, Outcome::Clean);
     checkout.replace(CHANGELOG, "# Changelog", "# Changes");
     assert_text(
         &left(checkout.check()),
         str![[r##"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   src/http/docs/generated/changelog.html: found (-), expected (+)
     @@ [LINES] @@
      <nav class="site" aria-label="Site"><a href="/docs">API v1</a> <a href="/docs/v2">API v2 <span class… ([NUMBER] characters)
@@ -301,10 +297,36 @@ Drift
 7 of 8 checks passed, 1 failed.
 "##]],
     );
+}
+
+#[test]
+fn a_program_to_copy_that_differs_or_is_missing_is_a_problem() {
+    let checkout = Checkout::with(&files());
+    checkout.add_server();
     checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
-    let (_, text) = checkout.check();
-    assert!(text.contains("  spec/openapi-v2.json: found (-), expected (+)\n"), "{text}");
-    assert!(text.contains("for page in range(9):"), "{text}");
+    let missing = checkout.repository.root().join("spec/samples/getPet.sh");
+    std::fs::remove_file(missing).unwrap();
+    assert_text(
+        &left(checkout.check()),
+        str![[r##"
+Drift
+✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+  spec/samples/getPet.sh
+    expected: a program to copy
+    found:    absent
+    fix: write it
+  spec/openapi-v2.json: found (-), expected (+)
+    @@ [LINES] @@
+                 "lang": "python",
+                 "label": "Python",
+    -            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
+    +            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
+               },
+               {
+    fix: cargo xtask check --fix
+7 of 8 checks passed, 1 failed.
+"##]],
+    );
 }
 
 #[test]

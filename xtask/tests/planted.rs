@@ -281,6 +281,33 @@ Wrote api/client/src/v1/http.rs.
     );
 }
 
+/// The programs to copy are part of the document.
+#[test]
+fn the_version_of_a_changed_program_is_raised_by_a_fix() {
+    let checkout = changed(|_| ());
+    checkout.add_server();
+    assert_eq!(check(&checkout, None).0, Outcome::Clean);
+    checkout.replace("spec/samples/getPet.py", "import", "import  ");
+    let mut out = Vec::new();
+    let outcome = xtask::check::check(&inputs(&checkout), true, &mut out).unwrap();
+    assert_text(
+        &left((outcome, plain(&out))),
+        str![[r#"
+Clean
+Wrote spec/openapi.json.
+Wrote spec/openapi.json.
+Wrote api/src/v1.rs.
+Wrote api/client/src/v1.rs.
+Wrote api/client/src/v1/http.rs.
+Wrote src/http/docs/generated/llms.txt.
+Wrote src/http/docs/generated/docs.html.
+8 of 8 checks passed.
+"#]],
+    );
+    let (outcome, text) = check(&checkout, None);
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+}
+
 #[test]
 fn each_base_url_ends_in_the_major_version() {
     let real: Value = serde_json::from_str(&Repository::here().read(V1.file).unwrap()).unwrap();
