@@ -58,7 +58,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
         "\"All orders\"",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
      #[derive(Debug)]
@@ -74,6 +74,7 @@ Drift
     +    const DESCRIPTION: &'static str = "All orders";
      
          fn into_response(self) -> Result<Response<Body>, Failure> {
+    - generated from spec/openapi.json
     fix: cargo xtask check --fix
 ✗ api/src emits spec/openapi.json and spec/openapi-v2.json
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
@@ -158,11 +159,11 @@ fn a_doubled_key_is_refused_even_with_the_right_value() {
         doubled,
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
-? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? api/src emits spec/openapi.json and spec/openapi-v2.json: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
@@ -183,7 +184,7 @@ fn other_white_space_is_a_problem() {
         "\"openapi\":\"3.0.3\"",
         str![[r#"
 Drift
-✗ spec/openapi.json and spec/openapi-v2.json are in canonical form
+✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
   spec/openapi.json: found (-), expected (+)
     @@ [LINES] @@
      {
@@ -205,7 +206,7 @@ fn a_document_that_is_not_json_cannot_be_checked() {
         "\"openapi\" \"3.0.3\",",
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json:2:13: invalid JSON: expected `:` at line 2 column 13
 ...
 2 of 8 checks passed, 6 could not run.
@@ -220,7 +221,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
         &left(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
-? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
 7 of 8 checks passed, 1 could not run.
 "#]],
@@ -236,7 +237,7 @@ fn an_edited_client_is_shown_as_lines() {
         "async fn cancel_order",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/src/v2/operations.rs: found (-), expected (+)
     @@ [LINES] @@
          /// - 503 [`ServiceUnavailable`](crate::ErrorCode::ServiceUnavailable): The server cannot reach
@@ -245,6 +246,7 @@ Drift
     +    pub async fn cancel_order(
              &self,
              order_id: impl Into<OrderId>,
+    - generated from spec/openapi-v2.json
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "#]],
@@ -259,7 +261,7 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
         "# Repetitions",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/README.md: found (-), expected (+)
     @@ [LINES] @@
      code, but its status, its headers and its request id.
@@ -268,6 +270,7 @@ Drift
     +## Repetitions
      
      A request that is answered with 429, 500, 502, 503 or 504 is sent again after the time
+    - generated from api/client/src/lib.rs
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "#]],
@@ -293,6 +296,7 @@ Drift
     +<h1 id="changes"><a href="#changes">Changes</a></h1>
      <p>What changes for those who call the API. The version is that of the API document
      (<code>info.version</code>); its first number is the one in the path.</p>
+    - generated from CHANGELOG.md
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "##]],
@@ -323,6 +327,7 @@ Drift
     +            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
                },
                {
+    - its programs are those of spec/samples
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "##]],
@@ -355,7 +360,7 @@ fn a_document_of_which_no_code_can_be_made_is_a_problem() {
         "\"#/components/responses/Gone\"",
         str![[r##"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: what code can be made of
     found:    #/components/responses/Gone leads nowhere
@@ -544,7 +549,7 @@ fn a_fix_of_a_document_that_cannot_be_read_writes_nothing() {
         &checkout,
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ...
 2 of 8 checks passed, 6 could not run.

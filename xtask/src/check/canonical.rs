@@ -15,9 +15,10 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| {
         let text = repository.read(of.file)?;
         let mut document = canonical_json::parse(of.file, &text)?;
-        let mut problems = Vec::new();
+        let (mut problems, mut reasons) = (Vec::new(), Vec::new());
         // A checkout of the contract alone has no samples.
         if repository.has_server() {
+            let found = document.clone();
             let missing = samples::put(repository, of, &mut document)?;
             problems.extend(missing.into_iter().map(|place| Problem {
                 place,
@@ -26,10 +27,13 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
                 reasons: Vec::new(),
                 fix: Fix::ByHand("write it".to_string()),
             }));
+            if document != found {
+                reasons.push(format!("its programs are those of {SAMPLES}"));
+            }
         }
         let canonical = canonical_json::print(&document);
         if canonical != text {
-            problems.push(Problem::of_text(of.file, canonical, text));
+            problems.push(Problem { reasons, ..Problem::of_text(of.file, canonical, text) });
         }
         Ok(problems)
     })

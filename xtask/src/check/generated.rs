@@ -23,7 +23,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     for file in generated {
         let found = files.read_or_empty(&file.name)?;
         if found != file.text {
-            problems.push(Problem::of_text(&file.name, file.text, found));
+            let reasons = vec![format!("generated from {}", file.source)];
+            problems.push(Problem { reasons, ..Problem::of_text(&file.name, file.text, found) });
         }
     }
     Ok(problems)
