@@ -52,7 +52,8 @@ fn each_is_that_of_its_document() -> anyhow::Result<()> {
         SOURCES.iter().map(|(name, source)| ((*name).to_string(), source.trim_end())).collect();
     for of in DOCUMENTS {
         let document = of.emitted()?;
-        let paths = document["paths"].as_object().context("a document has paths")?;
+        let paths = document.get("paths").and_then(Value::as_object);
+        let paths = paths.context("a document has paths")?;
         for operation in paths.values().filter_map(Value::as_object).flat_map(Map::values) {
             let id = operation["operationId"].as_str().context("an operation has an id")?;
             let name = format!("{}/{id}", of.base_path.trim_start_matches('/'));
