@@ -1,5 +1,5 @@
 //! `cargo xtask check`: runs every check, writes what it can with `--fix`, and prints every problem
-//! that is left. `cargo xtask generate` is one of these checks with its fix.
+//! that is left. `cargo xtask generate` is two of these checks with their fixes.
 //!
 //! The checkout, what the contract emits and the day are passed in, so that tests can check any
 //! document. To add a check, write a function and add it to `CHECKS`.
@@ -32,10 +32,11 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// Those with a fix come in the order in which one fix needs another: generated files have the
-/// version, and what is emitted is compiled from them.
+/// Those with a fix come in the order in which one fix needs another: a document's samples are a
+/// change that its version counts, generated files have the version, and what is emitted is
+/// compiled from them.
 const CHECKS: [Check; 8] = [
-    Check { claim: canonical::claim, run: canonical::run },
+    CANONICAL,
     Check { claim: promises::claim, run: promises::run },
     GENERATED,
     Check { claim: document::claim, run: document::run },
@@ -45,6 +46,7 @@ const CHECKS: [Check; 8] = [
     Check { claim: imports::claim, run: imports::run },
 ];
 
+const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
 /// What no check looks at.
@@ -57,9 +59,9 @@ pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::R
     Ok(outcome)
 }
 
-/// `cargo xtask generate`: writes the generated files.
+/// `cargo xtask generate`: writes the programs into the documents, and the generated files.
 pub fn generate(inputs: &Inputs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    run(&[GENERATED], inputs, true, out)
+    run(&[CANONICAL, GENERATED], inputs, true, out)
 }
 
 fn run(

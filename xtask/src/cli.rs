@@ -28,18 +28,18 @@ pub struct Cli {
 enum Command {
     /// Prove that the documents, the contract in Rust and the clients agree.
     ///
-    /// Compares the document of each version with its canonical form, and with what the
-    /// contract in api/src emits; the tables in its texts with the plans and codes that
-    /// programs read; the generated contract and clients with what the documents generate,
-    /// and api/client/README.md with the crate's documentation; the major version of
-    /// each document with its base URLs; each document with the one of its base URL that
-    /// was published last, as of today: a breaking change requires a new major version,
-    /// an addition a new minor version, a change of a beta the next beta, all an entry in
-    /// CHANGELOG.md; and the files of spec/published with their checksums and with the
-    /// history of the main branch, where git has it. Finds modules of the server that import
-    /// others against the order of src/lib.rs. Runs every check and prints every difference
-    /// with its place, what is expected there, what was found, and the file or command that
-    /// fixes it. Without --fix, it changes nothing.
+    /// Compares the document of each version with its canonical form, which has the programs
+    /// of spec/samples, and with what the contract in api/src emits; the tables in its texts
+    /// with the plans and codes that programs read; the generated contract and clients with
+    /// what the documents generate, and api/client/README.md with the crate's documentation;
+    /// the major version of each document with its base URLs; each document with the one of
+    /// its base URL that was published last, as of today: a breaking change requires a new
+    /// major version, an addition a new minor version, a change of a beta the next beta, all
+    /// an entry in CHANGELOG.md; and the files of spec/published with their checksums and
+    /// with the history of the main branch, where git has it. Finds modules of the server
+    /// that import others against the order of src/lib.rs. Runs every check and prints every
+    /// difference with its place, what is expected there, what was found, and the file or
+    /// command that fixes it. Without --fix, it changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
@@ -49,22 +49,26 @@ enum Command {
         "spec/openapi.json#/paths/~1store~1orders/get, ~1 stands for a slash.",
     ))]
     Check {
-        /// First write what can be written: the canonical form of the documents, a version that
-        /// is too low for its changes unless one breaks callers, and all generated files. Says
-        /// what it wrote; then the exit code is by what is left
+        /// First write what can be written: the canonical form of the documents with the programs
+        /// of spec/samples, a version that is too low for its changes unless one breaks callers or
+        /// it is below the published one, and all generated files. Says what it wrote; then the
+        /// exit code is by what is left
         #[arg(long)]
         fix: bool,
     },
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Also runs while api does not compile. Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
+    /// Also runs while api does not compile. The documents are edited by hand but for the
+    /// programs to copy, which it puts there from spec/samples, and for their canonical form.
+    /// Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
     /// api/client/README.md from the crate's documentation, and the server's pages of
-    /// changelog and summary. A document with what no code can be made of is refused, with
-    /// each place, and no file is written. `check --fix` does the same and more.
+    /// reference, changelog and summary. A document with what no code can be made of is
+    /// refused, with each place, and nothing is generated. `check --fix` does the same and
+    /// more.
     #[command(after_help = concat!(
         "Example:\n",
-        "  cargo xtask generate && git diff api",
+        "  cargo xtask generate && git diff api spec",
     ))]
     Generate,
 

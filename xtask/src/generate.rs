@@ -1,34 +1,25 @@
-//! What is generated: the samples in the documents, the contract and the clients from them, their
-//! README from its documentation, and the server's pages from the changelog and the documents. Writes
-//! no file.
+//! What is generated: the contract and the clients from the documents, their README from its
+//! documentation, and the server's pages from the changelog and the documents. Writes no file.
 
 use crate::canonical_json;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
 use crate::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository, SAMPLES,
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository,
 };
-use crate::samples;
 use contract::client::Version;
 use contract::{Error, contract};
 use serde_json::Value;
 
 /// All generated files: the contract, the clients and their README, and, where there is a server,
-/// the documents with their samples, and the pages.
+/// the pages.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
     for of in DOCUMENTS {
         let source = of.file;
-        let mut document = canonical_json::parse(source, &repository.read(source)?)?;
-        if repository.has_server() {
-            let found = document.clone();
-            samples::put(repository, of, &mut document)?;
-            if document != found {
-                files.push(file(source, SAMPLES, canonical_json::print(&document)));
-            }
-        }
+        let document = canonical_json::parse(source, &repository.read(source)?)?;
         let code = contract(&document, source, "cargo xtask generate");
         files.push(file(of.contract, source, code.map_err(|error| of_document(error, source))?));
         documents.push(document);

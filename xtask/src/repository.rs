@@ -84,8 +84,8 @@ impl Repository {
         self.root.join(SERVER).exists()
     }
 
-    /// The text of a generated file, empty if it does not exist yet.
-    pub fn read_generated(&self, name: &str) -> anyhow::Result<String> {
+    /// The text of one of its files, empty if there is none.
+    pub fn read_or_empty(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             other => other.with_context(|| format!("cannot read {name}")),

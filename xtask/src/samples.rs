@@ -3,7 +3,6 @@
 
 use crate::documents::Document;
 use crate::repository::{Repository, SAMPLES};
-use anyhow::Context;
 use serde_json::{Map, Value, json};
 
 /// The field of an operation.
@@ -17,28 +16,35 @@ const LANGUAGES: [(&str, &str, &str); 4] = [
     ("rust", "Rust", "rs"),
 ];
 
-/// Puts the samples into each operation.
-pub fn put(repository: &Repository, of: &Document, document: &mut Value) -> anyhow::Result<()> {
+/// Puts the samples into each operation that has them all. Returns the files that are missing.
+pub fn put(
+    repository: &Repository,
+    of: &Document,
+    document: &mut Value,
+) -> anyhow::Result<Vec<String>> {
+    let mut missing = Vec::new();
     for operation in operations(document) {
         let Some(id) = operation.get("operationId").and_then(Value::as_str) else { continue };
-        let samples: anyhow::Result<Vec<_>> = LANGUAGES
-            .iter()
-            .map(|(lang, label, end)| {
-                let source = source(repository, of, &format!("{id}.{end}"))?;
-                Ok(json!({ "lang": lang, "label": label, "source": source.trim_end() }))
-            })
-            .collect();
-        operation.insert(FIELD.to_string(), Value::Array(samples?));
+        let (mut samples, known) = (Vec::new(), missing.len());
+        for (lang, label, end) in LANGUAGES {
+            let (file, directory) = (format!("{id}.{end}"), of.base_path);
+            // That of the version, or else that of all versions.
+            let source = match repository.read_or_empty(&format!("{SAMPLES}{directory}/{file}"))? {
+                own if own.is_empty() => repository.read_or_empty(&format!("{SAMPLES}/{file}"))?,
+                own => own,
+            };
+            match source.trim_end() {
+                "" => missing.push(format!("{SAMPLES}/{file}")),
+                source => {
+                    samples.push(json!({ "lang": lang, "label": label, "source": source }));
+                }
+            }
+        }
+        if missing.len() == known {
+            operation.insert(FIELD.to_string(), Value::Array(samples));
+        }
     }
-    Ok(())
-}
-
-/// That of the version, or else that of all versions.
-fn source(repository: &Repository, of: &Document, file: &str) -> anyhow::Result<String> {
-    let own = format!("{SAMPLES}{}/{file}", of.base_path);
-    let shared = format!("{SAMPLES}/{file}");
-    let text = repository.read(&own).or_else(|_| repository.read(&shared));
-    text.with_context(|| format!("each operation of {} has a program to copy", of.file))
+    Ok(missing)
 }
 
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {

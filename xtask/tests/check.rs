@@ -1,14 +1,14 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, emitted, files, left, run, samples};
+use crate::checkout::{Checkout, emitted, files, left, run};
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::Inputs;
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::generate::client_code;
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, PAGES, Repository, SERVER};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
 /// Asserts what is left to say after this change of a file of which nothing is published.
 #[track_caller]
@@ -36,9 +36,9 @@ fn all_checks_are_listed_with_what_they_hold() {
     assert_text(
         &Checkout::with(&files()).check().1,
         str![[r#"
-✓ spec/openapi.json and spec/openapi-v2.json are in canonical form
+✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
 ✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
-✓ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
 ✓ api/src emits spec/openapi.json and spec/openapi-v2.json
 ✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
@@ -58,7 +58,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
         "\"All orders\"",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
      #[derive(Debug)]
@@ -74,6 +74,7 @@ Drift
     +    const DESCRIPTION: &'static str = "All orders";
      
          fn into_response(self) -> Result<Response<Body>, Failure> {
+    - generated from spec/openapi.json
     fix: cargo xtask check --fix
 ✗ api/src emits spec/openapi.json and spec/openapi-v2.json
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
@@ -158,11 +159,11 @@ fn a_doubled_key_is_refused_even_with_the_right_value() {
         doubled,
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
-? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? api/src emits spec/openapi.json and spec/openapi-v2.json: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
@@ -183,7 +184,7 @@ fn other_white_space_is_a_problem() {
         "\"openapi\":\"3.0.3\"",
         str![[r#"
 Drift
-✗ spec/openapi.json and spec/openapi-v2.json are in canonical form
+✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
   spec/openapi.json: found (-), expected (+)
     @@ [LINES] @@
      {
@@ -205,7 +206,7 @@ fn a_document_that_is_not_json_cannot_be_checked() {
         "\"openapi\" \"3.0.3\",",
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json:2:13: invalid JSON: expected `:` at line 2 column 13
 ...
 2 of 8 checks passed, 6 could not run.
@@ -220,7 +221,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
         &left(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
-? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
 7 of 8 checks passed, 1 could not run.
 "#]],
@@ -236,7 +237,7 @@ fn an_edited_client_is_shown_as_lines() {
         "async fn cancel_order",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/src/v2/operations.rs: found (-), expected (+)
     @@ [LINES] @@
          /// - 503 [`ServiceUnavailable`](crate::ErrorCode::ServiceUnavailable): The server cannot reach
@@ -245,6 +246,7 @@ Drift
     +    pub async fn cancel_order(
              &self,
              order_id: impl Into<OrderId>,
+    - generated from spec/openapi-v2.json
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "#]],
@@ -259,7 +261,7 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
         "# Repetitions",
         str![[r#"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/README.md: found (-), expected (+)
     @@ [LINES] @@
      code, but its status, its headers and its request id.
@@ -268,6 +270,7 @@ Drift
     +## Repetitions
      
      A request that is answered with 429, 500, 502, 503 or 504 is sent again after the time
+    - generated from api/client/src/lib.rs
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "#]],
@@ -276,19 +279,15 @@ Drift
 
 #[test]
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
-    let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"]
-        .map(|name| format!("{PAGES}/{name}"));
-    let samples = samples();
-    let texts: Vec<_> = pages.iter().chain(&samples).map(String::as_str).collect();
-    let checkout = Checkout::with(&[files(), texts].concat());
-    checkout.put(SERVER, "");
+    let checkout = Checkout::with(&files());
+    checkout.add_server();
     assert_eq!(checkout.check().0, Outcome::Clean);
     checkout.replace(CHANGELOG, "# Changelog", "# Changes");
     assert_text(
         &left(checkout.check()),
         str![[r##"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   src/http/docs/generated/changelog.html: found (-), expected (+)
     @@ [LINES] @@
      <nav class="site" aria-label="Site"><a href="/docs">API v1</a> <a href="/docs/v2">API v2 <span class… ([NUMBER] characters)
@@ -297,14 +296,42 @@ Drift
     +<h1 id="changes"><a href="#changes">Changes</a></h1>
      <p>What changes for those who call the API. The version is that of the API document
      (<code>info.version</code>); its first number is the one in the path.</p>
+    - generated from CHANGELOG.md
     fix: cargo xtask check --fix
 7 of 8 checks passed, 1 failed.
 "##]],
     );
+}
+
+#[test]
+fn a_program_to_copy_that_differs_or_is_missing_is_a_problem() {
+    let checkout = Checkout::with(&files());
+    checkout.add_server();
     checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
-    let (_, text) = checkout.check();
-    assert!(text.contains("  spec/openapi-v2.json: found (-), expected (+)\n"), "{text}");
-    assert!(text.contains("for page in range(9):"), "{text}");
+    let missing = checkout.repository.root().join("spec/samples/getPet.sh");
+    std::fs::remove_file(missing).unwrap();
+    assert_text(
+        &left(checkout.check()),
+        str![[r##"
+Drift
+✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+  spec/samples/getPet.sh
+    expected: a program to copy
+    found:    absent
+    fix: write it
+  spec/openapi-v2.json: found (-), expected (+)
+    @@ [LINES] @@
+                 "lang": "python",
+                 "label": "Python",
+    -            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
+    +            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
+               },
+               {
+    - its programs are those of spec/samples
+    fix: cargo xtask check --fix
+7 of 8 checks passed, 1 failed.
+"##]],
+    );
 }
 
 #[test]
@@ -333,7 +360,7 @@ fn a_document_of_which_no_code_can_be_made_is_a_problem() {
         "\"#/components/responses/Gone\"",
         str![[r##"
 Drift
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: what code can be made of
     found:    #/components/responses/Gone leads nowhere
@@ -522,7 +549,7 @@ fn a_fix_of_a_document_that_cannot_be_read_writes_nothing() {
         &checkout,
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ...
 2 of 8 checks passed, 6 could not run.

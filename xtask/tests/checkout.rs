@@ -9,7 +9,7 @@ use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
 use xtask::generate::client_code;
 use xtask::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository, SAMPLES,
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, PAGES, Repository, SAMPLES, SERVER,
 };
 
 pub struct Checkout {
@@ -25,7 +25,7 @@ pub fn files() -> Vec<&'static str> {
 }
 
 /// The programs to copy.
-pub fn samples() -> Vec<String> {
+fn samples() -> Vec<String> {
     let names = |directory: &str| {
         let entries = fs::read_dir(Repository::here().root().join(directory)).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -54,6 +54,15 @@ impl Checkout {
             checkout.put(name, &Repository::here().read(name).unwrap());
         }
         checkout
+    }
+
+    /// With the programs to copy, the pages, and a server without modules.
+    pub fn add_server(&self) {
+        let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"];
+        for name in samples().into_iter().chain(pages.map(|name| format!("{PAGES}/{name}"))) {
+            self.put(&name, &Repository::here().read(&name).unwrap());
+        }
+        self.put(SERVER, "");
     }
 
     pub fn put(&self, name: &str, text: &str) {

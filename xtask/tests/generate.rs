@@ -41,8 +41,9 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     assert_text(
         &run(root.repository.root()).1,
         str![[r#"
-✓ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
-1 of 1 checks passed.
+✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+2 of 2 checks passed.
 "#]],
     );
 
@@ -80,7 +81,8 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
     assert_text(
         &text,
         str![[r#"
-✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: what code can be made of
     found:    #/components/responses/Gone leads nowhere
@@ -89,7 +91,7 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
     expected: what code can be made of
     found:    #/components/responses/Gone leads nowhere
     fix: add what it names
-0 of 1 checks passed, 1 failed.
+1 of 2 checks passed, 1 failed.
 "#]],
     );
     let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
@@ -115,9 +117,11 @@ fn writes_nothing_from_a_broken_document() {
     assert_text(
         &run(Path::new("/nowhere")).1,
         str![[r#"
-? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   cannot read spec/openapi.json: No such file or directory (os error 2)
-0 of 1 checks passed, 1 could not run.
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+  cannot read spec/openapi.json: No such file or directory (os error 2)
+0 of 2 checks passed, 2 could not run.
 "#]],
     );
 }

@@ -88,7 +88,7 @@ fn an_error_code_is_renamed() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: 2.0.0 or later: a breaking change since V1
+    expected: 2.0.0 or later, because of a breaking change since V1
     found:    V1
     - `order_already_shipped` is no longer a value of Error.code (/paths/~1pets~1{petId}/get/responses/400/content/application~1json/schema/properties/code/x-extensible-enum)
     fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
@@ -128,7 +128,7 @@ fn a_plan_is_lowered() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: 2.0.0 or later: a breaking change since V1
+    expected: 2.0.0 or later, because of a breaking change since V1
     found:    V1
     - `Pro.requestsPerMinute` is lowered from 300 to 100 (/info/x-plans/Pro/requestsPerMinute)
     fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
@@ -157,7 +157,7 @@ fn a_sunset_is_a_year_earlier() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: 2.0.0 or later: a breaking change since V1
+    expected: 2.0.0 or later, because of a breaking change since V1
     found:    V1
     - `getPet` may be removed after 2026-12-01 instead of 2027-12-01 (/paths/~1pets~1{petId}/get/x-sunset)
     fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
@@ -176,7 +176,7 @@ fn keys_have_another_form() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: 2.0.0 or later: a breaking change since V1
+    expected: 2.0.0 or later, because of a breaking change since V1
     found:    V1
     - `apiKey` `bearerFormat` changed from "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$" to "^sto_[0-9A-Za-z]{40}$", for which there is no rule (/components/securitySchemes/apiKey/bearerFormat)
     fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
@@ -213,11 +213,11 @@ Drift
     found:    https://staging.orders.store.example/v1
     - info.version is 2.0.0
     fix: make the URL end in /v2, or undo the change of info.version to 2.0.0: the path changes with each major version, and with nothing else
-  base_path in xtask/src/documents.rs
+  xtask/src/documents.rs
     expected: a path that ends in /v2
     found:    /v1
     - info.version is 2.0.0
-    fix: make it end in /v2, or undo the change of info.version to 2.0.0: the path changes with each major version, and with nothing else
+    fix: make base_path of spec/openapi.json end in /v2, or undo the change of info.version to 2.0.0: the path changes with each major version, and with nothing else
 6 of 8 checks passed, 2 failed.
 "###]],
     );
@@ -243,7 +243,7 @@ fn the_version_of_an_addition_is_raised_by_a_fix() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: V1 + 0.1 or later: an addition since V1
+    expected: V1 + 0.1 or later, because of an addition since V1
     found:    V1
     - `Order.colour` is a new field (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/colour)
     fix: cargo xtask check --fix
@@ -281,6 +281,33 @@ Wrote api/client/src/v1/http.rs.
     );
 }
 
+/// The programs to copy are part of the document.
+#[test]
+fn the_version_of_a_changed_program_is_raised_by_a_fix() {
+    let checkout = changed(|_| ());
+    checkout.add_server();
+    assert_eq!(check(&checkout, None).0, Outcome::Clean);
+    checkout.replace("spec/samples/getPet.py", "import", "import  ");
+    let mut out = Vec::new();
+    let outcome = xtask::check::check(&inputs(&checkout), true, &mut out).unwrap();
+    assert_text(
+        &left((outcome, plain(&out))),
+        str![[r#"
+Clean
+Wrote spec/openapi.json.
+Wrote spec/openapi.json.
+Wrote api/src/v1.rs.
+Wrote api/client/src/v1.rs.
+Wrote api/client/src/v1/http.rs.
+Wrote src/http/docs/generated/llms.txt.
+Wrote src/http/docs/generated/docs.html.
+8 of 8 checks passed.
+"#]],
+    );
+    let (outcome, text) = check(&checkout, None);
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+}
+
 #[test]
 fn each_base_url_ends_in_the_major_version() {
     let real: Value = serde_json::from_str(&Repository::here().read(V1.file).unwrap()).unwrap();
@@ -291,7 +318,7 @@ fn each_base_url_ends_in_the_major_version() {
         problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
     };
     assert_eq!(places(&|_| {}, &V1), [""; 0]);
-    assert_eq!(places(&|_| {}, &V2), ["base_path in xtask/src/documents.rs"]);
+    assert_eq!(places(&|_| {}, &V2), ["xtask/src/documents.rs"]);
     let own = |document: &mut Value| {
         let path = document.pointer_mut("/paths/~1store~1orders").unwrap();
         path["servers"] = json!([{ "url": "https://x.example/v11" }]);
@@ -337,7 +364,7 @@ fn the_pet_endpoint_may_go_after_its_sunset_and_not_before() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   spec/openapi.json#/info/version
-    expected: 2.0.0 or later: a breaking change since V1
+    expected: 2.0.0 or later, because of a breaking change since V1
     found:    1.99.0
     - `getPet` is removed (/paths/~1pets~1{petId}/get)
     - `Pet` is removed, and with it a type of generated clients (/components/schemas/Pet)

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use testbed::{assert_text, str};
-use xtask::check::{Problem, check_promises, check_served};
+use xtask::check::{Fix, Problem, check_promises, check_served};
 use xtask::documents::{Document, V1, V2};
 use xtask::published::Published;
 use xtask::repository::Repository;
@@ -84,11 +84,15 @@ fn without_a_change_the_version_must_not_fall() {
         &text(&problems("1.3.9", None, "")),
         str![[r#"
 spec/openapi.json#/info/version
-  expected: 1.4.0 or later: it is published
+  expected: 1.4.0 or later, because 1.4.0 is published
   found:    1.3.9
-  fix: cargo xtask check --fix
+  fix: take what spec/published/1.4.0.json has, or set info.version to 1.4.0
 "#]],
     );
+    // It may lack what was published since: whether it does takes a decision.
+    let found = problem(&problems("1.3.9", addition(), ""), VERSION);
+    let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
+    assert_eq!(found.fix, Fix::ByHand(fix.to_string()));
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn a_rewording_requires_a_patch_version() {
         &text(&problems("1.4.0", rewording(), "")),
         str![[r#"
 spec/openapi.json#/info/version
-  expected: 1.4.1 or later: any change since 1.4.0
+  expected: 1.4.1 or later, because of a change since 1.4.0
   found:    1.4.0
   - /paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/description is reworded
   fix: cargo xtask check --fix
@@ -114,7 +118,7 @@ fn an_addition_requires_a_minor_version_and_an_entry() {
         &text(&problems("1.4.1", addition(), named)),
         str![[r#"
 spec/openapi.json#/info/version
-  expected: 1.5.0 or later: an addition since 1.4.0
+  expected: 1.5.0 or later, because of an addition since 1.4.0
   found:    1.4.1
   - `Order.colour` is a new field (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/colour)
   fix: cargo xtask check --fix
@@ -147,7 +151,7 @@ fn a_breaking_change_requires_a_major_version_and_an_entry() {
     for version in ["1.4.0", "1.4.1", "1.5.0", "1.99.0"] {
         let found = problems(version, breaking(), &entry(version));
         assert!(
-            text(&found).contains("2.0.0 or later: a breaking change since 1.4.0"),
+            text(&found).contains("2.0.0 or later, because of a breaking change since 1.4.0"),
             "{found:?}"
         );
     }
@@ -155,7 +159,7 @@ fn a_breaking_change_requires_a_major_version_and_an_entry() {
         &text(&problems("1.5.0", breaking(), &entry("1.5.0"))),
         str![[r###"
 spec/openapi.json#/info/version
-  expected: 2.0.0 or later: a breaking change since 1.4.0
+  expected: 2.0.0 or later, because of a breaking change since 1.4.0
   found:    1.5.0
   - `Order.quantity` `type` changed from "integer" to "string" (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/quantity/type)
   fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
@@ -199,11 +203,11 @@ fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
             found.into_iter().find(|problem| problem.place.ends_with(VERSION))
         };
         let held = version_problem(&V1, "1.4.0", "1.5.0").unwrap();
-        let expected = "2.0.0 or later: a breaking change since 1.4.0";
+        let expected = "2.0.0 or later, because of a breaking change since 1.4.0";
         assert_eq!(held.expected, expected);
         assert_eq!(version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.2"), None, "{change:?}");
         let same = version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.1").unwrap();
-        let expected = "2.0.0-beta.2 or later: a change of a beta since 2.0.0-beta.1";
+        let expected = "2.0.0-beta.2 or later, because of a change of a beta since 2.0.0-beta.1";
         assert_eq!(same.expected, expected);
     }
 }
@@ -229,9 +233,9 @@ fn what_becomes_stable_may_not_break_and_is_no_beta() {
 
     let broken = changed(stable_v2("2.1.0"), breaking());
     let found = problem(&since(&V2, &stable_v2("2.0.0"), &broken, ""), VERSION);
-    assert!(found.expected.starts_with("3.0.0 or later: "), "{found:?}");
+    assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
     let found = problem(&since(&V2, &stable_v2("2.0.0"), &document_of(&V2, "2.1.0"), ""), VERSION);
-    assert!(found.expected.starts_with("3.0.0 or later: "), "{found:?}");
+    assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(
         out,
         "{machine}; {}; medians over {} rounds of {} ms, with quartiles.\n\
-         Other programs kept up to {busy_by_others:.1} cores busy.\n",
+         Before the parts, other programs kept up to {busy_by_others:.1} cores busy.\n",
         humantime::format_rfc3339_seconds(SystemTime::now()),
         cli.rounds,
         span.as_millis()

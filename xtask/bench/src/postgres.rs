@@ -1,5 +1,5 @@
 //! A store in PostgreSQL: lists and counts against the embedded store, cancels and the start
-//! against PostgreSQL's own programs on the same table.
+//! against PostgreSQL's own programs on such a table.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -23,7 +23,7 @@ pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 /// The settings of a machine with some memory; the others are PostgreSQL's own.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// The last order that servers cancel; those after it are pgbench's.
+/// The last order that servers cancel.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// One changed row a transaction. It changes the change number as a cancellation does, so that it
@@ -110,7 +110,8 @@ fn cancellations(
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
-    pgbench.arg(url_of(&stores.own)?);
+    // A server follows changes of its table: pgbench's must not be work for this build alone.
+    pgbench.arg(url_of(&database.store(setup, &setup.programs.own, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
     setup.rates(

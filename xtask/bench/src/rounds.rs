@@ -69,7 +69,12 @@ pub fn compare(
     let (mut own, mut series) = (builds.own, vec![Vec::new(); compared.len() + 1]);
     for round in 0..=rounds {
         let turns = std::iter::once(&mut own).chain(compared.iter_mut().map(|(_, _, turn)| turn));
-        for (turn, series) in turns.zip(&mut series) {
+        let mut turns: Vec<_> = turns.zip(&mut series).collect();
+        // What comes first may gain or lose by it.
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for (turn, series) in turns {
             let sample = turn().with_context(|| name.clone())?;
             // The first round warms up.
             if round > 0 {
@@ -158,7 +163,7 @@ mod tests {
         let work =
             Work { name: "list".to_string(), unit: Unit::PerSecond, target: Target::AtLeast(1.0) };
         let rows = compare(3, work, builds, "bare", turn("bare", 4.0)).unwrap();
-        assert_eq!(*turns.borrow(), ["own", "bare", "other"].repeat(4));
+        assert_eq!(*turns.borrow(), ["own", "bare", "other", "other", "bare", "own"].repeat(2));
         let [bare, other] = &rows[..] else { panic!("{rows:?}") };
         let single = |value| Spread::of([value].into_iter());
         assert_eq!((bare.ratio, bare.cpu_ratio), (single(0.5), single(2.0)));

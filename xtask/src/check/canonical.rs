@@ -1,21 +1,40 @@
-//! The check that the documents are in canonical form.
+//! The check that the documents are in canonical form, with the programs to copy of `spec/samples`.
 
 use super::inputs::{Inputs, document_files, in_each_document};
-use super::problem::Problem;
+use super::problem::{ABSENT, Fix, Problem};
 use crate::canonical_json;
+use crate::repository::SAMPLES;
+use crate::samples;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("{} are in canonical form", document_files())
+    format!("{} are in canonical form, with the programs of {SAMPLES}", document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
+    let repository = &inputs.repository;
     in_each_document(|of| {
-        let text = inputs.repository.read(of.file)?;
-        let canonical = canonical_json::print(&canonical_json::parse(of.file, &text)?);
-        let is_canonical = canonical == text;
-        Ok((!is_canonical)
-            .then(|| Problem::of_text(of.file, canonical, text))
-            .into_iter()
-            .collect())
+        let text = repository.read(of.file)?;
+        let mut document = canonical_json::parse(of.file, &text)?;
+        let (mut problems, mut reasons) = (Vec::new(), Vec::new());
+        // A checkout of the contract alone has no samples.
+        if repository.has_server() {
+            let found = document.clone();
+            let missing = samples::put(repository, of, &mut document)?;
+            problems.extend(missing.into_iter().map(|place| Problem {
+                place,
+                expected: "a program to copy".to_string(),
+                found: ABSENT.to_string(),
+                reasons: Vec::new(),
+                fix: Fix::ByHand("write it".to_string()),
+            }));
+            if document != found {
+                reasons.push(format!("its programs are those of {SAMPLES}"));
+            }
+        }
+        let canonical = canonical_json::print(&document);
+        if canonical != text {
+            problems.push(Problem { reasons, ..Problem::of_text(of.file, canonical, text) });
+        }
+        Ok(problems)
     })
 }

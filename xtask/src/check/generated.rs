@@ -7,7 +7,7 @@ use crate::repository::{CLIENT_README, PAGES};
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!(
-        "the samples, api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
+        "api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
     )
 }
 
@@ -21,9 +21,10 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         },
     };
     for file in generated {
-        let found = files.read_generated(&file.name)?;
+        let found = files.read_or_empty(&file.name)?;
         if found != file.text {
-            problems.push(Problem::of_text(&file.name, file.text, found));
+            let reasons = vec![format!("generated from {}", file.source)];
+            problems.push(Problem { reasons, ..Problem::of_text(&file.name, file.text, found) });
         }
     }
     Ok(problems)

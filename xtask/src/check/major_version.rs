@@ -3,7 +3,7 @@
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
-use super::promises::{BASE_PATH, no_version};
+use super::promises::{BASE_PATHS, no_version};
 use crate::compare::pointers;
 use crate::compatibility::server_url;
 use crate::documents::Document;
@@ -57,7 +57,11 @@ pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
         .map(|(pointer, url)| problem(format!("{file}#{pointer}"), url, fix("the URL")))
         .collect();
     if base_path != path {
-        problems.push(problem(BASE_PATH.to_string(), base_path.to_string(), fix("it")));
+        problems.push(problem(
+            BASE_PATHS.to_string(),
+            base_path.to_string(),
+            fix(&format!("base_path of {file}")),
+        ));
     }
     problems
 }

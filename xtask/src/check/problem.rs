@@ -66,7 +66,8 @@ impl Problem {
         let mut lines = Vec::new();
         if expected.contains('\n') || found.contains('\n') {
             lines.push(format!("{PLACE}{place}{PLACE:#}: found (-), expected (+)"));
-            let differences = line_diff(found, expected, max_chars);
+            let text = |text| if text == ABSENT { "" } else { text };
+            let differences = line_diff(text(found), text(expected), max_chars);
             lines.extend(differences.iter().map(|line| format!("  {line}")));
         } else {
             lines.push(format!("{PLACE}{place}{PLACE:#}"));
@@ -76,5 +77,20 @@ impl Problem {
         lines.extend(self.reasons.iter().map(|reason| format!("  - {reason}")));
         lines.push(format!("  fix: {fix}"));
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_absent_text_no_line_is_shown() {
+        let fix = Fix::ByHand("edit it".to_string());
+        let (place, expected) = ("x.json".to_string(), "a\nb".to_string());
+        let problem =
+            Problem { place, expected, found: ABSENT.to_string(), reasons: Vec::new(), fix };
+        let lines = problem.lines().join("\n");
+        assert!(!lines.contains(ABSENT) && lines.contains("+a"), "{lines}");
     }
 }

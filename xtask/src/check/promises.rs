@@ -15,8 +15,8 @@ use serde_json::Value;
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
-/// Where the server's path is set.
-pub(super) const BASE_PATH: &str = "base_path in xtask/src/documents.rs";
+/// Where the server's paths are set.
+pub(super) const BASE_PATHS: &str = "xtask/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     let claims = DOCUMENTS.map(|of| {
@@ -97,6 +97,10 @@ pub fn check_promises(
     let least =
         worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
     let set = || {
+        if version < published_version {
+            let fix = format!("take what {name} has, or set info.version to {least}");
+            return Fix::ByHand(fix);
+        }
         let mut document = document.clone();
         if let Some(version) = document.pointer_mut("/info/version") {
             *version = least.to_string().into();
@@ -137,8 +141,8 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
     kept
 }
 
-/// The problem that the version is lower than `least`, which the changes require. `set` sets it,
-/// where no decision is left.
+/// The problem that the version is lower than `least`, which the changes require. `set` is the fix
+/// of what breaks no caller.
 fn low_version(
     of: &Document,
     published: &Version,
@@ -151,26 +155,26 @@ fn low_version(
         return None;
     }
     let worst = found.iter().map(|change| change.verdict).max();
-    let since = |what: &str| format!("{what} since {published}");
-    let (what, fix) = match worst {
-        None => ("it is published".to_string(), set()),
+    let since = |what: &str| format!("because of {what} since {published}");
+    let (why, fix) = match worst {
+        None => (format!("because {published} is published"), set()),
         Some(Verdict::Breaking) => {
             let major = least.major;
             let serve = format!(
                 "undo the change, or set info.version to {least}, and serve it under /v{major}: \
-                 change the URLs of the servers in {}, and {BASE_PATH}",
+                 change the URLs of the servers in {}, and base_path in {BASE_PATHS}",
                 of.file
             );
             (since("a breaking change"), Fix::ByHand(serve))
         }
         Some(Verdict::Addition) if of.is_beta => (since("a change of a beta"), set()),
         Some(Verdict::Addition) => (since("an addition"), set()),
-        Some(Verdict::Neutral) => (since("any change"), set()),
+        Some(Verdict::Neutral) => (since("a change"), set()),
     };
     let causes = found.iter().filter(|change| Some(change.verdict) == worst).map(describe);
     Some(Problem {
         place: format!("{}#/info/version", of.file),
-        expected: format!("{least} or later: {what}"),
+        expected: format!("{least} or later, {why}"),
         found: version.to_string(),
         reasons: listed(causes),
         fix,
