@@ -63,9 +63,9 @@ impl KeyCache {
     }
 
     /// The key that the caller presented, and its account, as `map` returns them, if the key is
-    /// valid; `None` if it cannot be checked. A key of the right form that is not known waits until the store has
-    /// said, after this was called, whether there is a newer one, but not past the deadline: a
-    /// key works as soon as it was issued, by whichever process.
+    /// valid; `None` if it cannot be checked. A key of the right form that is not known waits until
+    /// the store has said, after this was called, whether there is a newer one, but not past the
+    /// deadline: a key works as soon as it was issued, by whichever process.
     pub async fn find<T>(
         self: &Arc<Self>,
         presented: &[u8],

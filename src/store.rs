@@ -81,7 +81,8 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::freshness`] and [`Store::history`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::freshness`] and [`Store::history`] blocks, and belongs on a blocking
+/// thread.
 pub trait Store: Send + Sync {
     /// Asks for the last changes, including every change that any process committed before the
     /// call. For each list, which is at this change, and each unknown key: it does not block, and

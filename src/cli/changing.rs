@@ -179,6 +179,8 @@ fn change(
         _ => format!("{changed} of {} were {done}; repeat the command for the rest", orders(count)),
     };
     let error = match why {
+        Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
+            .context(format!("before the last step, {changed} of {} were {done}", orders(count))),
         Some(why) if changed == 0 => none_changed(why).into(),
         // An order was cancelled after the check: the step that has it changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {

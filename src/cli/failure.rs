@@ -75,7 +75,8 @@ impl FailureCode {
                 | StoreError::Directory { .. }
                 | StoreError::Engine { .. },
             ) => FailureCode::StoreUnavailable,
-            Some(StoreError::Refused(_) | StoreError::File { .. }) | None => FailureCode::Failed,
+            Some(StoreError::Refused(_) | StoreError::Unconfirmed | StoreError::File { .. })
+            | None => FailureCode::Failed,
         }
     }
 

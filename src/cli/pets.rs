@@ -13,9 +13,10 @@ Example:
 pub enum PetsCommand {
     /// Import pets from a file
     ///
-    /// The file is checked whole first: one bad record, or an id that is in the store,
-    /// and nothing is imported. Then it is stored in steps, as orders are. The file is a JSON array, JSON lines, or CSV with a header row; its content
-    /// tells which. A record has the fields id and name.
+    /// The file is checked whole first: one bad record, or an id that is in the store, and nothing
+    /// is imported. Then it is stored in steps, as orders are. The file is a JSON array, JSON
+    /// lines, or CSV with a header row; its content tells which. A record has the fields id and
+    /// name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv

@@ -46,7 +46,8 @@ pub enum Unauthenticated {
     CannotCheck,
 }
 
-/// The identity behind the request's key. The store is asked for an unknown key, until the deadline.
+/// The identity behind the request's key. The store is asked for an unknown key, until the
+/// deadline.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,

@@ -49,8 +49,8 @@ const REMEMBERED_MS: i64 = 30 * 86_400_000;
 
 /// The keys by their digests and the accounts by their ids, as of one change of the store.
 ///
-/// Changes are applied while requests look keys up: entries change one by one, and the change number
-/// afterwards.
+/// Changes are applied while requests look keys up: entries change one by one, and the change
+/// number afterwards.
 #[derive(Debug)]
 pub struct KnownKeys {
     change_number: ChangeNumber,

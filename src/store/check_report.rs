@@ -46,21 +46,22 @@ impl CheckReport {
     }
 
     /// A server reads the rows after the change number that it knows: it would see a row ahead of
-    /// its half's last change too late or never.
+    /// its half's last change too late or never. `table` has the last changes.
     pub(super) fn check_change_numbers(
         &mut self,
+        table: &str,
         rows: &[LastChanges],
         in_orders: i64,
         in_keys: i64,
         in_accounts: i64,
     ) {
         let [LastChanges { orders, keys, .. }] = *rows else {
-            self.problems.push(format!("versions: {} rows instead of one", rows.len()));
+            self.problems.push(format!("{table}: {} rows instead of one", rows.len()));
             return;
         };
         (self.orders_change_number, self.keys_change_number) = (Some(orders), Some(keys));
         if keys < 0 {
-            self.problems.push(format!("versions: keys is at {keys}, below 0"));
+            self.problems.push(format!("{table}: keys is at {keys}, below 0"));
         }
         for (half, one, at, highest) in [
             ("orders", "an order", orders, in_orders),
@@ -69,7 +70,7 @@ impl CheckReport {
         ] {
             if highest > at {
                 self.problems.push(format!(
-                    "versions: {half} is at {at}, behind {one} that changed at {highest}"
+                    "{table}: {half} is at {at}, behind {one} that changed at {highest}"
                 ));
             }
         }

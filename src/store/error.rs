@@ -48,6 +48,9 @@ pub enum StoreError {
     /// A rule forbids it.
     #[error("{0}")]
     Refused(String),
+    /// It was committed, and no standby has confirmed it.
+    #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
+    Unconfirmed,
     /// A file cannot be written, or not be copied.
     #[error("cannot {doing}")]
     File {

@@ -158,8 +158,8 @@ pub struct CancelledBatch {
     pub outcomes: Vec<CancelOutcome>,
     /// The generation of the store.
     pub generation: u64,
-    /// The numbers of the last changes of orders before and after the transaction; `None` if it cancelled none,
-    /// or did so in an earlier attempt.
+    /// The numbers of the last changes of orders before and after the transaction; `None` if it
+    /// cancelled none, or did so in an earlier attempt.
     pub change_numbers: Option<(i64, i64)>,
 }
 

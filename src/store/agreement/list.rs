@@ -64,8 +64,8 @@ impl ListFreshness {
         }
     }
 
-    /// The snapshot was replaced by one that reflects this change. What was cancelled meanwhile is still to
-    /// be taken out, unless the generation is another one: then false.
+    /// The snapshot was replaced by one that reflects this change. What was cancelled meanwhile is
+    /// still to be taken out, unless the generation is another one: then false.
     pub fn replaced(&mut self, snapshot: ChangeNumber) -> bool {
         self.snapshot = snapshot;
         let is_same = self.known.generation == snapshot.generation;

@@ -37,6 +37,11 @@ impl fmt::Display for UnfinishedImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = self.kind.noun();
         match self.done.imported {
+            imported if matches!(self.why, Some(StoreError::Unconfirmed)) => write!(
+                f,
+                "before the last step, {imported} of {} {noun}s were imported",
+                self.given
+            ),
             0 => f.write_str("nothing was imported"),
             imported => write!(
                 f,

@@ -111,7 +111,7 @@ async fn end<T>(
             transaction.execute("SELECT", &[]).await.map_err(written)?;
             let before = link.unconfirmed();
             transaction.commit().await.map_err(uncertain)?;
-            if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
+            if link.unconfirmed() == before { Ok(done) } else { Err(StoreError::Unconfirmed) }
         }
         Err(error) => {
             // The error stands whatever this says: without it the connection's end
@@ -163,13 +163,6 @@ fn uncertain(error: tokio_postgres::Error) -> StoreError {
         Some(_) => written(error),
         None => engine("asked whether the change was made")(error),
     }
-}
-
-/// The COMMIT no longer waited for the synchronous standby.
-fn unconfirmed() -> StoreError {
-    StoreError::Refused(
-        "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
-    )
 }
 
 /// Keeps other commands like it, servers and changes away until the transaction ends. Returns the

@@ -49,8 +49,9 @@ pub async fn remove_silent(
     heartbeats(client).await
 }
 
-/// The heartbeats that were seen first, and the ids of the servers that sent no later one: they were
-/// killed or suspended, or cannot reach the database. Waits for no longer than it takes to know.
+/// The heartbeats that were seen first, and the ids of the servers that sent no later one: they
+/// were killed or suspended, or cannot reach the database. Waits for no longer than it takes to
+/// know.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {

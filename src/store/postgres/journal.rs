@@ -1,5 +1,5 @@
-//! The journal of changes: one row each, written under the lock of changes. Its last row
-//! has the numbers of the last changes, and tells whether what this server has seen is still part of it.
+//! The journal of changes: one row each, written under the lock of changes. Its last row has the
+//! numbers of the last changes, and tells whether what this server has seen is still part of it.
 
 use super::error::{read, require_one_row, unreachable_because, waited, written};
 use super::rows::value;

@@ -23,7 +23,7 @@ pub fn parsed<T: FromStr<Err: Display>>(
     column: usize,
 ) -> Result<T, StoreError> {
     value::<&str>(row, column)?.parse().map_err(|error| {
-        let why = format!("the column {}: {error}", name(row, column));
+        let why = format!("the column {} is damaged: {error}", name(row, column));
         StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
     })
 }

@@ -152,8 +152,11 @@ impl Store for PostgresStore {
         };
         let read = self.wait(async {
             if after.number == 0 {
-                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
-                return Ok(OrdersRead { reached: read.of_orders(), is_all: true });
+                let (before, last) =
+                    read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
+                // Pages may have a part of what changed in between.
+                let is_all = before.orders == last.orders;
+                return Ok(OrdersRead { reached: before.of_orders(), is_all });
             }
             read_changes(&session, &self.replica, after, visit_row).await
         })?;
@@ -176,11 +179,22 @@ impl Store for PostgresStore {
         };
         let reached = self.wait(async {
             if after.number == 0 {
-                return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
+                return Ok(read_all(&session, &self.replica, &ALL_KEYS, visit_row).await?.0);
             }
-            let _reading = session.reading.lock().await;
-            let read = read_changed_keys(&session, &self.replica, after.number, visit_row).await;
-            roll_back_unless_done(&session, read).await
+            let (replica, number) = (&self.replica, after.number);
+            // A revocation does not wait for pets: while the reader is in use, keys are read on
+            // another connection.
+            match session.reading.try_lock() {
+                Ok(_reading) => {
+                    let client = &session.reader.client;
+                    let read = read_changed_keys(&session, client, replica, number, visit_row);
+                    roll_back_unless_done(&session, read.await).await
+                }
+                Err(_) => {
+                    let own = session.open_another(&SCANNER).await?;
+                    read_changed_keys(&session, &own.client, replica, number, visit_row).await
+                }
+            }
         })?;
         session.require_open()?;
         Ok(reached.of_keys())
@@ -328,14 +342,14 @@ const CHANGED_KEYS: &str = "
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
     FROM keys WHERE changed_in > $1";
 
-/// Visits every row; returns the last changes before the first was read. What changed since then may
-/// be among them, and is read again with what changed after those.
+/// Visits every row; returns the last changes before the first was read, and after the last. What
+/// changed in between may be among them, and is read again with what changed after those.
 async fn read_all(
     session: &Session,
     replica: &Replica,
     tables: &[Pages],
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<LastChanges, StoreError> {
+) -> Result<(LastChanges, LastChanges), StoreError> {
     scanned(session, replica, async |client, before| {
         for Pages { query, id_column } in tables {
             let mut from = Some(i64::MIN);
@@ -357,24 +371,24 @@ async fn read_changes(
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
-    scanned(session, replica, async |client, before| {
+    let read = scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
         let read = last.unwrap_or(after.number);
         let is_all = rows < PAGE_ROWS;
         let number = if is_all { read.max(before.orders) } else { read };
         Ok(OrdersRead { reached: ChangeNumber { number, ..after }, is_all })
-    })
-    .await
+    });
+    Ok(read.await?.0)
 }
 
 /// What is read on a connection of its own, so that pets and keys do not wait for many rows; the
-/// last changes before are told.
+/// last changes before are told, and those after are returned.
 async fn scanned<T>(
     session: &Session,
     replica: &Replica,
     rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+) -> Result<(T, LastChanges), StoreError> {
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
         let seen = replica.seen();
@@ -384,8 +398,7 @@ async fn scanned<T>(
     let read = async {
         let read = rows(&own.client, journal().await?).await?;
         // Still of the history that it began in.
-        journal().await?;
-        Ok(read)
+        Ok((read, journal().await?))
     };
     tokio::select! {
         read = read => read,
@@ -413,15 +426,15 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the accounts and keys that changed after this number, with the reader; returns the last
-/// changes that they lead to.
+/// Visits the accounts and keys that changed after this number; returns the last changes that they
+/// lead to.
 async fn read_changed_keys(
     session: &Session,
+    client: &Client,
     replica: &Replica,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
-    let client = &session.reader.client;
     let read_rows = async {
         // One snapshot: the rows and the last changes belong together.
         let begin = client.batch_execute(

@@ -91,7 +91,7 @@ fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
     let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
     // The keys and accounts of a store of an older schema have no change number.
     let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
-    report.check_change_numbers(&last_changes, in_orders, in_keys, in_accounts);
+    report.check_change_numbers("versions", &last_changes, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {

@@ -96,6 +96,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::a_pet_is_found_while_all_orders_are_read,
         serving::a_pet_is_found_while_all_keys_are_read,
         serving::keys_are_read_beside_changed_orders,
+        serving::changed_keys_are_read_while_a_pet_is_looked_up,
         serving::the_settings_of_a_role_change_no_session,
         serving::a_command_waits_for_a_server_whatever_the_clock_says,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,

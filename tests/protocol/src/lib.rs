@@ -22,8 +22,9 @@
 //! A replica can be suspended between any two steps. Its clock goes on meanwhile: a machine that is
 //! stopped as a whole, with its clock, is outside the search.
 //!
-//! `tests/mutants.rs` takes one wait, comparison or step after the other out of the server's
-//! decisions, and the search finds each.
+//! `tests/mutants.rs` has fourteen mutants of the server's decisions, and the search finds each.
+//! The model reads atomically: what a list lacks at change 0, and which rows fit it, is held by the
+//! tests of `list.rs`.
 
 #[cfg(test)]
 mod agreement;

@@ -46,7 +46,7 @@ async fn read_last_changes(
     let highest = snapshot.query_one(highest, &[]).await.map_err(read)?;
     let last_changes = last_changes_of(&rows)?;
     let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));
-    report.check_change_numbers(&[last_changes], in_orders?, in_keys?, in_accounts?);
+    report.check_change_numbers("changes", &[last_changes], in_orders?, in_keys?, in_accounts?);
     Ok(())
 }
 

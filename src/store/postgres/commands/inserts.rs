@@ -1,6 +1,6 @@
 //! What an import adds to the tables.
 
-use super::{PostgresCommands, uncertain, unconfirmed};
+use super::{PostgresCommands, uncertain};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{postgres_error, require_one_row, waited, written};
 use crate::store::postgres::journal::LOCK_CHANGES;
@@ -71,7 +71,7 @@ impl PostgresCommands {
             committed.map_err(uncertain)?;
             require_one_row("versions", inserted.len())?;
             if link.unconfirmed() != unconfirmed_before {
-                return Err(unconfirmed());
+                return Err(StoreError::Unconfirmed);
             }
             let inserted: i64 = inserted.first().map_or(Ok(0), |row| value(row, 0))?;
             Ok(usize::try_from(inserted).unwrap_or(0))

@@ -79,7 +79,8 @@ const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
                     revoked_at, used_at, successor, unbanned_at, label, changed_in";
 
-/// Copies these columns of all rows of a table; what has changed did so in the change of this number.
+/// Copies these columns of all rows of a table; what has changed did so in the change of this
+/// number.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,

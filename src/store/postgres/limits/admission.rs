@@ -1,7 +1,7 @@
 //! The statements that count a batch of requests. Each is one round trip and commits by itself, so
 //! that a server that is suspended holds no lock. One counts the batch in the windows of its
-//! accounts, and each request's decision follows from the counts before; only refusals, and accounts
-//! of which a key is banned, need another.
+//! accounts, and each request's decision follows from the counts before; only refusals, and
+//! accounts of which a key is banned, need another.
 
 use crate::limits::{
     AccountWindows, Ban, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
@@ -85,8 +85,8 @@ impl Admission {
         Ok(decisions)
     }
 
-    /// Counts these. Returns those of accounts that it left out, because a key of them may be banned.
-    /// An account has the limits of its last request.
+    /// Counts these. Returns those of accounts that it left out, because a key of them may be
+    /// banned. An account has the limits of its last request.
     async fn count<'a>(
         &self,
         client: &Client,

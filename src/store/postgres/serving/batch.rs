@@ -1,8 +1,8 @@
 //! A batch of cancellations in one transaction, in one round trip.
 //!
-//! The transaction first takes the lock of changes, so that changes are committed in
-//! the order of their numbers, and each order that it cancels keeps the batch's id: after a lost answer the
-//! same batch is sent again, and finds what it did.
+//! The transaction first takes the lock of changes, so that changes are committed in the order of
+//! their numbers, and each order that it cancels keeps the batch's id: after a lost answer the same
+//! batch is sent again, and finds what it did.
 
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::error::{
@@ -49,8 +49,8 @@ pub struct Batch {
 pub struct Done {
     /// For each cancellation.
     pub outcomes: Vec<CancelOutcome>,
-    /// The numbers of the last changes of orders before and after it; none if it cancelled none, or did so in
-    /// an earlier attempt.
+    /// The numbers of the last changes of orders before and after it; none if it cancelled none, or
+    /// did so in an earlier attempt.
     pub change_numbers: Option<(i64, i64)>,
 }
 
@@ -152,7 +152,8 @@ impl Batch {
     }
 }
 
-/// The last changes of orders before and after the batch that has this row; none if it cancelled none.
+/// The last changes of orders before and after the batch that has this row; none if it cancelled
+/// none.
 fn change_numbers(
     session: &Session,
     replica: &Replica,

@@ -10,11 +10,11 @@ use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers
-/// have committed: each commit would leave a connection there that waits for them. When such a wait
-/// began is not told, but only when its statement did: of others, and of commands, it may take long.
-/// Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how many
-/// there are. `found` is what it sees of them.
+/// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers have
+/// committed: each commit would leave a connection there that waits for them. When such a wait
+/// began is not told, but only when its statement did: of others, and of commands, it may take
+/// long. Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how
+/// many there are. `found` is what it sees of them.
 pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(), StoreError> {
     let query = "
         SELECT current_setting('synchronous_standby_names'),

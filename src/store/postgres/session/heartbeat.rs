@@ -20,11 +20,12 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
+/// How often the schema is looked at and the journal tidied, and how long that waits for the
+/// reader.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead row:
-/// 10 s.
+/// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead
+/// row: 10 s.
 const ROW_EVERY: u32 = 40;
 
 /// Commits a write, and renews the session's lease. It changes nothing, unless the replica's row

@@ -30,8 +30,8 @@ use tokio_postgres::{Client, Error, Row, Statement};
 /// Commits follow one another.
 const COMMITS_UNDER_WAY: usize = 1;
 
-/// The most orders that come with a check: as many as one batch of cancellations has. What an import
-/// or the operator has changed beyond that is read apart.
+/// The most orders that come with a check: as many as one batch of cancellations has. What an
+/// import or the operator has changed beyond that is read apart.
 const MOST_CHANGED: i64 = 1_024;
 
 /// The last change, whether the journal has the one of this number and id, and up to one order

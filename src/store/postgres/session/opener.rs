@@ -138,8 +138,8 @@ impl Opener {
         let (store_id, orders_file) = match within(READ_LIMIT, usable).await {
             Ok(read) => read,
             Err(error) => {
-                // Otherwise a command would wait until the row counts as silent. A failure to remove it
-                // does not matter.
+                // Otherwise a command would wait until the row counts as silent. A failure to
+                // remove it does not matter.
                 let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
             }
@@ -187,8 +187,8 @@ impl Opener {
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        // Only after a confirmed commit: a primary that was replaced may report changes that no other
-        // server has.
+        // Only after a confirmed commit: a primary that was replaced may report changes that no
+        // other server has.
         self.replica.see(|seen| seen.saw(session.generation, last));
         let replica = Arc::clone(&self.replica);
         tokio::spawn(answer_checks(
@@ -212,7 +212,8 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
 }
 
 /// After a promotion, a crash of a PostgreSQL that does not sync, or a restored table, which is
-/// another file, numbers of changes may be used again. The address is no part of it: replicas may have different ones for one server.
+/// another file, numbers of changes may be used again. The address is no part of it: replicas may
+/// have different ones for one server.
 fn history(store_id: &str, orders_file: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
     history_of(&[store_id, orders_file, system, timeline, started])

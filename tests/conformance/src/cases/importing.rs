@@ -1,5 +1,5 @@
-//! Imports: all or nothing up to a step, in steps beyond that, no id twice, and no cancellation that
-//! waits for one.
+//! Imports: all or nothing up to a step, in steps beyond that, no id twice, and no cancellation
+//! that waits for one.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::listing::list;
 use crate::records::{cancel, import};
 use anyhow::{Context, ensure};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::store::CancelOutcome;
 use store_orders::store::Store;
 use store_orders::store::postgres::PostgresCommands;
@@ -74,14 +74,16 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     own.wait(standby.promote())?;
     // Its commits wait for no standby.
     own.wait(primary.set("synchronous_standby_names", ""))?;
+    let fenced = Instant::now();
     own.wait(primary.set("default_transaction_read_only", "on"))?;
     import(&*database.commands()?, 11..=12)?;
     let new = database.server_of_owner()?;
     for store in [running, new] {
-        wait_blocking("its list is that of the other host", FOUND_WITHIN, || {
+        let left = || FOUND_WITHIN.saturating_sub(fenced.elapsed());
+        wait_blocking("its list is that of the other host", left(), || {
             list(&store).ok().filter(|orders| orders.len() == 12)
         })?;
-        wait_blocking("it is ready", FOUND_WITHIN, || store.check_ready().ok())?;
+        wait_blocking("it is ready", left(), || store.check_ready().ok())?;
     }
     // What is said where there is no other one.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");

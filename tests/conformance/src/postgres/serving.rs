@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{beginning, keys, last_changes, list};
+use crate::listing::{beginning, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
@@ -274,6 +274,37 @@ pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow
         meanwhile = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(meanwhile.context("no order was listed")?? == 0);
+    Ok(())
+}
+
+/// A revoked key does not wait for it.
+pub fn changed_keys_are_read_while_a_pet_is_looked_up(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let known = last_changes(&store)?.of_keys();
+    commands.create_account("umbrella", Plan::Free, None, now())?;
+    database.execute(
+        "ALTER TABLE pets RENAME TO kept_pets;
+         CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM pg_sleep(60)",
+    )?;
+    let accounts = std::thread::scope(|scope| {
+        let pet = scope.spawn(|| store.pet(1).is_err());
+        let is_asked = async |client: &mut Client| {
+            let query = "SELECT count(*) FROM pg_stat_activity
+                         WHERE datname = current_database() AND wait_event = 'PgSleep'";
+            Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
+        };
+        wait_blocking("the pet is looked up", WAIT_TIMEOUT, || {
+            database.with(is_asked).ok()?.then_some(())
+        })?;
+        let accounts = keys_since(&store, known)?.0.0.len();
+        ensure!(!pet.is_finished(), "the keys waited for the pet");
+        anyhow::Ok(accounts)
+    })?;
+    ensure!(accounts == 1, "{accounts} accounts changed");
     Ok(())
 }
 
