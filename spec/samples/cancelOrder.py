@@ -3,6 +3,7 @@ import json
 import os
 import sys
 import time
+from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,11 +16,12 @@ def send(order_id):
         method="DELETE",
     )
     try:
-        with urlopen(request, timeout=10) as response:
-            return response.status, response.headers, ""
-    except HTTPError as error:
-        return error.code, error.headers, error.read().decode()
-    except OSError as error:
+        try:
+            with urlopen(request, timeout=10) as response:
+                return response.status, response.headers, ""
+        except HTTPError as error:
+            return error.code, error.headers, error.read().decode()
+    except (OSError, HTTPException) as error:
         # The order may have been cancelled nevertheless.
         return None, {}, str(error)
 
@@ -29,7 +31,7 @@ def cancel(order_id):
         status, headers, body = send(order_id)
         if status == 204:
             return "cancelled"
-        if status in (404, 409):
+        if status == 409 or (status == 404 and '"order_not_found"' in body):
             # 404: it is not there any more. An earlier attempt may have cancelled it.
             return json.loads(body)["message"]
         wait = int(headers.get("Retry-After", 2**attempt))

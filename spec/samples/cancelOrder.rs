@@ -14,13 +14,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         match client.cancel_order(id).await {
             Ok(outcome) => match *outcome {
                 CancelOrderOutcome::Cancelled => println!("order {id}: cancelled"),
-                CancelOrderOutcome::AlreadyGone => println!("order {id}: already cancelled"),
+                CancelOrderOutcome::AlreadyGone => {
+                    println!("order {id}: not there, probably cancelled by an earlier attempt");
+                }
             },
             Err(error) => match error.code() {
                 Some(ErrorCode::OrderNotFound | ErrorCode::OrderAlreadyShipped) => {
                     println!("order {id}: {error}");
                 }
-                _ => return Err(error.into()),
+                _ => return Err(format!("order {id}: {error}").into()),
             },
         }
     }

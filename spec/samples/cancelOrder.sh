@@ -8,10 +8,10 @@ for id; do
     status=$(curl -sS --retry 4 --retry-all-errors --retry-max-time 120 --max-time 10 \
         -X DELETE -H "Authorization: Bearer $API_KEY" \
         -o "$body" -w '%{http_code}' "$BASE_URL/store/orders/$id")
-    case $status in
-        204) echo "order $id: cancelled" ;;
+    case $status:$(cat "$body") in
+        204:*) echo "order $id: cancelled" ;;
         # 404: it is not there any more. An earlier attempt may have cancelled it.
-        404 | 409) printf 'order %s: %s\n' "$id" "$(cat "$body")" ;;
+        404:*'"order_not_found"'* | 409:*) printf 'order %s: %s\n' "$id" "$(cat "$body")" ;;
         *) printf 'order %s: %s\n' "$id" "$(cat "$body")" >&2; exit 1 ;;
     esac
 done

@@ -7,7 +7,7 @@ use store_orders_client::Client;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
     #[expect(deprecated, reason = "until we keep the names of pets ourselves")]
-    let pet = client.get_pet(7).await?;
+    let pet = client.get_pet(7).await.map_err(|error| error.to_string())?;
     println!("{}", pet.name);
     Ok(())
 }

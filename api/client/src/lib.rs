@@ -64,9 +64,10 @@
 //! ```
 //!
 //! **A lost response.** An order may be cancelled although the response is lost, or is a 500, 502,
-//! 503 or 504. The `DELETE` is then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
-//! [`Client::cancel_order`] then returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no
-//! error. Whether the order is cancelled, and when it was, `get_order` of version 2 tells.
+//! 503 or 504. The `DELETE` is then sent again, and is answered with 404 `order_not_found`. So
+//! that nobody has to know this, [`Client::cancel_order`] then returns
+//! [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no error. Whether the order is cancelled,
+//! and when it was, `get_order` of version 2 tells.
 //!
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.

@@ -43,9 +43,9 @@ impl<R: PagedRequest> Pages<R> {
 
     /// The next record; `None` after the last one, and after an error.
     ///
-    /// No record is lost if its future is dropped. A request that is then under way ends, as that
-    /// of any call does, and is sent anew the next time. Where that is too soon, as in a loop with a
-    /// short timer, poll this as a [`Stream`]: it keeps the request.
+    /// If its future is dropped, no record is lost, but the request under way ends and is sent
+    /// again by the next call. In a loop with a short timer call `StreamExt::next(&mut pages)`
+    /// instead: it keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await

@@ -1,6 +1,8 @@
 # Prints the pending orders of pet 7.
 import json
 import os
+import time
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -10,8 +12,16 @@ while True:
         f"{os.environ['BASE_URL']}/store/orders?{urlencode(query)}",
         headers={"Authorization": "Bearer " + os.environ["API_KEY"]},
     )
-    with urlopen(request, timeout=60) as response:
-        page = json.load(response)
+    try:
+        with urlopen(request, timeout=60) as response:
+            page = json.load(response)
+    except HTTPError as error:
+        wait = int(error.headers.get("Retry-After", 121))
+        # A ban lasts longer, and so does a day whose requests are used up.
+        if error.code != 429 or wait > 120:
+            raise
+        time.sleep(wait)
+        continue
     for order in page["orders"]:
         print(f"order {order['id']}: {order['quantity']} of pet {order['petId']}")
     # A page without orders may have one, too.

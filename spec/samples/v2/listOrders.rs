@@ -9,7 +9,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
     let mut orders = client.list_orders().pet_id(7).status(OrderStatus::Pending).stream();
     while let Some(order) = orders.next().await {
-        let order = order?;
+        let order = order.map_err(|error| error.to_string())?;
         println!("order {}: {} of pet {}", order.id, order.quantity, order.pet_id);
     }
     Ok(())

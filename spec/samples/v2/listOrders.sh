@@ -1,4 +1,4 @@
-# Prints the pages of the pending orders of pet 7.
+# Prints the pages of the pending orders of pet 7: sh list.sh
 set -eu
 cursor=
 while :; do

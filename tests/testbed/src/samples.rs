@@ -38,7 +38,22 @@ const OTHER_PET: (i64, i64) = (1043, 8);
 const BURST: Duration = Duration::from_millis(2_100);
 /// Less than the 5 minutes of a ban.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// More than any sample waits after its first attempt where there is no `Retry-After`.
+const RETRY_AFTER: Duration = Duration::from_secs(3);
+
+/// What a [`front`] does with a request.
+#[derive(Clone, Copy)]
+enum Fault {
+    None,
+    Refusal(u16, &'static str),
+    /// The body of an error breaks off.
+    CutOff,
+    /// It is carried out and gets no response.
+    LostResponse,
+}
+
+const LIMITED: Fault = Fault::Refusal(429, "rate_limit_exceeded");
+const UNAVAILABLE: Fault = Fault::Refusal(503, "service_unavailable");
 
 /// Runs the samples of one language: `command` is that of a version and an operation. An error names
 /// the sample that does something else than it should.
@@ -78,8 +93,13 @@ impl Samples<'_> {
         let pending = [pending, vec![1042, LARGE - 1, LARGE, LARGE + 1]].concat();
         let mut all: Vec<i64> = pending.iter().copied().chain([SHIPPED, OTHER_PET.0]).collect();
         all.sort_unstable();
-        self.lists("v1", &all)?;
-        self.lists("v2", &pending)?;
+        let address = self.server.address()?;
+        self.lists("v1", &all, address)?;
+        // The second page is refused once.
+        let faults = &[Fault::None, LIMITED];
+        let (limiting, requests) = front(address, faults)?;
+        self.lists("v2", &pending, limiting)?;
+        check_waits(&requests, faults).context("the sample of listOrders of v2")?;
         self.prints("v1", "getPet", &[], &["Rex"])?;
         self.prints("v2", "getOrder", &[], &["1042", "pending"])?;
 
@@ -90,18 +110,25 @@ impl Samples<'_> {
         let cancelled = "order 1042: cancelled\n";
         self.prints("v2", "cancelOrder", &[1042, MISSING], &[cancelled, "no order 999999"])?;
         self.prints("v2", "getOrder", &[], &["1042", "cancelled"])?;
-        self.repeats("v1", 4)?;
-        self.repeats("v2", 5)?;
+        self.repeats("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE])?;
+        self.repeats("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED])?;
         let gone = [3, 4, 5, 1042, LARGE];
         all.retain(|id| !gone.contains(id));
-        self.lists("v1", &all)?;
+        self.lists("v1", &all, address)?;
 
+        let wrong_key = self.key.replace("_live_", "_test_");
         for (version, operation) in SAMPLES {
-            self.fails(version, operation, &self.key.replace("_live_", "_test_"), &["401", "key"])?;
+            let base_url = format!("http://{address}/{version}");
+            self.fails(version, operation, &base_url, &wrong_key, &["401", "key"])?;
+            let wrong_url = format!("http://{address}/wrong/{version}");
+            self.fails(version, operation, &wrong_url, &self.key, &["404", "\"not_found\""])?;
         }
         self.ban(limited)?;
-        self.fails("v1", "cancelOrder", limited, &["banned"])?;
-        self.fails("v2", "cancelOrder", limited, &["banned"])
+        for version in ["v1", "v2"] {
+            let base_url = format!("http://{address}/{version}");
+            self.fails(version, "cancelOrder", &base_url, limited, &["banned"])?;
+        }
+        Ok(())
     }
 
     /// Runs a sample with these ids as arguments.
@@ -110,12 +137,12 @@ impl Samples<'_> {
         version: &str,
         operation: &str,
         ids: &[i64],
-        address: SocketAddr,
+        base_url: &str,
         key: &str,
     ) -> anyhow::Result<CommandOutput> {
         let mut command = (self.command)(version, operation)?;
         command.args(ids.iter().map(ToString::to_string));
-        command.env("BASE_URL", format!("http://{address}/{version}")).env("API_KEY", key);
+        command.env("BASE_URL", base_url).env("API_KEY", key);
         command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
         CommandOutput::new(child_process::output(&mut command, b"")?)
     }
@@ -129,7 +156,8 @@ impl Samples<'_> {
         texts: &[&str],
     ) -> anyhow::Result<()> {
         let name = format!("the sample of {operation} of {version}");
-        let output = self.output(version, operation, ids, self.server.address()?, &self.key)?;
+        let base_url = format!("http://{}/{version}", self.server.address()?);
+        let output = self.output(version, operation, ids, &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
         match texts.iter().find(|text| !printed.contains(**text)) {
             Some(text) => bail!("{name} does not print {text:?}, but {printed}"),
@@ -138,9 +166,10 @@ impl Samples<'_> {
     }
 
     /// It prints these orders and no other, in this order.
-    fn lists(&self, version: &str, ids: &[i64]) -> anyhow::Result<()> {
+    fn lists(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
-        let output = self.output(version, "listOrders", &[], self.server.address()?, &self.key)?;
+        let base_url = format!("http://{address}/{version}");
+        let output = self.output(version, "listOrders", &[], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
         // A program prints a line for each, and curl the list itself.
         let prefix = if printed.starts_with("order ") { "order " } else { "\"id\":" };
@@ -156,17 +185,18 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// With this key it fails soon, and says why.
+    /// With this base URL and key it fails soon, and says why.
     fn fails(
         &self,
         version: &str,
         operation: &str,
+        base_url: &str,
         key: &str,
         words: &[&str],
     ) -> anyhow::Result<()> {
         let name = format!("the sample of {operation} of {version}");
         let began = Instant::now();
-        let output = self.output(version, operation, &[6], self.server.address()?, key)?;
+        let output = self.output(version, operation, &[6], base_url, key)?;
         if output.status == 0 || began.elapsed() > STOPS_WITHIN {
             bail!("{name} goes on after an error: {}", output.stdout);
         }
@@ -178,24 +208,16 @@ impl Samples<'_> {
 
     /// An order whose cancellation got no response is cancelled again, at the times that the service
     /// asks for, and that it is not there any more is no failure.
-    fn repeats(&self, version: &str, id: i64) -> anyhow::Result<()> {
+    fn repeats(&self, version: &str, id: i64, faults: &'static [Fault]) -> anyhow::Result<()> {
         let name = format!("the sample of cancelOrder of {version}");
-        let (front, attempts) = failing_front(self.server.address()?)?;
-        let output = self.output(version, "cancelOrder", &[id], front, &self.key)?;
+        let (address, requests) = front(self.server.address()?, faults)?;
+        let base_url = format!("http://{address}/{version}");
+        let output = self.output(version, "cancelOrder", &[id], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
         if !printed.starts_with(&format!("order {id}: ")) {
             bail!("{name} does not say what became of order {id}, but {printed}");
         }
-        let attempts: Vec<_> = attempts.try_iter().collect();
-        let waits = attempts.windows(2).skip(1).filter_map(|pair| match pair {
-            [before, after] => Some(*after - *before),
-            _ => None,
-        });
-        let waits: Vec<_> = waits.collect();
-        if waits.len() != 2 || waits.iter().any(|wait| *wait < RETRY_AFTER) {
-            bail!("{name} does not wait for Retry-After: {waits:?}");
-        }
-        Ok(())
+        check_waits(&requests, faults).context(name)
     }
 
     /// Sends requests until the key is banned.
@@ -222,36 +244,62 @@ impl Samples<'_> {
     }
 }
 
-/// A proxy before the server, and when a request arrived. The first is carried out and gets no
-/// response, the next two get 503 and 429, and then the server answers.
-fn failing_front(server: SocketAddr) -> anyhow::Result<(SocketAddr, Receiver<Instant>)> {
+/// After each refusal a sample waited for `Retry-After`, and sent another request.
+fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result<()> {
+    let times: Vec<_> = requests.try_iter().collect();
+    let waits: Vec<_> = times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();
+    for (number, fault) in faults.iter().enumerate() {
+        let has_waited = waits.get(number).is_some_and(|wait| *wait >= RETRY_AFTER);
+        if matches!(fault, Fault::Refusal(..)) && !has_waited {
+            bail!("it does not wait for Retry-After: {waits:?}");
+        }
+    }
+    Ok(())
+}
+
+/// A proxy before the server, and when a request arrived. Its first requests have these faults.
+fn front(
+    server: SocketAddr,
+    faults: &'static [Fault],
+) -> anyhow::Result<(SocketAddr, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
-    let (sender, attempts) = channel();
+    let (sender, requests) = channel();
     // It ends with this program: the next connection may never come.
     std::thread::spawn(move || -> std::io::Result<()> {
-        for (number, client) in listener.incoming().enumerate() {
+        let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
+        for (client, fault) in listener.incoming().zip(faults) {
             let mut client = client?;
             let request = message(&client)?;
             if sender.send(Instant::now()).is_err() {
                 break;
             }
-            let response = match number {
-                1 => refusal(503, "service_unavailable"),
-                2 => refusal(429, "rate_limit_exceeded"),
-                _ => {
-                    let mut server = TcpStream::connect(server)?;
-                    server.write_all(&request)?;
-                    message(&server)?
+            let response = match fault {
+                Fault::Refusal(status, code) => refusal(status, code),
+                Fault::CutOff => {
+                    let mut response = refusal(503, "service_unavailable");
+                    response.pop();
+                    response
                 }
+                Fault::None | Fault::LostResponse => forward(server, &request)?,
             };
-            if number > 0 {
+            if !matches!(fault, Fault::LostResponse) {
                 client.write_all(&response)?;
             }
         }
         Ok(())
     });
-    Ok((address, attempts))
+    Ok((address, requests))
+}
+
+/// The server's response, after which the connection is closed.
+fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut server = TcpStream::connect(server)?;
+    server.write_all(request)?;
+    let mut response = message(&server)?;
+    let head = response.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    response.splice(head..head, *b"Connection: close\r\n");
+    Ok(response)
 }
 
 fn refusal(status: u16, code: &str) -> Vec<u8> {

@@ -1,5 +1,5 @@
 //! `/llms.txt`: the document in short, with links, for language models. Its form is that of
-//! <https://llmstxt.org>.
+//! <https://llmstxt.org>, with the programs to copy besides.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use crate::documents::DOCUMENTS;
@@ -43,7 +43,13 @@ pub fn page(documents: &[Value]) -> String {
         for line in lines(of.reference, document) {
             let _ = writeln!(page, "{line}");
         }
-        let _ = writeln!(page, "\n## Programs to copy for `{}`", of.base_path);
+        let _ = writeln!(
+            page,
+            "\n## Programs to copy for `{path}`\n\n\
+             They take the base URL, which ends in `{path}`, and the key from `BASE_URL` and \
+             `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json.",
+            path = of.base_path
+        );
         for operation in operations(document) {
             let _ = writeln!(page, "\n### {}", text(&operation.value["operationId"]));
             for (label, program) in operation.samples() {

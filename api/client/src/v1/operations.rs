@@ -43,7 +43,7 @@ impl Client {
         ClientBuilder::new(base_url.into(), key.into())
     }
 
-    /// The client of version 2.0.0-beta.4, which shares connections, policy and limits with this
+    /// The client of version 2.0.0-beta.5, which shares connections, policy and limits with this
     /// one. Needs the feature `v2-beta`.
     #[cfg(feature = "v2-beta")]
     pub fn v2(&self) -> crate::v2::Client {

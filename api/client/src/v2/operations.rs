@@ -20,7 +20,7 @@ use chrono::{DateTime, Utc};
 use progenitor_client::{ClientHooks, OperationInfo};
 use std::fmt;
 
-/// A client of Store Orders API 2.0.0-beta.4. Cloning is cheap and shares the connections.
+/// A client of Store Orders API 2.0.0-beta.5. Cloning is cheap and shares the connections.
 #[derive(Clone)]
 pub struct Client {
     /// Sends nothing itself: each call is made by a copy with a [`Call`] of its own.

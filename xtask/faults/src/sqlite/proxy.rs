@@ -4,7 +4,7 @@
 use super::nginx::Nginx;
 use crate::scenario::Tools;
 use anyhow::{Context, bail};
-use reqwest::StatusCode;
+use reqwest::{StatusCode, Version};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use testbed::{DataDir, Key, Report, ServerProcess, Signal, WAIT_TIMEOUT, wait_for};
@@ -263,6 +263,13 @@ async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
             && answer.starts_with(&format!("HTTP/1.1 {status} "));
         report.expect(is_right, || format!("{what} was answered with {answer}"));
     }
+    let large = nginx.client(CUSTOMER)?.post(nginx.url("/v1/x")).body(vec![0; 20_000]);
+    let answer = large.send().await?;
+    let (version, status, body) = (answer.version(), answer.status(), answer.text().await?);
+    let is_right = version == Version::HTTP_2
+        && status == StatusCode::PAYLOAD_TOO_LARGE
+        && body.contains("\"request_too_large\"");
+    report.expect(is_right, || format!("a large body over {version:?}: {status} {body}"));
     Ok(())
 }
 
