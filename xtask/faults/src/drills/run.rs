@@ -103,7 +103,9 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     };
     let possible: BTreeSet<FaultKind> = FaultKind::kinds_on(plan.topology).collect();
     let (there, of) = (site.injected.len(), possible.len());
-    report.figure(format!("{there} of {of} kinds of fault; never: {}", never(possible).join(", ")));
+    let never_there = never(possible);
+    let named = if never_there.is_empty() { "" } else { "; never: " };
+    report.figure(format!("{there} of {of} kinds of fault{named}{}", never_there.join(", ")));
     let due = Draw::new(plan.topology, plan.seed, plan.only).kinds_in(plan.lasts);
     let missed = never(due);
     report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
