@@ -136,7 +136,7 @@ pub trait Store: Send + Sync {
     fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Why requests should be sent elsewhere although the store answers, if they should.
-    fn check_ready(&self) -> Result<(), StoreError> {
+    fn require_ready(&self) -> Result<(), StoreError> {
         Ok(())
     }
 

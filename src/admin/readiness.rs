@@ -254,7 +254,7 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
             Asked { is_reachable: false, unready: Some(unready(reason, text(&other))) }
         }
     };
-    let stored = match server.store.check_ready().and_then(|()| server.store.poll_changes()) {
+    let stored = match server.store.require_ready().and_then(|()| server.store.poll_changes()) {
         Ok(polled) => polled.last_changes.of_orders(),
         Err(error) => return failed(error),
     };

@@ -7,12 +7,12 @@
 //! |---|---|
 //! | `lease` | until when an answer of a primary counts, and from when a session may acknowledge |
 //! | `journal` | whose history a primary goes on with |
-//! | `checks` | which check a list waits for |
+//! | `questions` | which question for the last changes a list waits for |
 //! | `list` | what a list lacks, and how it gets it |
 //! | `change_numbers` | change numbers, and which of two reflects more |
 
 pub mod change_numbers;
-pub mod checks;
 pub mod journal;
 pub mod lease;
 pub mod list;
+pub mod questions;

@@ -39,14 +39,14 @@ pub struct PolledChanges {
     pub as_of: BootInstant,
 }
 
-/// The answer to a check.
+/// The answer to a question for the last changes.
 #[derive(Clone, Debug)]
 pub struct Latest {
     /// The history of the store that was asked, see [`Store::history`](super::Store::history).
     pub history: u64,
-    /// The last changes, with every one that was committed before the check was asked for.
+    /// The last changes, with every one that was committed before the question was asked.
     pub last_changes: LastChanges,
-    /// What changed before them, if the check told it.
+    /// What changed before them, if the answer tells it.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
@@ -68,10 +68,10 @@ pub struct ChangedOrders {
     pub orders: Vec<ChangedOrder>,
 }
 
-/// What a check that is under way will tell; an error is shared by all that wait.
+/// What a question that is under way will tell; an error is shared by all that wait.
 pub type FreshnessAnswer = Option<Result<Latest, Arc<StoreError>>>;
 
-/// A check of the last changes, which many may wait for.
+/// A question for the last changes, which many may wait for.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// They are known at once.

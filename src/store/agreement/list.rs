@@ -18,7 +18,7 @@ pub enum Lacks {
     Nothing,
     /// What this process has cancelled is to be taken out.
     Removals,
-    /// The rows that came with the check are to be applied, too.
+    /// The rows that came with the answer are to be applied, too.
     Rows,
     /// The rows after this change are to be read; after the beginning, all anew.
     ReadingAfter(ChangeNumber),
@@ -44,7 +44,7 @@ impl ListFreshness {
         self.known.generation == generation && is_lacking
     }
 
-    /// What the snapshot lacks of the store at this change. Rows came with the check that are
+    /// What the snapshot lacks of the store at this change. Rows came with the answer that are
     /// all that changed between `rows_after` and it.
     pub fn lacks(self, stored: ChangeNumber, rows_after: Option<ChangeNumber>) -> Lacks {
         if !stored.has_more_than(self.snapshot) {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(list.known(), at(6));
         assert!(!list.cancelled(2, Some((6, 7))));
         assert_eq!(list.known(), at(6));
-        // A check told of it before the writer did.
+        // An answer told of it before the writer did.
         assert!(list.replaced(at(9)));
         assert!(!list.cancelled(1, Some((8, 9))));
     }

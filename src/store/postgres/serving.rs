@@ -46,17 +46,17 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
-    /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
+    /// `confirms_lists`, every question of lists is a commit. Servers that are `silent_for` as long,
     /// normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
-        commits_checks: bool,
+        confirms_lists: bool,
         silent_for: Duration,
         log: Logger,
     ) -> Result<PostgresStore, StoreError> {
         let replica = Arc::new(Replica::default());
-        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, silent_for, log };
+        let opener = Opener { url, replica: Arc::clone(&replica), confirms_lists, silent_for, log };
         let start = || runtime.block_on(opener.start());
         let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
             OpenError::Schema(error) | OpenError::Store(error) => error,
@@ -80,7 +80,7 @@ impl PostgresStore {
     pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
-        // A check waits for a lock much shorter than the heartbeat may hold this row.
+        // A question waits for a lock much shorter than the heartbeat may hold this row.
         let left = async {
             let _reading = session.reading.lock().await;
             deregister(&session.reader.client, &self.replica).await
@@ -128,7 +128,7 @@ impl Store for PostgresStore {
             self.replica.lists(list);
         }
         let ended = || unreachable_because("its session ended");
-        session.checks.join(list).map(Freshness::Awaited).ok_or_else(ended)
+        session.questions.join(list).map(Freshness::Awaited).ok_or_else(ended)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -226,7 +226,7 @@ impl Store for PostgresStore {
         Ok(Structure::CheckedByEngine)
     }
 
-    fn check_ready(&self) -> Result<(), StoreError> {
+    fn require_ready(&self) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
         session.require_lease()?;
         match session.outdated() {

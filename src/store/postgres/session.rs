@@ -25,7 +25,7 @@ use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
-use list_freshness::ListChecks;
+use list_freshness::ListQuestions;
 use parking_lot::Mutex;
 use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
@@ -55,11 +55,11 @@ pub struct Session {
     pub batch: BatchStatements,
     /// Held while the writer is used: statements of two batches would mix.
     pub writing: tokio::sync::Mutex<()>,
-    /// Answers the checks of lists, and what keys and the schema are at. It takes statements
+    /// Answers the questions of lists, and what keys and the schema are at. It takes statements
     /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
     pub checker: Connection,
     /// Those of lists.
-    pub checks: ListChecks,
+    pub questions: ListQuestions,
     /// [`SELECT_LAST_AND_KNOWN`](super::journal::SELECT_LAST_AND_KNOWN) on it.
     pub select_last_and_known: Statement,
     /// Pets, keys and their uses.
@@ -174,7 +174,7 @@ impl Session {
         Ok(PolledChanges { last_changes, as_of })
     }
 
-    /// The last changes that answer a check.
+    /// The last changes that answer a question.
     pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
         self.see(replica, |seen| answer.judge(self.generation, &lease, now, seen))

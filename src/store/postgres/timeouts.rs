@@ -69,7 +69,7 @@ pub const CHECKER: ServerLimits = limits(100, 2_000, 10_000);
 
 /// How many checks of lists are under way at once on one connection, so that a list seldom waits
 /// for the answer to an earlier one.
-pub const CHECKS_UNDER_WAY: usize = 8;
+pub const QUESTIONS_UNDER_WAY: usize = 8;
 
 /// Reads pets and keys.
 pub const READER: ServerLimits = limits(1_000, 1_500, 20_000);
@@ -112,7 +112,7 @@ const _: () = {
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(CHECKER.lock_ms < ms(READ_LIMIT));
     // Keys stay current behind checks that all wait for a lock, and no session ends of it.
-    assert!(CHECKS_UNDER_WAY as u64 * CHECKER.lock_ms < ms(LEASE));
+    assert!(QUESTIONS_UNDER_WAY as u64 * CHECKER.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // count.sql takes a count that is a second later for that of a clock that was set back.
     assert!(LIMITER.statement_ms < 1_000);

@@ -2,11 +2,11 @@
 
 #[path = "../../../src/store/agreement/change_numbers.rs"]
 pub mod change_numbers;
-#[path = "../../../src/store/agreement/checks.rs"]
-pub mod checks;
 #[path = "../../../src/store/agreement/journal.rs"]
 pub mod journal;
 #[path = "../../../src/store/agreement/lease.rs"]
 pub mod lease;
 #[path = "../../../src/store/agreement/list.rs"]
 pub mod list;
+#[path = "../../../src/store/agreement/questions.rs"]
+pub mod questions;

@@ -1,7 +1,7 @@
 //! How replicas agree through PostgreSQL, searched within bounds: three hosts, two replicas, of
 //! which one only cancels, one order or one key to end, and two changes at most. The four searches
 //! in `tests.rs` go through every sequence of steps within theirs; none has restores, several
-//! checks and two changes of orders at once. What a replica decides is the server's own source,
+//! questions and two changes of orders at once. What a replica decides is the server's own source,
 //! `src/store/agreement`; here are the hosts, the steps, and what must hold after each.
 //!
 //! # What is promised

@@ -2,14 +2,14 @@
 //! each answer. Every decision is the server's own.
 
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
-use crate::agreement::checks::Checks;
 use crate::agreement::journal::{Answer, Doubt, Seen};
 use crate::agreement::lease::{Lease, Wait, keys_are_current};
 use crate::agreement::list::{Lacks, ListFreshness};
+use crate::agreement::questions::Questions;
 use crate::hosts::{Half, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
-/// How many checks are under way at once, at most.
+/// How many questions are under way at once, at most.
 const UNDER_WAY: usize = 2;
 
 /// A replica that only cancels: what it holds in memory concerns nobody.
@@ -49,40 +49,40 @@ pub struct Session {
     pub generation: u64,
     pub wait: Wait<Tick>,
     pub lease: Lease<Tick>,
-    checks: Checks<Next>,
-    under_way: [Option<Check>; UNDER_WAY],
+    questions: Questions<Next>,
+    under_way: [Option<Question>; UNDER_WAY],
 }
 
-/// Lists that wait for a check: what all of them must reflect, and what the last one knows.
+/// Lists that wait for a question: what all of them must reflect, and what the last one knows.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Next {
     must: Set,
     list: ChangeNumber,
 }
 
-/// A check that was sent, and what the server answers: rows came with it, if they are few.
+/// A question that was sent, and what the server answers: rows came with it, if they are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Check {
+struct Question {
     must: Set,
     answer: Answer<u8>,
     rows: Option<(ChangeNumber, Set)>,
 }
 
-/// A list on its way from the check to the client.
+/// A list on its way from the question to the client.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
     None,
-    /// Its check was answered.
-    Checked(Checked),
+    /// Its question was answered.
+    Answered(Answered),
     /// A snapshot was made that is to replace the present one.
-    Made { snapshot: Set, removed: Set, reached: ChangeNumber, checked: Checked },
+    Made { snapshot: Set, removed: Set, reached: ChangeNumber, answered: Answered },
     /// It is sent. Over after the step that led to it.
     Sent { must: Set },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Checked {
+pub struct Answered {
     must: Set,
     stored: ChangeNumber,
     rows: Option<(ChangeNumber, Set)>,
@@ -183,8 +183,8 @@ impl Replica {
         let mut lease = Lease::default();
         lease.renew(NOW);
         self.seen.saw(generation, last);
-        let (checks, under_way) = (Checks::new(Next::default()), Default::default());
-        self.session = Some(Session { host, generation, wait, lease, checks, under_way });
+        let (questions, under_way) = (Questions::new(Next::default()), Default::default());
+        self.session = Some(Session { host, generation, wait, lease, questions, under_way });
         self.before = Some((server, wait));
     }
 
@@ -209,7 +209,7 @@ impl Replica {
         Some(change)
     }
 
-    /// A list arrives, which must reflect these; its check is sent, and read by this server. One
+    /// A list arrives, which must reflect these; its question is sent, and read by this server. One
     /// that arrived before has to reflect less. Rows that are many are left out.
     pub fn send(
         &mut self,
@@ -220,30 +220,31 @@ impl Replica {
     ) -> Option<()> {
         let list = self.freshness.known();
         let session = self.session.as_mut()?;
-        *session.checks.join() = Next { must, list };
+        *session.questions.join() = Next { must, list };
         session.wait.over(NOW).ok()?;
-        session.checks.due(most)?;
-        let Next { must, list } = session.checks.send(Next::default());
+        session.questions.due(most)?;
+        let Next { must, list } = session.questions.send(Next::default());
         let is_same = with_rows && list.generation == session.generation;
         let rows = is_same.then(|| (list, journal.set(Half::Orders, list.number)));
-        let check = Check { must, answer: journal.answer(&self.seen), rows };
-        *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(check);
+        let question = Question { must, answer: journal.answer(&self.seen), rows };
+        *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(question);
         Some(())
     }
 
-    /// The answer to the first check under way is there.
+    /// The answer to the first question under way is there.
     pub fn judge(&mut self) -> Option<()> {
         let session = self.session.as_mut()?;
         if self.list != List::None {
             return None;
         }
-        let Check { must, answer, rows } = session.under_way[0].take()?;
+        let Question { must, answer, rows } = session.under_way[0].take()?;
         session.under_way.rotate_left(1);
-        session.checks.answered();
+        session.questions.answered();
         let (generation, lease) = (session.generation, session.lease);
         match answer.judge(generation, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
-                self.list = List::Checked(Checked { must, stored: last_changes.of_orders(), rows });
+                self.list =
+                    List::Answered(Answered { must, stored: last_changes.of_orders(), rows });
             }
             Err(Doubt::OtherHistory) => self.end_session(),
             Err(Doubt::LeaseExpired) => {}
@@ -253,18 +254,18 @@ impl Replica {
 
     /// The list takes the snapshot, or a new one is made.
     pub fn refresh(&mut self, journal: Option<&Journal>) -> Option<()> {
-        let List::Checked(checked) = self.list else { return None };
-        let rows_after = checked.rows.map(|(after, _)| after);
+        let List::Answered(answered) = self.list else { return None };
+        let rows_after = answered.rows.map(|(after, _)| after);
         let removed = self.removed;
-        let (snapshot, reached) = match self.freshness.lacks(checked.stored, rows_after) {
+        let (snapshot, reached) = match self.freshness.lacks(answered.stored, rows_after) {
             Lacks::Nothing => {
-                self.list = List::Sent { must: checked.must };
+                self.list = List::Sent { must: answered.must };
                 return Some(());
             }
             Lacks::Removals => (self.snapshot | removed, self.freshness.known()),
             Lacks::Rows => {
-                let rows = checked.rows.map_or(0, |(_, rows)| rows);
-                (self.snapshot | rows | removed, checked.stored)
+                let rows = answered.rows.map_or(0, |(_, rows)| rows);
+                (self.snapshot | rows | removed, answered.stored)
             }
             Lacks::ReadingAfter(after) => {
                 let Some((rows, reached)) = self.read(after, journal) else {
@@ -275,7 +276,7 @@ impl Replica {
                 (base | rows, reached)
             }
         };
-        self.list = List::Made { snapshot, removed, reached, checked };
+        self.list = List::Made { snapshot, removed, reached, answered };
         Some(())
     }
 
@@ -297,14 +298,14 @@ impl Replica {
 
     /// The new snapshot replaces the present one.
     pub fn publish(&mut self) -> Option<()> {
-        let List::Made { snapshot, removed, reached, checked } = self.list else { return None };
+        let List::Made { snapshot, removed, reached, answered } = self.list else { return None };
         self.snapshot = snapshot;
         if self.freshness.replaced(reached) {
             self.removed &= !removed;
         } else {
             self.removed = 0;
         }
-        self.list = List::Checked(checked);
+        self.list = List::Answered(answered);
         Some(())
     }
 

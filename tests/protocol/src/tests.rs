@@ -5,9 +5,9 @@ use crate::hosts::Half;
 use crate::search::search;
 use crate::world::Scope;
 
-/// Two changes, one check under way.
+/// Two changes, one question under way.
 const SCOPE: Scope =
-    Scope { half: Half::Orders, changes: 2, checks: 1, restores: false, others: false };
+    Scope { half: Half::Orders, changes: 2, questions: 1, restores: false, others: false };
 
 #[track_caller]
 fn expect_kept(scope: Scope) {
@@ -29,7 +29,7 @@ fn no_world_with_a_restore_breaks_a_promise_of_lists() {
 
 #[test]
 fn no_world_with_several_checks_breaks_a_promise_of_lists() {
-    expect_kept(Scope { changes: 1, checks: 2, ..SCOPE });
+    expect_kept(Scope { changes: 1, questions: 2, ..SCOPE });
 }
 
 #[test]

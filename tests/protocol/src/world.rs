@@ -13,8 +13,8 @@ pub struct Scope {
     pub half: Half,
     /// How many changes are committed, on all hosts together.
     pub changes: u8,
-    /// How many checks are under way at once: one or two.
-    pub checks: usize,
+    /// How many questions are under way at once: one or two.
+    pub questions: usize,
     /// Whether the leader may be restored in place.
     pub restores: bool,
     /// Whether the other half changes, too.
@@ -222,7 +222,7 @@ impl World {
             Step::Beat => self.beat(),
             Step::CarryOut { replica, is_answered } => self.carry_out(replica, is_answered, scope),
             Step::Acknowledge => self.acknowledge(),
-            Step::Send { with_rows } => replica.send(must, with_rows, scope.checks, journal?),
+            Step::Send { with_rows } => replica.send(must, with_rows, scope.questions, journal?),
             Step::Judge => replica.judge(),
             Step::Refresh => replica.refresh(journal),
             Step::Publish => replica.publish(),

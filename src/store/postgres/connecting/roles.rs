@@ -71,7 +71,7 @@ impl Role {
 /// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Checks lists and keys, and reads the few orders that changed.
+/// Asks what lists and keys are at, and reads the few orders that changed.
 pub const CHECKER: Role = Role::new("store-orders checker", timeouts::CHECKER, false);
 
 /// Reads pets and keys. A slow statement ends before the session would; that of keys takes as long

@@ -1,4 +1,4 @@
-//! The checks of lists. Each is one statement, whose one snapshot has the store's last change and
+//! The questions of lists. Each is one statement, whose one snapshot has the store's last change and
 //! what a list lacks of it, and is shared by all lists that arrived before it was sent.
 //!
 //! A list never shares one that was sent before it arrived: a commit in between would be missing.
@@ -7,13 +7,13 @@
 use super::replica::Replica;
 use super::{Session, gathered};
 use crate::log::ErrorChain;
-use crate::store::agreement::checks::Checks;
 use crate::store::agreement::lease::WaitIsOver;
+use crate::store::agreement::questions::Questions;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
 use crate::store::postgres::rows::{changed_order, value};
-use crate::store::postgres::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
+use crate::store::postgres::timeouts::{QUESTIONS_UNDER_WAY, READ_LIMIT};
 use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -30,7 +30,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 /// Commits follow one another.
 const COMMITS_UNDER_WAY: usize = 1;
 
-/// The most orders that come with a check: as many as one batch of cancellations has. What an
+/// The most orders that come with a question: as many as one batch of cancellations has. What an
 /// import or the operator has changed beyond that is read apart.
 const MOST_CHANGED: i64 = 1_024;
 
@@ -49,7 +49,7 @@ fn select() -> String {
     )
 }
 
-/// The statements of a check.
+/// The statements of a question.
 struct Statements {
     select: Statement,
     begin: Statement,
@@ -71,7 +71,7 @@ impl Statements {
     }
 }
 
-/// The check that lists wait for which arrive now.
+/// The question that lists wait for which arrive now.
 #[derive(Default)]
 struct Next {
     answer: watch::Sender<FreshnessAnswer>,
@@ -79,28 +79,28 @@ struct Next {
     list: Option<ChangeNumber>,
 }
 
-/// Where lists ask for a check.
-pub struct ListChecks {
+/// Where lists ask for the last changes.
+pub struct ListQuestions {
     /// None once the session has ended.
-    checks: Mutex<Option<Checks<Next>>>,
+    questions: Mutex<Option<Questions<Next>>>,
     asked: Notify,
 }
 
-impl Default for ListChecks {
-    fn default() -> ListChecks {
-        let checks = Mutex::new(Some(Checks::new(Next::default())));
-        ListChecks { checks, asked: Notify::new() }
+impl Default for ListQuestions {
+    fn default() -> ListQuestions {
+        let questions = Mutex::new(Some(Questions::new(Next::default())));
+        ListQuestions { questions, asked: Notify::new() }
     }
 }
 
-impl ListChecks {
-    /// The check for who arrives now and has this change; none if the session has ended.
+impl ListQuestions {
+    /// The question for who arrives now and has this change; none if the session has ended.
     pub fn join(&self, list: Option<ChangeNumber>) -> Option<watch::Receiver<FreshnessAnswer>> {
-        let mut checks = self.checks.lock();
-        let next = checks.as_mut()?.join();
+        let mut questions = self.questions.lock();
+        let next = questions.as_mut()?.join();
         next.list = list.or(next.list);
         let answer = next.answer.subscribe();
-        drop(checks);
+        drop(questions);
         self.asked.notify_one();
         Some(answer)
     }
@@ -110,8 +110,8 @@ impl ListChecks {
         loop {
             if self.waiting(most) > 0 {
                 gathered(|| self.waiting(most)).await;
-                if let Some(checks) = &mut *self.checks.lock() {
-                    return checks.send(Next::default());
+                if let Some(questions) = &mut *self.questions.lock() {
+                    return questions.send(Next::default());
                 }
             }
             self.asked.notified().await;
@@ -120,40 +120,40 @@ impl ListChecks {
 
     /// How many wait for the next one, if it can be sent.
     fn waiting(&self, most: usize) -> usize {
-        let checks = self.checks.lock();
-        let due = checks.as_ref().and_then(|checks| checks.due(most));
+        let questions = self.questions.lock();
+        let due = questions.as_ref().and_then(|questions| questions.due(most));
         due.map_or(0, |next| next.answer.receiver_count().max(1))
     }
 
     fn answered(&self) {
-        if let Some(checks) = &mut *self.checks.lock() {
-            checks.answered();
+        if let Some(questions) = &mut *self.questions.lock() {
+            questions.answered();
         }
     }
 
     /// Who waits has an error.
     fn close(&self) {
-        drop(self.checks.lock().take());
+        drop(self.questions.lock().take());
     }
 }
 
-/// Answers lists until the session ends. With `commits` every check is confirmed by the
+/// Answers lists until the session ends. With `commits` every question is confirmed by the
 /// standby.
-pub async fn answer_checks(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
+pub async fn answer_questions(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
     let answers = answer_until_ended(&session, &replica, commits);
-    if let Err(why) = then_close(&session.checks, answers).await {
+    if let Err(why) = then_close(&session.questions, answers).await {
         session.end(&why);
     }
 }
 
-/// Closes these checks once the task has ended that answers them. An error says why it failed,
+/// Closes these questions once the task has ended that answers them. An error says why it failed,
 /// which may be a panic.
 async fn then_close(
-    checks: &ListChecks,
+    questions: &ListQuestions,
     answers: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), String> {
     let ended = AssertUnwindSafe(answers).catch_unwind().await;
-    checks.close();
+    questions.close();
     let answered = ended.map_err(|_| "the task that answers lists panicked".to_string())?;
     answered.map_err(|error| ErrorChain(&error).to_string())
 }
@@ -176,25 +176,25 @@ async fn answer_until_ended(
             },
         }
     };
-    let most = if commits { COMMITS_UNDER_WAY } else { CHECKS_UNDER_WAY };
+    let most = if commits { COMMITS_UNDER_WAY } else { QUESTIONS_UNDER_WAY };
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
             () = &mut ended => return Ok(()),
-            next = session.checks.due(most) => {
-                let check = check(session, &statements, replica, next.list, commits, &wait_is_over);
-                let answer = session.answer(READ_LIMIT, check);
+            next = session.questions.due(most) => {
+                let asked = ask_store(session, &statements, replica, next.list, commits, &wait_is_over);
+                let answer = session.answer(READ_LIMIT, asked);
                 under_way.push(async move {
                     // The receivers are gone if the clients went away.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                 });
             }
-            Some(()) = under_way.next() => session.checks.answered(),
+            Some(()) = under_way.next() => session.questions.answered(),
         }
     }
 }
 
-async fn check(
+async fn ask_store(
     session: &Session,
     statements: &Statements,
     replica: &Replica,
@@ -264,11 +264,11 @@ mod tests {
 
     #[tokio::test]
     async fn lists_have_an_answer_although_the_task_panics_that_answers_them() {
-        let checks = ListChecks::default();
-        let mut waiting = checks.join(None).unwrap();
-        let ended = then_close(&checks, async { panic!("a test says so") }).await;
+        let questions = ListQuestions::default();
+        let mut waiting = questions.join(None).unwrap();
+        let ended = then_close(&questions, async { panic!("a test says so") }).await;
         assert!(ended.is_err(), "the session goes on");
         assert!(waiting.wait_for(Option::is_some).await.is_err());
-        assert!(checks.join(None).is_none());
+        assert!(questions.join(None).is_none());
     }
 }

@@ -3,7 +3,7 @@
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
-use super::list_freshness::{ListChecks, answer_checks};
+use super::list_freshness::{ListQuestions, answer_questions};
 use super::prepared::{BatchStatements, HeartbeatStatements};
 use super::replica::Replica;
 use super::{OpenError, Session, within};
@@ -35,8 +35,8 @@ pub struct Opener {
     pub url: PostgresUrl,
     /// This process.
     pub replica: Arc<Replica>,
-    /// Whether every check of lists is a commit.
-    pub commits_checks: bool,
+    /// Whether every question of lists is a commit.
+    pub confirms_lists: bool,
     /// How long a server is silent before its row is removed.
     pub silent_for: Duration,
     /// Events.
@@ -177,7 +177,7 @@ impl Opener {
                 reading: tokio::sync::Mutex::default(),
                 heartbeat,
                 limits,
-                checks: ListChecks::default(),
+                questions: ListQuestions::default(),
                 lease: Mutex::default(),
                 why_ended: watch::Sender::default(),
                 outdated: Mutex::default(),
@@ -191,10 +191,10 @@ impl Opener {
         // other server has.
         self.replica.see(|seen| seen.saw(session.generation, last));
         let replica = Arc::clone(&self.replica);
-        tokio::spawn(answer_checks(
+        tokio::spawn(answer_questions(
             Arc::clone(&session),
             Arc::clone(&replica),
-            self.commits_checks,
+            self.confirms_lists,
         ));
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
         tokio::spawn(tidy(Arc::clone(&session), self.silent_for));

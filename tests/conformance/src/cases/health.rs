@@ -30,7 +30,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     };
     ensure!(commands.check()? == empty);
     ensure!(last_changes(&*store)?.orders == 0 && last_changes(&*store)?.keys == 0);
-    store.check_ready()?;
+    store.require_ready()?;
     store.try_write()?;
     ensure!(last_changes(&*store)?.orders == 0, "testing whether writing works is no change");
     ensure!(!matches!(store.quick_check(Box::new(|| false))?, Structure::Damaged(_)));

@@ -231,10 +231,10 @@ pub fn a_server_is_not_ready_after_its_counts_were_moved(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let store = database.server_of_owner()?;
-    store.check_ready()?;
+    store.require_ready()?;
     database.execute("UPDATE limits_location SET database = 'counts'")?;
     let reason =
-        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.check_ready().err())?;
+        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.require_ready().err())?;
     ensure!(reason.to_string().contains("counted in the database \"counts\""), "{reason}");
     Ok(())
 }

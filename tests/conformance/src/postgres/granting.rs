@@ -39,7 +39,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     commands.issue_key(&new, NOW_MS)?;
 
     let store = database.server_of(&role)?;
-    store.check_ready()?;
+    store.require_ready()?;
     store.try_write()?;
     ensure!(list(&store)?.len() == 2);
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);

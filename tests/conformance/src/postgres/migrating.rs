@@ -281,7 +281,7 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     ensure!(done == [expected], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
-        store.check_ready()?;
+        store.require_ready()?;
         ensure!(list(&*store)?.len() == 3);
     }
     for (commands, id) in [(commands, 4), (database.commands()?, 5)] {
@@ -299,14 +299,14 @@ pub fn a_migration_that_asks_for_a_newer_program_makes_a_server_unready(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let store = database.server_of_owner()?;
-    store.check_ready()?;
+    store.require_ready()?;
     migrate_to(&database, &[NEEDS_NEWER])?;
     let expected = "needs store-orders 99.0.0 or newer";
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
         ensure!(refused.contains(expected), "{refused}");
     }
     let reason =
-        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.check_ready().err())?;
+        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.require_ready().err())?;
     let StoreError::Refused(reason) = reason else { anyhow::bail!("another reason: {reason:?}") };
     ensure!(reason.contains(expected), "{reason}");
     Ok(())

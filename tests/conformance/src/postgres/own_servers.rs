@@ -58,7 +58,7 @@ pub fn a_server_starts_while_the_first_host_is_suspended(
     primary.signal_all(Signal::STOP)?;
     own.wait(standby.promote())?;
     wait_blocking("a server started and ready", STARTED_WITHIN, || {
-        database.server_of_owner().ok()?.check_ready().ok()
+        database.server_of_owner().ok()?.require_ready().ok()
     })
 }
 
@@ -83,7 +83,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
         wait_blocking("its list is that of the other host", left(), || {
             list(&store).ok().filter(|orders| orders.len() == 12)
         })?;
-        wait_blocking("it is ready", left(), || store.check_ready().ok())?;
+        wait_blocking("it is ready", left(), || store.require_ready().ok())?;
     }
     // What is said where there is no other one.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
@@ -117,7 +117,7 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     }
     for store in &stores {
         ensure!(list(&**store)?.len() == 1);
-        store.check_ready()?;
+        store.require_ready()?;
     }
     let left = "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";
     let left: i32 =

@@ -50,7 +50,7 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     // The next look finds the server that removed it.
     std::thread::sleep(Duration::from_secs(6));
     ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
-    Ok(store.check_ready()?)
+    Ok(store.require_ready()?)
 }
 
 pub fn a_server_whose_row_was_removed_adds_it_again(
@@ -73,7 +73,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     wait_blocking("the row is there again", WAIT_TIMEOUT, || {
         (commands.replicas().ok()?.len() == 1).then_some(())
     })?;
-    wait_blocking("the server is ready", WAIT_TIMEOUT, || store.check_ready().ok())?;
+    wait_blocking("the server is ready", WAIT_TIMEOUT, || store.require_ready().ok())?;
     import(&commands, [1])?;
     ensure!(!list(&store)?.is_empty());
     cancel(&store, &[1])?;

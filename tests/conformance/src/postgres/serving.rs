@@ -68,7 +68,7 @@ pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow
     store.try_write()?;
     database.execute(&format!("REVOKE INSERT ON changes FROM {role}"))?;
     ensure!(store.try_write().is_err(), "changes cannot be written");
-    store.check_ready()?;
+    store.require_ready()?;
     ensure!(database.session_backends()? == backends, "the session was lost");
     Ok(())
 }
@@ -340,7 +340,7 @@ pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> a
     let store = database.server_of(&role)?;
     import(&*database.commands()?, [1])?;
     cancel(&store, &[1])?;
-    store.check_ready()?;
+    store.require_ready()?;
     store.pet(1)?;
     Ok(())
 }

@@ -75,7 +75,7 @@ impl FaultyStore {
     }
 
     /// Answers the requests that wait for the last changes.
-    pub fn answer_checks(&self) -> Result<(), StoreError> {
+    pub fn answer_questions(&self) -> Result<(), StoreError> {
         let last_changes = self.store.poll_changes()?.last_changes;
         for (sender, history) in self.unanswered.lock().unwrap().drain(..) {
             // The requests may have ended.
@@ -165,10 +165,10 @@ impl Store for FaultyStore {
         self.store()?.quick_check(gives_up)
     }
 
-    fn check_ready(&self) -> Result<(), StoreError> {
+    fn require_ready(&self) -> Result<(), StoreError> {
         self.readiness_checks.fetch_add(1, Ordering::SeqCst);
         self.wait_while_silent();
-        self.store()?.check_ready()
+        self.store()?.require_ready()
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
