@@ -323,8 +323,8 @@ Drift
     @@ [LINES] @@
                  "lang": "python",
                  "label": "Python",
-    -            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
-    +            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.pa… ([NUMBER] characters)
+    -            "source": "# Prints the pending orders of pet 7.[..]
+    +            "source": "# Prints the pending orders of pet 7.[..]
                },
                {
     - its programs are those of spec/samples
