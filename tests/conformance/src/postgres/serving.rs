@@ -1,6 +1,6 @@
 //! What a running server asks while others hold locks or networks fail.
 
-use super::database::PostgresUnderTest;
+use super::database::{Database, PostgresUnderTest};
 use super::importing::on_another_thread;
 use crate::engine::Engine;
 use crate::listing::{beginning, keys, keys_since, last_changes, list};
@@ -191,6 +191,16 @@ pub fn to_read_keys_may_take_long(server: &PostgresUnderTest) -> anyhow::Result<
     Ok(())
 }
 
+/// Waits until a statement of this store is in `pg_sleep`.
+fn wait_until_one_sleeps(database: &Database<'_>, what: &str) -> anyhow::Result<()> {
+    let sleeps = async |client: &mut Client| {
+        let query = "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
+    };
+    wait_blocking(what, WAIT_TIMEOUT, || database.with(sleeps).ok()?.then_some(()))
+}
+
 /// The reading of keys on a connection of its own ends with the session, or no later one is read.
 pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -205,19 +215,12 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
          ALTER TABLE keys RENAME TO kept_keys;
          CREATE VIEW keys AS SELECT * FROM kept_keys WHERE is_slow()",
     )?;
-    let is_planned = async |client: &mut Client| {
-        let query = "SELECT count(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event = 'PgSleep'";
-        Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
-    };
     let mut meanwhile = None;
     let list = store.for_each_order_since(before, &mut |_| {
         meanwhile = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
-                wait_blocking("the keys are being read", WAIT_TIMEOUT, || {
-                    database.with(is_planned).ok()?.then_some(())
-                })?;
+                wait_until_one_sleeps(&database, "the keys are being read")?;
                 let ended = Instant::now();
                 database.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -292,14 +295,7 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     )?;
     let accounts = std::thread::scope(|scope| {
         let pet = scope.spawn(|| store.pet(1).is_err());
-        let is_asked = async |client: &mut Client| {
-            let query = "SELECT count(*) FROM pg_stat_activity
-                         WHERE datname = current_database() AND wait_event = 'PgSleep'";
-            Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
-        };
-        wait_blocking("the pet is looked up", WAIT_TIMEOUT, || {
-            database.with(is_asked).ok()?.then_some(())
-        })?;
+        wait_until_one_sleeps(&database, "the pet is looked up")?;
         let accounts = keys_since(&store, known)?.0.0.len();
         ensure!(!pet.is_finished(), "the keys waited for the pet");
         anyhow::Ok(accounts)
