@@ -1,7 +1,6 @@
 //! What a server is started on: a store, a clock that tests move, limits and
 //! settings; and the orders, accounts and keys that tests put there.
 
-use super::noon::NOON;
 use super::{CapturedLog, FaultyStore, TestCertificate};
 use crate::Key;
 use chrono::DateTime;
@@ -10,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::config::{AdminListen, ServerConfig};
-use store_orders::keys::Environment;
+use store_orders::keys::{ApiKey, Environment};
 use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, TlsFiles};
@@ -21,6 +20,9 @@ use store_orders::store::{
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
+
+/// Wall time at which every test begins: 2026-06-15, noon UTC.
+pub const NOON: Duration = Duration::from_secs(1_781_524_800);
 
 /// What a server is started on.
 pub struct TestSetup {
@@ -44,12 +46,6 @@ pub struct TestSetup {
     pub(super) certificate: Option<TestCertificate>,
     /// Wraps the store, if it is to fail.
     faulty_store: Option<Arc<FaultyStore>>,
-}
-
-impl Default for TestSetup {
-    fn default() -> TestSetup {
-        TestSetup::new()
-    }
 }
 
 impl TestSetup {
@@ -239,6 +235,12 @@ impl TestSetup {
             log_buffer: self.log_buffer.clone(),
         }
     }
+}
+
+/// A key that was never issued.
+pub fn unknown_key() -> Key {
+    let key = ApiKey::generate(Environment::Production);
+    Key { id: String::new(), text: key.expose().to_string() }
 }
 
 /// A pending order of this id, with a ship date if the id is even.
