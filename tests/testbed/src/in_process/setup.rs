@@ -55,14 +55,7 @@ impl TestSetup {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
-        let limits_file = LimitsFile::open(
-            directory.path(),
-            store.id().unwrap(),
-            limits.clone(),
-            clock.clone(),
-            log.clone(),
-        );
-        TestSetup {
+        let setup = TestSetup {
             directory,
             store,
             clock,
@@ -73,13 +66,14 @@ impl TestSetup {
             },
             limits,
             other_limits: None,
-            limits_file: Mutex::new(Some(limits_file)),
+            limits_file: Mutex::new(None),
             keyless_per_minute: 1_000,
             log,
             log_buffer: None,
             certificate: None,
             faulty_store: None,
-        }
+        };
+        setup.restarted()
     }
 
     /// Other limits than those in memory.
