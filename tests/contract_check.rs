@@ -194,13 +194,3 @@ async fn pipelined_requests_are_each_checked() {
     let seen = contract().seen(&server.exchanges());
     assert!(seen.contains("listOrders 200") && seen.contains("cancelOrder 204"), "{seen:?}");
 }
-
-#[tokio::test]
-async fn bytes_that_are_no_http_are_answered_as_without_a_tap() {
-    let server = TestSetup::new().serve().await;
-    let mut client = TcpStream::connect(server.tapped_address()).await.unwrap();
-    client.write_all(b"\x00\x01 nonsense\r\n\r\n").await.unwrap();
-    let mut received = Vec::new();
-    client.read_to_end(&mut received).await.unwrap();
-    assert!(received.starts_with(b"HTTP/1.1 400 "), "{}", String::from_utf8_lossy(&received));
-}
