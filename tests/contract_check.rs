@@ -146,7 +146,7 @@ async fn what_breaks_the_contract_is_found() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_early_is_a_violation_unless_the_test_expects_it() {
+async fn a_body_that_ends_early_is_a_violation() {
     let head = format!("HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}");
     for answer in [
         format!("{head}content-length: 9\r\n\r\n[]"),
@@ -154,11 +154,6 @@ async fn a_body_that_ends_early_is_a_violation_unless_the_test_expects_it() {
     ] {
         let found = violations(LIST, &answer).await;
         assert_eq!(found, ["GET /v1/store/orders: 200: the body ended early"]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let tap = Tap::before(listener.local_addr().unwrap());
-        tap.observer().expect_cut_bodies();
-        exchange(&tap, &listener, LIST, &answer).await;
-        assert_eq!(tap.observer().take_violations(), [""; 0]);
     }
 }
 

@@ -3,7 +3,6 @@
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use crate::limits::unavailable::Unreachable;
 use futures::future::join_all;
-use std::net::TcpListener;
 use std::time::Duration;
 use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
@@ -126,16 +125,6 @@ fn it_can_be_switched_off() {
     let mut demo = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
     let demo = ServerProcess::start(&mut demo, &sandbox.path("log")).unwrap();
     assert_eq!(demo.printed_after("admin listener on "), None, "{:?}", demo.printed());
-}
-
-#[test]
-fn a_chosen_port_that_is_taken_is_an_error() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let command = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", &address];
-    let error = CliSandbox::new().run(&command).failed_server();
-    assert!(error.starts_with(&format!("cannot listen on {address}: ")), "{error}");
-    assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
