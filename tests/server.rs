@@ -42,7 +42,7 @@ fn data_with(orders: i64) -> (DataDir, Key) {
 pub fn client(server: &ServerProcess, key: &Key) -> (Tap, Client) {
     let tap = Tap::before(server.address().unwrap());
     let client = Client::builder(tap.base_url(), &key.text).without_retries();
-    (tap, client.call_timeout(WAIT_TIMEOUT).read_timeout(WAIT_TIMEOUT).build().unwrap())
+    (tap, client.read_timeout(WAIT_TIMEOUT).build().unwrap())
 }
 
 /// A client that has asked for the list and read no more than that it comes.
