@@ -4,7 +4,7 @@
     expect(clippy::panic, reason = "a test that cannot go on says so by panicking")
 )]
 
-use anyhow::bail;
+use std::io::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// How long to wait for something: far longer than it needs, so that a busy machine fails no test.
@@ -27,7 +27,8 @@ impl Wait<'_> {
     /// How long to sleep before it is asked again; an error if it is too late, also for an answer.
     fn interval(&self) -> anyhow::Result<Duration> {
         if self.began.elapsed() > self.timeout {
-            bail!("not within {:?}: {}", self.timeout, self.what);
+            let text = format!("not within {:?}: {}", self.timeout, self.what);
+            return Err(Error::new(ErrorKind::TimedOut, text).into());
         }
         Ok(INTERVAL)
     }
