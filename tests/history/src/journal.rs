@@ -42,10 +42,9 @@ impl Journal {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Records what happens now; returns when that is.
-    pub fn note(&self, what: What) -> u64 {
-        let mut state = self.state();
-        self.note_in(&mut state, what)
+    /// Records what happens now.
+    pub fn note(&self, what: What) {
+        self.note_in(&mut self.state(), what);
     }
 
     /// A client is about to send a request to a server; returns the request's number.
@@ -66,8 +65,8 @@ impl Journal {
     }
 
     /// The request of this number was answered.
-    pub fn gets(&self, op: u64, answer: Answer) -> u64 {
-        self.note(What::Gets { op, answer })
+    pub fn gets(&self, op: u64, answer: Answer) {
+        self.note(What::Gets { op, answer });
     }
 
     /// Notes the machine's stalls until the result is dropped.
@@ -127,9 +126,8 @@ impl Journal {
     }
 
     /// The time is taken under the lock, so that the order of events is that of their times.
-    fn note_in(&self, state: &mut State, what: What) -> u64 {
+    fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
-        let at = event.at;
         if let Some(file) = &mut state.file {
             let line = serde_json::to_string(&event).map_err(std::io::Error::from);
             if let Err(error) = line.and_then(|line| writeln!(file, "{line}")) {
@@ -138,7 +136,6 @@ impl Journal {
         }
         state.figures.take(&event);
         state.checker.take(event);
-        at
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
