@@ -193,7 +193,7 @@ async fn fail(
         if let (true, Some(databases)) = (drawn.promotes(), &mut site.databases) {
             // The primary that was replaced may go on meanwhile.
             tokio::join!(recovered, databases.give_standby()).1?;
-            databases.kill_third()?;
+            databases.kill(databases.third_number())?;
         } else {
             recovered.await;
         }
