@@ -5,9 +5,10 @@ use crate::event::{Answer, Asked, Event, Request, What};
 use crate::figures::Figures;
 use crate::listed::ShownOrders;
 use crate::violation::Violation;
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use testbed::{Canary, DataDir, Report};
 
@@ -44,7 +45,7 @@ impl Journal {
 
     /// Records what happens now.
     pub fn note(&self, what: What) {
-        self.note_in(&mut self.state(), what);
+        self.note_in(&mut self.state.lock(), what);
     }
 
     /// A client is about to send a request to a server; returns the request's number.
@@ -55,7 +56,7 @@ impl Journal {
         key: Option<&str>,
         request: Request,
     ) -> u64 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.ops += 1;
         let op = state.ops;
         let (client, server) = (client.to_string(), server.map(ToString::to_string));
@@ -102,22 +103,22 @@ impl Journal {
 
     /// Everything found so far.
     pub fn violations(&self) -> Vec<Violation> {
-        self.state().checker.violations()
+        self.state.lock().checker.violations()
     }
 
     /// Whether something was found that no stall of the machine explains.
     pub fn is_violated(&self) -> bool {
-        self.state().checker.certain() > 0
+        self.state.lock().checker.certain() > 0
     }
 
     /// What was counted so far.
     pub fn figures(&self) -> Figures {
-        self.state().figures.clone()
+        self.state.lock().figures.clone()
     }
 
     /// Writes what is left to the file.
     pub fn close(&self) -> anyhow::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {
             return Err(failure.into());
         }
@@ -136,10 +137,6 @@ impl Journal {
         }
         state.figures.take(&event);
         state.checker.take(event);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -43,19 +43,6 @@ fn each_violation_is_found_by_exactly_its_rule() {
     assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// An explanation is short: the few operations that contradict each other.
-#[test]
-fn a_violation_shows_the_operations_that_contradict_each_other() {
-    let path =
-        recordings().unwrap().into_iter().find(|path| path.ends_with("listed-after204.jsonl"));
-    let found = violations(events(&path.unwrap()).unwrap());
-    let expected = "a list that began after a 204 shows the id: order 2\n    \
-        1.000000 s writer-1 cancels 2 at a with key_1; 1.010000 s 204 (op 1)\n    \
-        1.011000 s lister-1 lists at b with key_1; 1.020000 s 200, 5 orders (op 2)";
-    let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
-    assert_eq!(texts, [expected]);
-}
-
 /// Late answers that a stall explains hide none that comes after them.
 #[test]
 fn a_late_answer_is_found_after_a_thousand_excused_ones() {
