@@ -52,31 +52,6 @@ async fn as_many_further_refusals_as_requests_a_minute_ban_the_key() {
 }
 
 #[tokio::test]
-async fn strikes_have_a_minute_of_their_own() {
-    let setup = TestSetup::new();
-    let key = setup.enterprise_key(3, 3);
-    let server = setup.serve().await;
-    admitted(&server, &key, 3).await;
-    for _ in 0..2 {
-        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-        server.setup.clock.advance(BURST);
-        for _ in 0..2 {
-            assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-        }
-        server.setup.clock.advance(Duration::from_secs(58));
-    }
-    for _ in 0..100 {
-        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-    }
-    server.setup.clock.advance(BURST);
-    for _ in 0..2 {
-        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-    }
-    server.setup.clock.advance(Duration::from_millis(57_999));
-    assert_eq!(code(&server, &key).await, "key_banned");
-}
-
-#[tokio::test]
 async fn requests_during_a_ban_do_not_lengthen_it() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(1, 1_000);

@@ -60,36 +60,3 @@ async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
         assert_eq!(answer.number("x-ratelimit-reset") - now, reset_in, "{wall:?}");
     }
 }
-
-#[tokio::test]
-async fn setting_the_wall_clock_over_a_restart_changes_no_window() {
-    for wall in [NOON - YEAR / 4, NOON, NOON + Duration::from_secs(60), NOON + YEAR] {
-        let setup = TestSetup::new();
-        let key = setup.enterprise_key(2, 1_000);
-        let server = setup.serve().await;
-        admitted(&server, &key, 2).await;
-        let setup = server.stop().await;
-        setup.clock.set_wall(wall);
-        setup.clock.advance(Duration::from_millis(20_500));
-        let server = setup.restarted().serve().await;
-        let refused = server.list_with(&key).await;
-        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 40, "{wall:?}");
-        assert_eq!(refused.number("x-ratelimit-reset"), wall.as_secs() + 60, "{wall:?}");
-        server.setup.clock.advance(Duration::from_millis(39_500));
-        admitted(&server, &key, 1).await;
-    }
-}
-
-#[tokio::test]
-async fn a_crash_after_the_wall_clock_was_set_back_and_right_opens_no_window() {
-    let setup = TestSetup::new();
-    let key = setup.enterprise_key(100, 2);
-    let server = setup.serve().await;
-    admitted(&server, &key, 2).await;
-    server.setup.clock.set_wall(NOON - YEAR / 4);
-    server.setup.write_limits();
-    server.setup.clock.set_wall(NOON);
-    let server = server.crash().await.serve().await;
-    let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400);
-}

@@ -105,17 +105,6 @@ async fn the_minute_is_reached_while_the_day_has_room() {
 }
 
 #[tokio::test]
-async fn on_a_tie_the_later_reset_is_shown() {
-    let setup = TestSetup::new();
-    let key = setup.enterprise_key(2, 2);
-    let server = setup.serve().await;
-    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 86_400));
-    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 86_400));
-    let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400);
-}
-
-#[tokio::test]
 async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(7, 16);

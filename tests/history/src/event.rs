@@ -73,9 +73,10 @@ pub enum What {
 #[serde(deny_unknown_fields)]
 pub struct Beginning {
     /// Pending orders.
+    #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
     /// Shipped orders.
-    #[serde(default)]
+    #[serde(default, with = "crate::id_ranges")]
     pub shipped: IdSet,
     /// The servers that must be ready, and agree, after each fault.
     #[serde(default)]
@@ -139,10 +140,11 @@ pub struct Page {
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// A whole list, with status 200.
-    List(IdSet),
+    List(#[serde(with = "crate::id_ranges")] IdSet),
     /// A page, with status 200.
     Page {
         /// Its orders.
+        #[serde(with = "crate::id_ranges")]
         ids: IdSet,
         /// Whether there is no page after it.
         is_last: bool,
@@ -200,10 +202,13 @@ pub struct FaultBegun {
 #[serde(deny_unknown_fields)]
 pub struct FinalTable {
     /// Pending.
+    #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
     /// Shipped.
+    #[serde(with = "crate::id_ranges")]
     pub shipped: IdSet,
     /// Cancelled.
+    #[serde(with = "crate::id_ranges")]
     pub cancelled: IdSet,
 }
 

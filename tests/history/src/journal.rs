@@ -5,9 +5,10 @@ use crate::event::{Answer, Asked, Event, Request, What};
 use crate::figures::Figures;
 use crate::listed::ShownOrders;
 use crate::violation::Violation;
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use testbed::{Canary, DataDir, Report};
 
@@ -42,10 +43,9 @@ impl Journal {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Records what happens now; returns when that is.
-    pub fn note(&self, what: What) -> u64 {
-        let mut state = self.state();
-        self.note_in(&mut state, what)
+    /// Records what happens now.
+    pub fn note(&self, what: What) {
+        self.note_in(&mut self.state.lock(), what);
     }
 
     /// A client is about to send a request to a server; returns the request's number.
@@ -56,7 +56,7 @@ impl Journal {
         key: Option<&str>,
         request: Request,
     ) -> u64 {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.ops += 1;
         let op = state.ops;
         let (client, server) = (client.to_string(), server.map(ToString::to_string));
@@ -66,8 +66,8 @@ impl Journal {
     }
 
     /// The request of this number was answered.
-    pub fn gets(&self, op: u64, answer: Answer) -> u64 {
-        self.note(What::Gets { op, answer })
+    pub fn gets(&self, op: u64, answer: Answer) {
+        self.note(What::Gets { op, answer });
     }
 
     /// Notes the machine's stalls until the result is dropped.
@@ -103,22 +103,22 @@ impl Journal {
 
     /// Everything found so far.
     pub fn violations(&self) -> Vec<Violation> {
-        self.state().checker.violations()
+        self.state.lock().checker.violations()
     }
 
     /// Whether something was found that no stall of the machine explains.
     pub fn is_violated(&self) -> bool {
-        self.state().checker.certain() > 0
+        self.state.lock().checker.certain() > 0
     }
 
     /// What was counted so far.
     pub fn figures(&self) -> Figures {
-        self.state().figures.clone()
+        self.state.lock().figures.clone()
     }
 
     /// Writes what is left to the file.
     pub fn close(&self) -> anyhow::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {
             return Err(failure.into());
         }
@@ -127,9 +127,8 @@ impl Journal {
     }
 
     /// The time is taken under the lock, so that the order of events is that of their times.
-    fn note_in(&self, state: &mut State, what: What) -> u64 {
+    fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
-        let at = event.at;
         if let Some(file) = &mut state.file {
             let line = serde_json::to_string(&event).map_err(std::io::Error::from);
             if let Err(error) = line.and_then(|line| writeln!(file, "{line}")) {
@@ -138,11 +137,6 @@ impl Journal {
         }
         state.figures.take(&event);
         state.checker.take(event);
-        at
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

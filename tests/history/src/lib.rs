@@ -8,7 +8,7 @@ mod answer_times;
 mod checker;
 pub mod event;
 mod figures;
-mod id_set;
+mod id_ranges;
 mod journal;
 mod listed;
 mod traffic;
@@ -19,8 +19,11 @@ pub use answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
 pub use checker::Checker;
 pub use event::{Event, read_events};
 pub use figures::Figures;
-pub use id_set::IdSet;
 pub use journal::{Journal, violations};
 pub use listed::ShownOrders;
 pub use traffic::{ACCOUNT, Clients, Traffic};
 pub use violation::{Operation, Rule, Violation};
+
+/// Order ids, which are numbered from 1 and close together: a list is compared with what it must
+/// show word by word.
+pub type IdSet = bit_set::BitSet;

@@ -86,7 +86,7 @@ impl ShownOrders {
             };
             let id = row.id;
             if self.expect_unchanged(row).is_ok() {
-                ids.add(id);
+                ids.insert(id);
             }
         }
         Ok(table)
@@ -109,19 +109,19 @@ impl ShownOrders {
 mod tests {
     use super::*;
 
-    fn listed(shown: &ShownOrders, orders: &[(u32, u32)]) -> Result<String, String> {
+    fn listed(shown: &ShownOrders, orders: &[(u32, u32)]) -> Result<Vec<usize>, String> {
         let order = |(id, pet): &(u32, u32)| {
             format!(r#"{{"id":{id},"petId":{pet},"quantity":1,"complete":false}}"#)
         };
         let orders: Vec<String> = orders.iter().map(order).collect();
-        shown.ids_of(format!("[{}]", orders.join(",")).as_bytes()).map(|ids| ids.to_string())
+        shown.ids_of(format!("[{}]", orders.join(",")).as_bytes()).map(|ids| ids.iter().collect())
     }
 
     #[test]
     fn only_an_ascending_array_is_a_list() {
         let shown = ShownOrders::default();
-        assert_eq!(listed(&shown, &[(3, 1), (70, 1)]).unwrap(), "3,70");
-        assert_eq!(listed(&shown, &[]).unwrap(), "");
+        assert_eq!(listed(&shown, &[(3, 1), (70, 1)]).unwrap(), [3, 70]);
+        assert!(listed(&shown, &[]).unwrap().is_empty());
         listed(&shown, &[(3, 1), (3, 1)]).unwrap_err();
         shown.ids_of(br#"[{"id":3},"#).unwrap_err();
     }

@@ -1,103 +1,76 @@
 //! A rule that was broken, with the few events that contradict each other.
 
 use crate::event::{Asked, Request};
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Formatter};
 use std::sync::Arc;
+use strum::{Display, EnumMessage, VariantArray};
 
-/// The rules that every recording keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The rules that every recording keeps, and how a violation of each is called.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, EnumMessage, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Rule {
     /// No id has two 204s.
+    #[strum(message = "an id has two 204s")]
     CancelledTwice,
     /// Every 204 is in the final table.
+    #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
     /// No list that began after a 204 was received anywhere shows the id.
+    #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
     /// No shipped or absent order comes back: to the list, to be cancelled, or pending in the
     /// final table.
+    #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// Lists of one client never go back in time.
+    #[strum(message = "lists of one client go back in time")]
     WentBack,
     /// No page of a walk shows an order that is not behind the pages before.
+    #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
     /// A list is complete, never cut without an error, and no field of an order has changed.
+    #[strum(message = "a list is not complete")]
     IncompleteList,
     /// Every 503 comes within its deadline, as does every other answer.
+    #[strum(message = "an answer is late")]
     LateAnswer,
     /// Every request is answered, unless a fault is between the client and the server.
+    #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
+    #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
     /// Nothing but 401 and 503 with a key revoked more than one second before.
+    #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
     /// No 401 with a valid key once the command that issued it has ended, and no 429 if its account
     /// has no limit that can be reached.
+    #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Admitted per minute and per day within the limits, and not at all with a banned key.
+    #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
     /// No 429 before the limit can have been reached, and no ban before enough of them.
+    #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
     /// After a fault every replica is ready again within 5 s.
+    #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
     /// A replica that is ready carries out each kind of request within 5 s.
+    #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, once they are compared, all replicas' lists are byte-equal within 2 s.
+    #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
     /// An answer says what can be true: 404, 409 and 204 where they are due, no unknown
     /// order, no undocumented status, no body that is not what it must be.
+    #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
     /// The final table holds every order once, in the status that the answers told.
+    #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
-}
-
-impl Rule {
-    /// All of them.
-    pub const ALL: [Rule; 19] = [
-        Rule::CancelledTwice,
-        Rule::CancellationLost,
-        Rule::ListedAfter204,
-        Rule::CameBack,
-        Rule::WentBack,
-        Rule::OnTwoPages,
-        Rule::IncompleteList,
-        Rule::LateAnswer,
-        Rule::NoAnswer,
-        Rule::NoRetryAfter,
-        Rule::RevokedKeyAccepted,
-        Rule::ValidKeyRefused,
-        Rule::AdmittedTooMany,
-        Rule::RefusedTooEarly,
-        Rule::NotReady,
-        Rule::NotServing,
-        Rule::ListsDiffer,
-        Rule::ImpossibleAnswer,
-        Rule::ImpossibleTable,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Rule::CancelledTwice => "an id has two 204s",
-            Rule::CancellationLost => "a 204 is not in the final table",
-            Rule::ListedAfter204 => "a list that began after a 204 shows the id",
-            Rule::CameBack => "a shipped or absent order comes back",
-            Rule::WentBack => "lists of one client go back in time",
-            Rule::OnTwoPages => "an order is on two pages of a walk",
-            Rule::IncompleteList => "a list is not complete",
-            Rule::LateAnswer => "an answer is late",
-            Rule::NoAnswer => "a request has no answer",
-            Rule::NoRetryAfter => "a 503 has no Retry-After",
-            Rule::RevokedKeyAccepted => "a key is accepted a second after it was revoked",
-            Rule::ValidKeyRefused => "a valid key is refused",
-            Rule::AdmittedTooMany => "a window admits more than the limit",
-            Rule::RefusedTooEarly => "a window refuses before the limit is reached",
-            Rule::NotReady => "a replica is not ready in time after a fault",
-            Rule::NotServing => "a replica is ready and does not serve",
-            Rule::ListsDiffer => "replicas' lists differ after a fault",
-            Rule::ImpossibleAnswer => "an answer cannot be true",
-            Rule::ImpossibleTable => "the final table cannot be true",
-        }
-    }
 }
 
 /// A request or a command, as a violation shows it.
@@ -118,7 +91,7 @@ impl Operation {
     }
 }
 
-impl Display for Operation {
+impl fmt::Display for Operation {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Asked { client, server, key, request, op } = &self.asked;
         write!(out, "{} {client} ", seconds(self.begun))?;
@@ -175,9 +148,9 @@ impl Violation {
     }
 }
 
-impl Display for Violation {
+impl fmt::Display for Violation {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.rule.as_str(), self.text)?;
+        write!(out, "{}: {}", self.rule.get_message().unwrap_or_default(), self.text)?;
         self.because.iter().try_for_each(|operation| write!(out, "\n    {operation}"))
     }
 }

@@ -158,31 +158,29 @@ impl Workload {
         }
     }
 
-    /// Lists orders with `If-None-Match`, if a list is known, unless clients avoid this server. A
-    /// 304 is recorded as the list that is known: it says that this one would be sent.
+    /// Lists orders with `If-None-Match`, if a list is known. A 304 is recorded as the list that is
+    /// known: it says that this one would be sent.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
-        let server = self.pool.choose(server, self.servers.len());
-        let Some((server, base)) = self.servers.get(server) else { return };
         // Some of the clients read gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
-        let mut request = http.get(format!("{base}/store/orders")).bearer_auth(&self.key.text);
-        if let Some(known) = known {
-            request = request.header("if-none-match", &known.tag);
-        }
-        let op = self.journal.asks(client, Some(server), Some(&self.key.id), Request::List);
-        let exchanged = exchange(request).await;
-        let status = exchanged.as_ref().map(|exchanged| exchanged.status);
-        let answer = match (status, &known) {
-            (Ok(304), Some(known)) => known.list.clone(),
-            _ => {
-                let tag = exchanged.as_ref().ok().and_then(|exchanged| exchanged.header("etag"));
-                let tag = tag.map(str::to_string);
-                let list = answer_of(exchanged, Some(|body: &[u8]| self.journal.orders.list(body)));
-                *known = tag.map(|tag| KnownList { tag, list: list.clone() });
-                list
+        let before = known.take();
+        let request = |base: &str| {
+            let list = http.get(format!("{base}/store/orders"));
+            match &before {
+                Some(before) => list.header("if-none-match", &before.tag),
+                None => list,
             }
         };
-        self.journal.gets(op, answer);
+        let read = |exchanged: Exchanged| {
+            let tag = exchanged.header("etag").map(str::to_string);
+            let list = match &before {
+                Some(before) if exchanged.status == 304 => before.list.clone(),
+                _ => exchanged.read(|body| self.journal.orders.list(body)),
+            };
+            *known = tag.map(|tag| KnownList { tag, list: list.clone() });
+            list
+        };
+        self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
     /// Walks over all pages again and again, each page at any server: of all orders, then of the
@@ -205,7 +203,7 @@ impl Workload {
         }
     }
 
-    /// Asks for a page, unless clients avoid this server.
+    /// Asks for a page; the answer, and the cursor of the next page.
     async fn send_page(
         &self,
         client: &str,
@@ -213,24 +211,22 @@ impl Workload {
         page: &Page,
         cursor: Option<&str>,
     ) -> (Answer, Option<String>) {
-        let server = self.pool.choose(server, self.servers.len());
-        let Some((server, base)) = self.servers.get(server) else {
-            return (Answer::Lost("there is no such server".to_string()), None);
-        };
-        let base = base.replace("/v1", "/v2");
         let status = if page.pending { "&status=pending" } else { "" };
         let cursor = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-        let url = format!("{base}/store/orders?limit={PAGE}{status}{cursor}");
-        let what = Request::Page(page.clone());
-        let op = self.journal.asks(client, Some(server), Some(&self.key.id), what);
-        let mut next = None;
-        let read = |body: &[u8]| {
-            let (answer, cursor) = self.journal.orders.page(body, page.pending);
-            next = cursor;
-            answer
+        let request = |base: &str| {
+            let base = base.replace("/v1", "/v2");
+            self.plain.get(format!("{base}/store/orders?limit={PAGE}{status}{cursor}"))
         };
-        let answer = answer_to(self.plain.get(url).bearer_auth(&self.key.text), Some(read)).await;
-        self.journal.gets(op, answer.clone());
+        let mut next = None;
+        let read = |exchanged: Exchanged| {
+            exchanged.read(|body| {
+                let (answer, cursor) = self.journal.orders.page(body, page.pending);
+                next = cursor;
+                answer
+            })
+        };
+        let what = Request::Page(page.clone());
+        let answer = self.ask(client, server, &self.key, what, request, read).await;
         (answer, next)
     }
 
@@ -305,18 +301,39 @@ impl Workload {
 
     /// Sends a request to this server, unless clients avoid it.
     pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
+        let (asked, http, shown) = (what.clone(), &self.plain, &self.journal.orders);
+        let request = |base: &str| match &what {
+            Request::Cancel(id) => http.delete(format!("{base}/store/orders/{id}")),
+            Request::List => http.get(format!("{base}/store/orders")),
+            _ => http.get(format!("{base}/pets/1")),
+        };
+        let read = |exchanged: Exchanged| match &what {
+            Request::List => exchanged.read(|body| shown.list(body)),
+            _ => exchanged.status(),
+        };
+        self.ask(client, server, key, asked, request, read).await
+    }
+
+    /// Records a request to this server, or its neighbour if clients avoid it, and what `read` makes
+    /// of the response.
+    async fn ask(
+        &self,
+        client: &str,
+        server: usize,
+        key: &Key,
+        what: Request,
+        request: impl FnOnce(&str) -> RequestBuilder,
+        read: impl FnOnce(Exchanged) -> Answer,
+    ) -> Answer {
         let server = self.pool.choose(server, self.servers.len());
         let Some((server, base)) = self.servers.get(server) else {
             return Answer::Lost("there is no such server".to_string());
         };
-        let request = match &what {
-            Request::Cancel(id) => self.plain.delete(format!("{base}/store/orders/{id}")),
-            Request::List => self.plain.get(format!("{base}/store/orders")),
-            _ => self.plain.get(format!("{base}/pets/1")),
-        };
-        let lists = (what == Request::List).then_some(|body: &[u8]| self.journal.orders.list(body));
         let op = self.journal.asks(client, Some(server), Some(&key.id), what);
-        let answer = answer_to(request.bearer_auth(&key.text), lists).await;
+        let answer = match exchange(request(base).bearer_auth(&key.text)).await {
+            Ok(exchanged) => read(exchanged),
+            Err(error) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
+        };
         self.journal.gets(op, answer.clone());
         answer
     }
@@ -339,35 +356,28 @@ impl Exchanged {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
+
+    /// What the recording says of a list or a page: `read` holds its body against the orders that
+    /// were shown before.
+    fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
+        if self.status == 200 { read(&self.body) } else { self.status() }
+    }
+
+    /// What it says of any other answer.
+    fn status(&self) -> Answer {
+        Answer::Status(Answered {
+            status: self.status,
+            retry_after: self.header("retry-after").and_then(|text| text.parse().ok()),
+            closes_in: closes_in(self.header("x-ratelimit-reset"), self.header("date")),
+            is_banned: self.body.windows(BANNED.len()).any(|part| part == BANNED),
+        })
+    }
 }
 
 async fn exchange(request: RequestBuilder) -> reqwest::Result<Exchanged> {
     let answer = request.send().await?;
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     Ok(Exchanged { status, headers, body: answer.bytes().await?.into() })
-}
-
-/// Sends a request; what the recording says of its answer. The body of a list or a page is read
-/// by `read`, which holds it against the orders that were shown before.
-async fn answer_to(request: RequestBuilder, read: Option<impl FnOnce(&[u8]) -> Answer>) -> Answer {
-    answer_of(exchange(request).await, read)
-}
-
-fn answer_of(
-    exchanged: reqwest::Result<Exchanged>,
-    read: Option<impl FnOnce(&[u8]) -> Answer>,
-) -> Answer {
-    match (exchanged, read) {
-        (Ok(Exchanged { status: 200, body, .. }), Some(read)) => read(&body),
-        (Ok(exchanged), _) => {
-            let header = |name| exchanged.header(name);
-            let retry_after = header("retry-after").and_then(|text| text.parse().ok());
-            let closes_in = closes_in(header("x-ratelimit-reset"), header("date"));
-            let is_banned = exchanged.body.windows(BANNED.len()).any(|part| part == BANNED);
-            Answer::Status(Answered { status: exchanged.status, retry_after, closes_in, is_banned })
-        }
-        (Err(error), _) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
-    }
 }
 
 /// Seconds until the window closes, by the server's own clock. The date of a response may be a

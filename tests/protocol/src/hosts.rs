@@ -3,7 +3,7 @@
 use crate::agreement::journal::{Answer, Change, Seen};
 
 /// How many changes a journal has room for.
-pub const MOST_CHANGES: u8 = 3;
+const MOST_CHANGES: u8 = 3;
 
 /// The bit in the id of a change that cancels the order or revokes the key.
 const ENDS: u8 = 0x80;

@@ -26,17 +26,12 @@
 //! The model reads atomically: what a list lacks at change 0, and which rows fit it, is held by the
 //! tests of `list.rs`.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod agreement;
-#[cfg(test)]
 mod hosts;
-#[cfg(test)]
 mod replica;
-#[cfg(test)]
 mod search;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
 mod time;
-#[cfg(test)]
 mod world;

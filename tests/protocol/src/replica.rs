@@ -108,7 +108,7 @@ pub enum Look {
     },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Replica {
     pub session: Option<Session>,
     before: Option<(Server, Wait<Tick>)>,
@@ -127,25 +127,9 @@ pub struct Replica {
 
 impl Replica {
     pub fn new(journal: &Journal) -> Replica {
-        let mut seen = Seen::default();
-        seen.saw(0, journal.last());
-        let (session, before, list, done, look) = Default::default();
-        let (freshness, known_keys) = (ListFreshness::default(), ChangeNumber::default());
-        let (snapshot, removed, keys, refreshed) = (0, 0, 0, LONG_AGO);
-        Replica {
-            session,
-            before,
-            seen,
-            freshness,
-            snapshot,
-            removed,
-            list,
-            done,
-            known_keys,
-            keys,
-            refreshed,
-            look,
-        }
+        let mut replica = Replica { refreshed: LONG_AGO, ..Replica::default() };
+        replica.seen.saw(0, journal.last());
+        replica
     }
 
     /// Lists judge a lease, and keys its age.

@@ -7,21 +7,19 @@ use std::time::Duration;
 /// Two ticks are a lease.
 const TICK: Duration = LEASE.checked_div(2).unwrap();
 
-/// Whatever was longer ago is all the same.
-const OLDEST: i8 = -3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(i8);
 
 pub const NOW: Tick = Tick(0);
 /// A lease of then is over.
 pub const EXPIRED: Tick = Tick(-2);
-pub const LONG_AGO: Tick = Tick(OLDEST);
+/// Whatever was longer ago is all the same.
+pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
     /// The same instant a tick later.
     pub fn aged(self) -> Tick {
-        Tick((self.0 - 1).max(OLDEST))
+        Tick(self.0 - 1).max(LONG_AGO)
     }
 
     /// Whether it is longer ago than a lease takes.

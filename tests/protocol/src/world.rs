@@ -2,7 +2,7 @@
 
 use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::Lacks;
-use crate::hosts::{Half, Journal, MOST_CHANGES, Primary, Server, Set};
+use crate::hosts::{Half, Journal, Primary, Server, Set};
 use crate::replica::{Canceller, List, Replica};
 use crate::time::{NOW, Tick};
 
@@ -110,62 +110,37 @@ pub enum Step {
 impl Step {
     /// Those that are searched.
     pub fn of(scope: &Scope) -> Vec<Step> {
-        use Step::{
-            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Refresh, Start,
-            Tick,
-        };
-        let mut all = vec![
-            Tick,
-            Start,
-            Beat,
-            Acknowledge,
-            Judge,
-            Refresh,
-            Publish,
-            Look,
-            Date,
-            ReadKeys,
-            ApplyKeys,
-        ];
-        let both = [true, false];
-        all.extend(both.map(|with_rows| Step::Send { with_rows }));
-        for half in [Half::Orders, Half::Keys] {
-            all.extend(both.map(|ends| Step::Command { half, ends }));
-            for host in 0..3 {
-                all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
+        use Step::{Acknowledge, ApplyKeys, Date, Judge, Look, Publish, ReadKeys, Refresh, Start};
+        let (both, half, changes) = ([true, false], scope.half, scope.changes);
+        let mut all = vec![Step::Tick, Step::Beat, Step::Open(Who::DoesAll)];
+        for up_to in 0..=changes {
+            all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
+        }
+        for host in 0..3 {
+            all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
+        }
+        if scope.restores {
+            all.extend((0..changes).map(|up_to| Step::Restore { up_to }));
+        }
+        for other in [Half::Orders, Half::Keys] {
+            if other == half || scope.others {
+                all.push(Step::Command { half: other, ends: false });
             }
         }
-        for replica in [Who::Cancels, Who::DoesAll] {
-            all.push(Step::Open(replica));
-            all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
-        }
-        for up_to in 0..=MOST_CHANGES {
-            all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
-            all.push(Step::Restore { up_to });
-        }
-        all.retain(|step| step.is_in(scope));
-        all
-    }
-
-    fn is_in(self, scope: &Scope) -> bool {
-        match self {
-            Step::Tick | Step::Beat | Step::Open(Who::DoesAll) => true,
-            Step::Start
-            | Step::Open(Who::Cancels)
-            | Step::CarryOut { .. }
-            | Step::Acknowledge
-            | Step::Send { .. }
-            | Step::Judge
-            | Step::Refresh
-            | Step::Publish => scope.half == Half::Orders,
-            Step::Look | Step::Date | Step::ReadKeys | Step::ApplyKeys => scope.half == Half::Keys,
-            Step::Promote { up_to, .. } => up_to <= scope.changes,
-            Step::Restore { up_to } => scope.restores && up_to < scope.changes,
-            Step::CommitUnconfirmed { half, .. } => half == scope.half,
+        match half {
             // A replica cancels the order itself.
-            Step::Command { half, ends: true } => half == Half::Keys && half == scope.half,
-            Step::Command { half, ends: false } => half == scope.half || scope.others,
+            Half::Orders => {
+                all.extend([Start, Acknowledge, Judge, Refresh, Publish, Step::Open(Who::Cancels)]);
+                all.extend(both.map(|with_rows| Step::Send { with_rows }));
+                for replica in [Who::Cancels, Who::DoesAll] {
+                    all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
+                }
+            }
+            Half::Keys => {
+                all.extend([Look, Date, ReadKeys, ApplyKeys, Step::Command { half, ends: true }]);
+            }
         }
+        all
     }
 }
 

@@ -100,3 +100,24 @@ fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     Ok(u8::from(!violations.is_empty()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testbed::{assert_text, str};
+
+    #[test]
+    fn a_violation_shows_the_operations_that_contradict_each_other() {
+        let recordings =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/history/tests/recordings");
+        let mut printed = Vec::new();
+        let status = judge(&Path::new(recordings).join("listed-after204.jsonl"), &mut printed);
+        assert_eq!(status.unwrap(), 1);
+        let expected = str![[r#"
+violation: a list that began after a 204 shows the id: order 2
+    1.000000 s writer-1 cancels 2 at a with key_1; 1.010000 s 204 (op 1)
+    1.011000 s lister-1 lists at b with key_1; 1.020000 s 200, 5 orders (op 2)
+"#]];
+        assert_text(&String::from_utf8(printed).unwrap(), expected);
+    }
+}

@@ -4,9 +4,13 @@ use anyhow::{Context, bail};
 use history::GIVES_UP_AFTER;
 use reqwest::Client;
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Postgres, USER};
 use testbed::{DataDir, Key, Program, ServerProcess, wait_for};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Child;
 
 /// The store, filled by the operator's commands.
 pub struct StoreUnderTest {
@@ -20,12 +24,8 @@ impl StoreUnderTest {
     /// A new store at this URL, with pending orders from 1 to this one.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::at(program, url)?;
-        let operator = store.operator(url);
-        blocking(move || {
-            operator.run(&["migrate"])?;
-            operator.import_pending(1..=orders)
-        })
-        .await?;
+        store.run(&["migrate"]).await?;
+        store.operate(move |operator| operator.import_pending(1..=orders)).await?;
         Ok(store)
     }
 
@@ -40,10 +40,29 @@ impl StoreUnderTest {
         DataDir::on_store(&self.program, &self.directory.path().join("operator"), url)
     }
 
+    /// Does this with the operator's commands.
+    pub async fn operate<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&DataDir) -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let operator = self.operator(&self.url);
+        blocking(move || work(&operator)).await
+    }
+
+    /// Runs one of them; what it prints.
+    pub async fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let all: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let run = move |operator: &DataDir| {
+            operator.run(&all.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        self.operate(run).await
+    }
+
     /// The key of an account without a practical limit.
     pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
-        let (operator, account) = (self.operator(&self.url), account.to_string());
-        blocking(move || operator.issue_enterprise_key(&account, u32::MAX, u32::MAX)).await
+        let account = account.to_string();
+        self.operate(move |operator| operator.issue_enterprise_key(&account, u32::MAX, u32::MAX))
+            .await
     }
 
     /// Starts a replica of this name on the store as it is reached at this URL.
@@ -185,6 +204,21 @@ async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usiz
         *connections.entry(row.try_get(0)?).or_default() += 1;
     }
     Ok(connections)
+}
+
+/// The command of an import of these orders, which has read them all.
+pub async fn begin_import(
+    data: &DataDir,
+    ids: impl Iterator<Item: Display>,
+) -> anyhow::Result<Child> {
+    let mut command = data.command();
+    command.args(["orders", "import", "-"]).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let mut input = import.stdin.take().context("its input is piped")?;
+    let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
+    input.write_all(format!("id,petId,quantity\n{rows}").as_bytes()).await?;
+    Ok(import)
 }
 
 /// Runs what blocks on a thread for it.

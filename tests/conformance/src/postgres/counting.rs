@@ -3,13 +3,14 @@
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::refusal;
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use slog::{Discard, Logger, o};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport};
+use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport, RateLimitStatus};
 use store_orders::store::Store;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
@@ -33,8 +34,16 @@ fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
     let deadline = Instant::now() + Duration::from_secs(5);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let decision = runtime.block_on(limits.admit(request, &Arc::from("key_1"), NOW, deadline));
-    let Decision::Admitted(status) = decision else { anyhow::bail!("{decision:?}") };
-    Ok(status.remaining)
+    Ok(admitted(decision)?.remaining)
+}
+
+/// What an admission says. One that was not counted in time is an error of its own kind.
+pub fn admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
+    match decision {
+        Decision::Admitted(status) => Ok(status),
+        Decision::Unavailable(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+        _ => bail!("{decision:?}"),
+    }
 }
 
 /// The text with which everything that would count, or show counts, refuses this URL.

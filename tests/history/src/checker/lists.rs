@@ -22,7 +22,7 @@ impl Orders {
         self.resolve(list.begun, &ids, faults, findings);
         let seen = self.imports_seen(list, &ids);
         self.check_shown(list, &ids, findings);
-        let missing: Vec<usize> = self.live.missing_from(&ids).collect();
+        let missing: Vec<usize> = self.live.difference(&ids).collect();
         for id in missing {
             let Some(order) = self.orders.get(id) else { continue };
             let must_show =
@@ -62,7 +62,7 @@ impl Orders {
             self.check_pending(by, ids, findings);
         }
         let end = if is_last { usize::MAX } else { ids.iter().last().unwrap_or_default() };
-        let missing = self.live.missing_from(ids).filter(|id| *id > page.after && *id < end);
+        let missing = self.live.difference(ids).filter(|id| *id > page.after && *id < end);
         for id in missing {
             let Some(order) = self.orders.get(id) else { continue };
             let may_lack_it = order.known_from >= by.begun
@@ -76,7 +76,7 @@ impl Orders {
     }
 
     fn check_known(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
-        for id in ids.missing_from(&self.known) {
+        for id in ids.difference(&self.known) {
             let text = format!("a list shows order {id}, which was never imported");
             findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[list]));
         }
@@ -105,7 +105,7 @@ impl Orders {
 
     /// No order that was gone before the list began is in it.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
-        for id in ids.common(&self.gone) {
+        for id in ids.intersection(&self.gone) {
             let Some(order) = self.orders.get(id) else { continue };
             let is_before = |operation: &&Arc<Operation>| operation.ended() < list.begun;
             let cancelled = order.cancelled.as_ref().filter(is_before);

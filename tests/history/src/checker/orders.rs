@@ -103,7 +103,7 @@ impl Orders {
     pub fn begin(&mut self, pending: &IdSet, shipped: &IdSet) {
         for id in pending.iter().chain(shipped.iter()) {
             self.add(id, 0);
-            self.live.add(id);
+            self.live.insert(id);
         }
         for id in shipped.iter() {
             if let Some(order) = self.orders.get_mut(id) {
@@ -119,7 +119,7 @@ impl Orders {
         if let Some(order) = self.orders.get_mut(id) {
             order.known_from = order.known_from.min(known_from);
         }
-        self.known.add(id);
+        self.known.insert(id);
     }
 
     /// A request or a command begins.
@@ -153,7 +153,7 @@ impl Orders {
         for id in first..=last {
             self.add(id, at);
             if !self.gone.contains(id) {
-                self.live.add(id);
+                self.live.insert(id);
             }
         }
     }
@@ -211,7 +211,7 @@ impl Orders {
             order.gone = Some(Arc::clone(by));
         }
         self.live.remove(id);
-        self.gone.add(id);
+        self.gone.insert(id);
     }
 
     /// A cancel was answered with this status.

@@ -11,7 +11,7 @@ impl Orders {
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {
-            for id in ids.missing_from(&self.known) {
+            for id in ids.difference(&self.known) {
                 impossible(findings, format!("order {id}, which was never imported"), None);
             }
         }

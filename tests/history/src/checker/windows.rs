@@ -3,6 +3,10 @@
 //!
 //! A minute is known by when it closes, as answers say: with two seconds of rounding, and the
 //! time between request and answer. A recording is shorter than a day.
+//!
+//! The model of the limits in `tests/limits/model.rs` predicts each answer to requests that come one
+//! after the other, at known times. Of requests that overlap no order is known: what is due to one
+//! depends on which were counted before it, so only what no order explains is a violation here.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;

@@ -1,9 +1,9 @@
 //! What clients and the operator share: orders to cancel, keys to call with, and when to rest.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -79,19 +79,19 @@ impl Pool {
 
     /// The keys to call with now.
     pub fn keys(&self) -> Vec<Key> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         keys.retain(|(_, until)| until.is_none_or(|until| Instant::now() < until));
         keys.iter().map(|(key, _)| key.clone()).collect()
     }
 
     /// A key to call with.
     pub fn issued(&self, key: Key) {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).push_back((key, None));
+        self.keys.lock().push_back((key, None));
     }
 
     /// The oldest key that is not revoked, if there are this many.
     pub fn key_to_revoke(&self, at_least: usize) -> Option<Key> {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.lock();
         let mut valid = keys.iter().filter(|(_, until)| until.is_none()).map(|(key, _)| key);
         let oldest = valid.next()?.clone();
         (valid.count() + 1 >= at_least).then_some(oldest)
@@ -99,7 +99,7 @@ impl Pool {
 
     /// The key was revoked: it is called with for a while.
     pub fn revoked(&self, id: &str) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         for (_, until) in keys.iter_mut().filter(|(key, _)| key.id == id) {
             *until = Some(Instant::now() + CALLED_AFTER_REVOCATION);
         }

@@ -37,6 +37,8 @@ enum Control {
     Uncounted,
     /// Orders that the operator shipped are pending
     Unshipped,
+    /// Sessions whose commits wait for no disk and no standby: kill -9 of the primary loses them
+    Unflushed,
     /// An embedded store on a disk that syncs nothing, and a power cut
     LyingDisk,
     /// An embedded store whose counts are gone after a kill
@@ -126,6 +128,8 @@ impl Control {
             Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
             Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
             Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
+            // In the startup options.
+            Control::Unflushed => rewritten(&[("synchronous_commit=on", "synchronous_commit=no")]),
             Control::Unshipped => Disabled { statements: UNSHIPPED, ..whole },
             Control::LyingDisk => Disabled { syncs: true, ..whole },
             Control::LostCounts => Disabled { counts: true, ..whole },
@@ -139,6 +143,7 @@ impl Control {
         match self {
             Control::NoWait | Control::SharedHeartbeat => FaultKind::PromoteCut,
             Control::AsynchronousStandby | Control::NoJournal => FaultKind::PromoteKilled,
+            Control::Unflushed => FaultKind::PrimaryKill,
             Control::LyingDisk => FaultKind::PowerCut,
             Control::LostCounts => FaultKind::ServerKill,
             _ => FaultKind::ServerClock,
@@ -157,7 +162,7 @@ impl Control {
             Control::CountedTwice => Rule::RefusedTooEarly,
             Control::Uncounted | Control::LostCounts => Rule::AdmittedTooMany,
             Control::Unshipped => Rule::CameBack,
-            Control::LyingDisk => Rule::CancellationLost,
+            Control::Unflushed | Control::LyingDisk => Rule::CancellationLost,
             Control::KeyCache => Rule::RevokedKeyAccepted,
         }
     }
@@ -179,7 +184,7 @@ impl Control {
         let found = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = found.iter().find(|violation| violation.rule == self.rule());
         report.expect_unless_stalled(by_rule.is_some(), || {
-            format!("not found: {}; but {} others", self.rule().as_str(), found.len())
+            format!("not found: {}; but {} others", self.rule(), found.len())
         });
         if let Some(violation) = by_rule {
             report.figure(format!("noticed: {violation}"));

@@ -21,8 +21,8 @@ pub struct Databases {
     nodes: [Option<Postgres>; NODES],
     ports: [u16; NODES],
     /// Which node is the primary, and which its standby.
-    primary: usize,
-    standby: usize,
+    pub primary: usize,
+    pub standby: usize,
     /// The network from the standby to the primary.
     pub link: Relay,
     /// Whether commits wait for the standby. If not, clients must notice.
@@ -69,18 +69,13 @@ impl Databases {
         self.ports.get(self.primary).copied().unwrap_or_default()
     }
 
-    /// The number of the primary.
-    pub fn primary_number(&self) -> usize {
-        self.primary
-    }
-
     /// The node that is neither: after a promotion the primary that was replaced.
     pub fn third(&self) -> anyhow::Result<&Postgres> {
         self.node(self.third_number())
     }
 
     /// Its number.
-    pub fn third_number(&self) -> usize {
+    pub const fn third_number(&self) -> usize {
         NODES - self.primary - self.standby
     }
 
@@ -89,31 +84,20 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// SIGKILL for the primary.
-    pub fn kill_primary(&mut self) -> anyhow::Result<()> {
-        self.kill(self.primary)
-    }
-
-    /// SIGKILL for the standby.
-    pub fn kill_standby(&mut self) -> anyhow::Result<()> {
-        self.kill(self.standby)
-    }
-
-    /// SIGKILL for a node, if it runs.
-    fn kill(&mut self, number: usize) -> anyhow::Result<()> {
+    /// SIGKILL for a node, if it runs: what it has not flushed is lost. Whether the system writes
+    /// what was flushed is PostgreSQL's promise; servers only set what a commit waits for.
+    pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }
 
-    /// Starts the primary again, where it was, and waits until it can confirm commits.
-    pub async fn restart_primary(&mut self) -> anyhow::Result<()> {
-        self.start_node(self.primary, false).await?;
-        self.wait_for_standby().await
-    }
-
-    /// Starts the standby again, where it was.
-    pub async fn restart_standby(&mut self) -> anyhow::Result<()> {
-        self.start_node(self.standby, true).await?;
-        self.wait_for_standby().await
+    /// Starts the primary or the standby again, where it was, and waits until commits can be
+    /// confirmed.
+    pub async fn restart(&mut self, number: usize) -> anyhow::Result<()> {
+        self.start_node(number, number == self.standby).await?;
+        if self.is_synchronous {
+            self.primary()?.wait_for_standby().await?;
+        }
+        Ok(())
     }
 
     /// Promotes the standby. The node that was the primary may go on, as the third.
@@ -133,18 +117,6 @@ impl Databases {
         self.start_node(standby, true).await?;
         if self.is_synchronous {
             self.primary()?.demand_standby().await?;
-        }
-        Ok(())
-    }
-
-    /// SIGKILL for the primary that was replaced, if it still runs.
-    pub fn kill_third(&mut self) -> anyhow::Result<()> {
-        self.kill(self.third_number())
-    }
-
-    async fn wait_for_standby(&self) -> anyhow::Result<()> {
-        if self.is_synchronous {
-            self.primary()?.wait_for_standby().await?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Carries faults out, and undoes them.
 
+use super::databases::Databases;
 use super::faults::{Drawn, Fault, FaultKind};
 use super::server::Server;
 use super::site::Site;
@@ -119,9 +120,11 @@ impl Fault {
                 site.server(number)?.preload.set(0)?;
             }
             FaultKind::DiskFull => site.full = Some(site.disk()?.keep_full()?),
-            FaultKind::PrimaryKill => site.databases_mut()?.kill_primary()?,
+            FaultKind::PrimaryKill | FaultKind::StandbyKill => {
+                let databases = site.databases_mut()?;
+                databases.kill(self.killed(databases))?;
+            }
             FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::STOP)?,
-            FaultKind::StandbyKill => site.databases_mut()?.kill_standby()?,
             FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::STOP)?,
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::Silent),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
@@ -160,9 +163,11 @@ impl Fault {
             }
             FaultKind::DiskHung => {}
             FaultKind::DiskFull => site.full = None,
-            FaultKind::PrimaryKill => site.databases_mut()?.restart_primary().await?,
+            FaultKind::PrimaryKill | FaultKind::StandbyKill => {
+                let databases = site.databases_mut()?;
+                databases.restart(self.killed(databases)).await?;
+            }
             FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::CONT)?,
-            FaultKind::StandbyKill => site.databases_mut()?.restart_standby().await?,
             FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::CONT)?,
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
@@ -210,11 +215,10 @@ impl Fault {
         match self.kind {
             FaultKind::PromotePaused => databases.primary()?.signal_all(Signal::STOP)?,
             FaultKind::PromoteCut => databases.link.set(relay::Fault::Silent),
-            _ => databases.kill_primary()?,
+            _ => databases.kill(databases.primary)?,
         }
         if self.kind == FaultKind::PromoteCut {
-            let node = site.databases()?.primary_number();
-            self.cut_off_others(site, node, relay::Fault::Reset)?;
+            self.cut_off_others(site, site.databases()?.primary, relay::Fault::Reset)?;
         }
         if self.kind != FaultKind::PromotePaused {
             sleep(self.lasts).await;
@@ -228,6 +232,10 @@ impl Fault {
             self.cut_off_others(site, site.databases()?.third_number(), relay::Fault::Reset)?;
         }
         Ok(())
+    }
+
+    fn killed(&self, databases: &Databases) -> usize {
+        if self.kind == FaultKind::PrimaryKill { databases.primary } else { databases.standby }
     }
 
     fn cuts_off_others(&self) -> bool {

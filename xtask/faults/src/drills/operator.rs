@@ -1,18 +1,15 @@
 //! The operator of a drill: imports and ships orders, issues and revokes keys, with the
 //! program's own commands; and an import that is killed.
 
-use crate::replicas::blocking;
-use anyhow::Context;
+use crate::replicas::{begin_import, blocking};
 use history::ACCOUNT;
 use history::event::{Answer, Request, What};
 use history::workload::Workload;
 use std::ops::{Range, RangeInclusive};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
-use tokio::io::AsyncWriteExt;
 
 /// How many orders are imported when fewer are left.
 const IMPORTED: usize = 500;
@@ -164,19 +161,4 @@ impl Operator {
         journal.gets(op, answer);
         Ok(is_done)
     }
-}
-
-/// The command of an import of these orders.
-async fn begin_import(
-    data: &DataDir,
-    ids: impl Iterator<Item = usize>,
-) -> anyhow::Result<tokio::process::Child> {
-    let mut command = data.command();
-    command.args(["orders", "import", "-"]).stdin(Stdio::piped());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
-    let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
-    let mut input = import.stdin.take().context("its input is piped")?;
-    input.write_all(format!("id,petId,quantity\n{rows}").as_bytes()).await?;
-    Ok(import)
 }

@@ -10,7 +10,7 @@ use crate::replicas::wrong_connections;
 use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
-use history::event::{Answer, Answered, Request, What};
+use history::event::{Answer, Request, What};
 use history::workload::{CALM, LIMITS, Workload};
 use history::{ACCOUNT, Clients, Journal, Rule, Violation};
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Report};
+use testbed::{DataDir, Key, Report, wait_for};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
@@ -193,7 +193,7 @@ async fn fail(
         if let (true, Some(databases)) = (drawn.promotes(), &mut site.databases) {
             // The primary that was replaced may go on meanwhile.
             tokio::join!(recovered, databases.give_standby()).1?;
-            databases.kill_third()?;
+            databases.kill(databases.third_number())?;
         } else {
             recovered.await;
         }
@@ -211,10 +211,9 @@ async fn recover(servers: &[Server], workload: &Workload) {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
-        let began = Instant::now();
-        while ready.borrow().len() < servers.len() && began.elapsed() < GIVEN_UP_AFTER {
-            sleep(PROBE_INTERVAL).await;
-        }
+        let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
+        // What was not in time is found by the rules.
+        let _ = wait_for("servers are ready", GIVEN_UP_AFTER, are_ready).await;
         compare(servers, workload).await;
         expect_service(servers, workload).await;
     };
@@ -229,12 +228,13 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {
         for request in [Request::List, Request::Cancel(NO_ORDER), Request::Pet] {
-            let asks = || workload.send("prober", number, &workload.key, request.clone());
-            while let Answer::Status(Answered { status: 503, .. }) = asks().await
-                && began.elapsed() < COMPARED_FOR
-            {
-                sleep(PROBE_INTERVAL).await;
-            }
+            let is_served = async || {
+                let asked = workload.send("prober", number, &workload.key, request.clone());
+                let is_refused = matches!(asked.await, Answer::Status(one) if one.status == 503);
+                (!is_refused).then_some(())
+            };
+            let left = COMPARED_FOR.saturating_sub(began.elapsed());
+            let _ = wait_for("it is served", left, is_served).await;
         }
     }
 }
@@ -260,8 +260,7 @@ async fn probe(
 async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;
-    let began = Instant::now();
-    while began.elapsed() < COMPARED_FOR {
+    let agree = async || {
         let mut digests = BTreeMap::new();
         for server in servers {
             if let Some(list) = server.list(&workload.key).await {
@@ -272,11 +271,9 @@ async fn compare(servers: &[Server], workload: &Workload) {
         let is_equal =
             digests.len() == servers.len() && digests.values().all(|digest| Some(digest) == first);
         journal.note(What::Compared { digests });
-        if is_equal {
-            break;
-        }
-        sleep(Duration::from_millis(20)).await;
-    }
+        is_equal.then_some(())
+    };
+    let _ = wait_for("lists agree", COMPARED_FOR, agree).await;
 }
 
 fn digest(list: &[u8]) -> String {

@@ -30,7 +30,7 @@ pub struct Server {
 
 impl Server {
     /// The server of this name, which is not started yet. Its logs are in this directory.
-    pub async fn new(
+    pub fn new(
         name: &'static str,
         data: DataDir,
         logs: &Path,

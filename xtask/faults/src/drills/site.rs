@@ -88,7 +88,7 @@ impl Site {
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, disabled).await?,
-            Topology::Embedded => Site::embedded(tools, root, disabled).await?,
+            Topology::Embedded => Site::embedded(tools, root, disabled)?,
         };
         block_in_place(|| {
             if topology == Topology::Postgres {
@@ -131,43 +131,45 @@ impl Site {
             let directory = root.path().join(name);
             let data = DataDir::on_store(program, &directory, &url);
             let clock = Preload::wall_clock()?;
-            servers.push(Server::new(name, data, &directory, clock, to_store).await?);
+            servers.push(Server::new(name, data, &directory, clock, to_store)?);
         }
-        Ok(Site {
-            topology: Topology::Postgres,
-            databases: Some(databases),
-            servers,
-            operator: Arc::new(operator),
-            to_commands,
-            full: None,
-            injected: BTreeSet::new(),
-            disk: None,
-            synced: None,
-            disabled,
-            root,
-        })
+        let site = Site::of(Topology::Postgres, servers, operator, disabled, root);
+        Ok(Site { databases: Some(databases), to_commands, ..site })
     }
 
-    async fn embedded(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
+    fn embedded(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
         let (disk, synced) = (SmallDisk::mount(DISK_KIB)?, SmallDisk::mount(DISK_KIB)?);
         let ([name, ..], fsync) = (NAMES, Preload::disk()?);
         let data = || DataDir::at(&tools.program, disk.path()).keep_synced(&fsync, synced.path());
         let logs = root.path().join(name);
-        let operator = Arc::new(data());
-        let server = Server::new(name, data(), &logs, fsync, Vec::new()).await?;
-        Ok(Site {
-            topology: Topology::Embedded,
-            databases: None,
-            servers: vec![server],
+        let operator = data();
+        let server = Server::new(name, data(), &logs, fsync, Vec::new())?;
+        let site = Site::of(Topology::Embedded, vec![server], operator, disabled, root);
+        Ok(Site { disk: Some(disk), synced: Some(synced), ..site })
+    }
+
+    fn of(
+        topology: Topology,
+        servers: Vec<Server>,
+        operator: DataDir,
+        disabled: Disabled,
+        root: TempDir,
+    ) -> Site {
+        let (operator, injected) = (Arc::new(operator), BTreeSet::new());
+        let (databases, to_commands, full, disk, synced) = Default::default();
+        Site {
+            topology,
+            databases,
+            servers,
             operator,
-            to_commands: Vec::new(),
-            full: None,
-            injected: BTreeSet::new(),
-            disk: Some(disk),
-            synced: Some(synced),
+            to_commands,
+            full,
+            injected,
+            disk,
+            synced,
             disabled,
             root,
-        })
+        }
     }
 
     /// PostgreSQL.

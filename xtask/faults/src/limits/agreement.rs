@@ -14,7 +14,7 @@ use store_orders::store::postgres::schema::{LIMITS, migrate};
 use store_orders::store::postgres::{Admission, remove_expired};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
-use testbed::postgres::Cluster;
+use testbed::postgres::{Cluster, Postgres};
 use tokio_postgres::Client;
 
 const REQUESTS: usize = 100_000;
@@ -32,18 +32,14 @@ const MOST_DECISIONS: usize = 100;
 const BAN: Duration = Duration::from_secs(300);
 
 /// A clock that the case sets, found before PostgreSQL's own.
-pub const CLOCK: &str = "
+const CLOCK: &str = "
     CREATE SCHEMA test;
     CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
     $$ SELECT to_timestamp(0) + current_setting('test.now')::bigint * interval '1 microsecond' $$;";
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    let cluster = Cluster::create(&tools.postgres()?)?;
-    let server = cluster.primary("primary", &[]).await?;
-    let mut client = server.admin("postgres").await?;
-    migrate(&mut client, LIMITS).await?;
-    client.batch_execute(CLOCK).await?;
+    let (_cluster, _server, client) = with_clock(tools).await?;
     let mut both = Both {
         postgres: Clocked::prepare(client).await?,
         now: 1_700_000_000_000_000,
@@ -74,6 +70,23 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let left: i64 = client.query_one(rows, &[]).await?.try_get(0)?;
     report.expect(left == 0, || format!("{left} expired rows are left"));
     Ok(())
+}
+
+/// A server with a database that has [`CLOCK`], and a connection to it.
+pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
+    let server = cluster.primary("primary", &[]).await?;
+    let mut client = server.admin("postgres").await?;
+    migrate(&mut client, LIMITS).await?;
+    client.batch_execute(CLOCK).await?;
+    Ok((cluster, server, client))
+}
+
+/// What the limiter in memory decides at this time, in microseconds.
+pub async fn expected(memory: &InMemoryLimits, request: KeyedRequest, now: i64) -> Decision {
+    let monotonic = Duration::from_micros(now.unsigned_abs());
+    let now = Now { monotonic, wall: Duration::ZERO };
+    memory.admit(request, &Arc::from("key_1"), now, Instant::now()).await
 }
 
 /// The limiter in PostgreSQL on a connection whose clock is set.
@@ -170,11 +183,8 @@ impl Both {
     /// Both decide. The first difference, if there is one.
     async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now, batch).await?;
-        let now =
-            Now { monotonic: Duration::from_micros(self.now.unsigned_abs()), wall: Duration::ZERO };
-        let key_id = Arc::from("key_1");
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
-            let expected = self.memory.admit(*request, &key_id, now, Instant::now()).await;
+            let expected = expected(&self.memory, *request, self.now).await;
             if *decision != expected {
                 let difference = format!("{decision:?} instead of {expected:?}");
                 return Ok(Some(format!("request {number}, {request:?}: {difference}")));

@@ -1,7 +1,7 @@
 //! Three server processes on one store, from nothing as an operator sets them up: they count
 //! together, in a database of their own, and the operator sees it.
 
-use crate::replicas::{Replica, StoreUnderTest, blocking};
+use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
@@ -26,16 +26,12 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
     let store = StoreUnderTest::at(&tools.program, &primary.url())?;
-    let operate = async |arguments: &[&str]| {
-        let operator = store.operator(&store.url);
-        let all: Vec<String> = arguments.iter().chain(&LIMITS).map(ToString::to_string).collect();
-        blocking(move || operator.run(&all.iter().map(String::as_str).collect::<Vec<_>>())).await
-    };
+    let operate = async |arguments: &[&str]| store.run(&[arguments, &LIMITS].concat()).await;
     operate(&["migrate"]).await?;
     let mut keys = Vec::new();
     for number in 0..ACCOUNTS {
-        let (operator, name) = (store.operator(&store.url), format!("account-{number}"));
-        keys.push(blocking(move || operator.issue_key(&name, "free")).await?);
+        let name = format!("account-{number}");
+        keys.push(store.operate(move |operator| operator.issue_key(&name, "free")).await?);
     }
     let mut replicas = Vec::new();
     for name in ["one", "two", "three"] {

@@ -1,16 +1,12 @@
 //! A batch waits for the row of an account, and another batch passes it meanwhile. The decisions
 //! are those of the limiter in memory, whose clock never runs back.
 
-use super::agreement::{CLOCK, Clocked};
+use super::agreement::{Clocked, expected, with_clock};
 use crate::scenario::Tools;
 use slog::{Discard, Logger, o};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use store_orders::clock::Now;
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits};
-use store_orders::store::postgres::schema::{LIMITS, migrate};
+use std::time::Duration;
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest};
 use store_orders_api::plans::PlanLimits;
-use testbed::postgres::Cluster;
 use testbed::{Report, wait_for};
 use tokio_postgres::Client;
 
@@ -36,11 +32,7 @@ const WAITS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    let cluster = Cluster::create(&tools.postgres()?)?;
-    let server = cluster.primary("primary", &[]).await?;
-    let mut holder = server.admin("postgres").await?;
-    migrate(&mut holder, LIMITS).await?;
-    holder.batch_execute(CLOCK).await?;
+    let (_cluster, server, holder) = with_clock(tools).await?;
     let waiting = Clocked::prepare(server.admin("postgres").await?).await?;
     let passing = Clocked::prepare(server.admin("postgres").await?).await?;
     let mut race = Race { holder, waiting, passing };
@@ -57,9 +49,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let second = requests(10 + round, fastrand::usize(1..=MAX_REQUESTS));
         let decisions = race.decide((read, &second), (now, &first), report).await?;
         for (request, decision) in first.iter().chain(&second).zip(decisions) {
-            let monotonic = Duration::from_micros(now.unsigned_abs());
-            let at = Now { monotonic, wall: Duration::ZERO };
-            let expected = memory.admit(*request, &Arc::from("key_1"), at, Instant::now()).await;
+            let expected = expected(&memory, *request, now).await;
             if decision != expected {
                 let batches = format!("{} and {} requests", first.len(), second.len());
                 let difference = format!("{decision:?} instead of {expected:?}");

@@ -5,7 +5,9 @@ use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};
 use anyhow::{Context, anyhow};
 use conformance::postgres::{PostgresUnderTest, postgres_cases};
+use std::io;
 use std::sync::Arc;
+use store_orders::store::StoreError;
 use testbed::Report;
 use testbed::postgres::{Cluster, Postgres, USER};
 use tokio::sync::Mutex;
@@ -46,7 +48,40 @@ async fn run(tools: &Tools, report: &mut Report, server: Server, case: Case) -> 
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
     if let Err(error) = outcome.unwrap_or_else(|_| Err(anyhow!("it panicked"))) {
-        report.expect_unless_stalled(false, || format!("{error:#}"));
+        match is_of_time(&error) {
+            true => report.expect_unless_stalled(false, || format!("{error:#}")),
+            false => report.expect(false, || format!("{error:#}")),
+        }
     }
     Ok(())
+}
+
+/// Whether something did not come in time, or the store could not be reached, which clients see as
+/// 503. Whatever else a case finds is a wrong answer.
+fn is_of_time(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let waited = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);
+        waited || matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+    use std::time::Duration;
+    use testbed::wait_blocking;
+
+    #[test]
+    fn a_stall_excuses_what_is_late_and_no_wrong_answer() {
+        let late = wait_blocking("an answer", Duration::ZERO, || None::<()>);
+        let source = io::Error::other("no session").into();
+        let unreachable = Err(StoreError::Engine { doing: "read", source });
+        let wrong: anyhow::Result<()> = (|| bail!("order 1 is listed"))();
+        let refused = Err(StoreError::Refused("the plan has no limits".to_string()));
+        let errors =
+            [late, unreachable.context("while it waits"), wrong, refused.context("a plan")];
+        let are_of_time = errors.map(|error| is_of_time(&error.unwrap_err()));
+        assert_eq!(are_of_time, [true, true, false, false]);
+    }
 }

@@ -3,13 +3,13 @@
 //! service is whole when there is room.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
-use crate::replicas::{bases, blocking};
+use crate::replicas::bases;
 use crate::scenario::Tools;
 use anyhow::Context;
 use history::{Clients, Journal};
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE};
-use testbed::{Report, SmallDisk};
+use testbed::{DataDir, Report, SmallDisk};
 use tokio::task::block_in_place;
 
 const ORDERS: usize = 4_000;
@@ -29,8 +29,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let small = [("max_wal_size", "32MB"), ("min_wal_size", "32MB"), ("wal_recycle", "off")];
     let OnPrimary { cluster: _cluster, primary, store, key, replicas } =
         OnPrimary::start_in(tools, cluster, &small, i64::try_from(ORDERS)?, 2).await?;
-    let operator = store.operator(&store.url);
-    let exhausted = blocking(move || operator.issue_enterprise_key("small", 1_000, 5)).await?;
+    let issue = |operator: &DataDir| operator.issue_enterprise_key("small", 1_000, 5);
+    let exhausted = store.operate(issue).await?;
     let replica = replicas.first().context("there are replicas")?;
     for _ in 0..5 {
         replica.list(&exhausted).await?;

@@ -4,7 +4,7 @@
 //! its end, and no other key is refused meanwhile. A change writes no more rows than it changes.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
-use crate::replicas::{Replica, blocking};
+use crate::replicas::Replica;
 use crate::scenario::Tools;
 use anyhow::{Context, bail};
 use futures::future::{join_all, try_join_all, try_join3};
@@ -91,8 +91,7 @@ async fn change_keys(
 ) -> anyhow::Result<()> {
     let mut longest = Duration::ZERO;
     for number in 1..=ISSUED {
-        let operator = on.store.operator(&on.store.url);
-        let fresh = blocking(move || operator.issue_another_key("crowd")).await?;
+        let fresh = on.store.operate(|operator| operator.issue_another_key("crowd")).await?;
         let statuses = replicas.iter().map(|replica| replica.key_status(&fresh.text));
         for status in join_all(statuses).await {
             let status = status?;
@@ -100,7 +99,7 @@ async fn change_keys(
             report.expect_unless_stalled(status == 400, || format!("fresh key {number}: {status}"));
         }
         if number <= REVOKED {
-            operate(on, &["keys", "revoke", &fresh.id]).await?;
+            on.store.run(&["keys", "revoke", &fresh.id]).await?;
             longest = longest.max(accepted_for(&fresh, replicas).await?);
         }
     }
@@ -119,7 +118,7 @@ async fn change_account(
     for command in [&["set-plan", "crowd", "--plan", "business"][..], &["close", "crowd", "--yes"]]
     {
         let began = Instant::now();
-        operate(on, &[&["accounts"], command].concat()).await?;
+        on.store.run(&[&["accounts"], command].concat()).await?;
         report.figure(format!("{} in {:.1?}", command.join(" "), began.elapsed()));
         let row = admin.query_one(WRITTEN, &[]).await?;
         let written: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
@@ -127,13 +126,6 @@ async fn change_account(
     }
     expect_end("a key of a closed account", accepted_for(crowd, replicas).await?, report);
     Ok(())
-}
-
-async fn operate(on: &OnPrimary, arguments: &[&str]) -> anyhow::Result<()> {
-    let operator = on.store.operator(&on.store.url);
-    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    let run = move || operator.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    blocking(run).await.map(drop)
 }
 
 /// How long after now, when a key has ended, the last request was sent that one of these accepted;

@@ -3,16 +3,13 @@
 //! sound and can be finished.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
-use crate::replicas::{Replica, StoreUnderTest, blocking};
+use crate::replicas::{Replica, begin_import};
 use crate::scenario::Tools;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::ops::RangeInclusive;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
-use testbed::{Key, Report};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Child;
+use testbed::{DataDir, Key, Report, wait_for};
 use tokio::time::sleep;
 
 /// The orders before, the first of which are cancelled meanwhile.
@@ -32,7 +29,8 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let OnPrimary { cluster: _cluster, primary: _primary, store, key, mut replicas } =
         OnPrimary::start(tools, ORDERS, 2).await?;
-    let mut import = begin(&store, IMPORTED).await?;
+    let operator = store.operator(&store.url);
+    let mut import = begin_import(&operator, IMPORTED).await?;
     let (mut watched, began) = (Watched::default(), Instant::now());
     while import.try_wait()?.is_none() {
         ensure!(began.elapsed() < 2 * IMPORT, "the import does not end");
@@ -56,23 +54,24 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         report.expect(listed == expected, || format!("{listed} of {expected} are listed"));
     }
 
-    let mut import = begin(&store, KILLED).await?;
+    let mut import = begin_import(&operator, KILLED).await?;
     let first = replicas.first().context("there are replicas")?;
-    while imported(first, &key, KILLED).await?.is_empty() {
-        ensure!(import.try_wait()?.is_none(), "the import ended before any of it was listed");
-    }
+    let begun = async || match imported(first, &key, KILLED).await {
+        Ok(listed) if listed.is_empty() => None,
+        listed => Some(listed),
+    };
+    wait_for("a part of the import is listed", IMPORT, begun).await??;
     import.kill().await?;
     let left = imported(first, &key, KILLED).await?.len();
     report.expect_unless_stalled(left < KILLED.count(), || "the import was not killed".to_string());
     report.figure(format!("{left} orders stored by a killed import"));
-    let operator = store.operator(&store.url);
-    blocking(move || {
-        operator.run(&["check"])?;
+    store.run(&["check"]).await?;
+    let finish = |operator: &DataDir| {
         let rows: String = KILLED.map(|id| format!("{id},7,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");
         operator.run_with_input(&["orders", "import", "-", "--skip-existing"], csv.as_bytes())
-    })
-    .await?;
+    };
+    store.operate(finish).await?;
     let listed = imported(first, &key, KILLED).await?.len();
     report.expect(listed == KILLED.count(), || format!("{listed} are listed at the end"));
     expect_agreement(&replicas, &key, report).await
@@ -124,16 +123,4 @@ async fn imported(
     let listed: Vec<Value> = serde_json::from_slice(&replica.list(key).await?)?;
     let listed = listed.iter().filter_map(|order| order.get("id")?.as_i64());
     Ok(listed.filter(|id| ids.contains(id)).collect())
-}
-
-/// The command of an import.
-async fn begin(store: &StoreUnderTest, ids: RangeInclusive<i64>) -> anyhow::Result<Child> {
-    let mut command = store.operator(&store.url).command();
-    command.args(["orders", "import", "-"]).stdin(Stdio::piped());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
-    let mut input = import.stdin.take().context("its input is piped")?;
-    let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
-    input.write_all(format!("id,petId,quantity\n{rows}").as_bytes()).await?;
-    Ok(import)
 }

@@ -41,19 +41,15 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     });
     let replica = replicas.first().context("there is a replica")?;
     // Without a session requests are answered 503.
-    let cancelled = async {
-        loop {
-            let status = replica.cancel(&key, 1).await?;
-            if status != 503 || opened.elapsed() > 5 * WAIT {
-                return anyhow::Ok((status, opened.elapsed()));
-            }
-        }
+    let cancel = async || match replica.cancel(&key, 1).await {
+        Ok(503) => None,
+        answered => Some((answered, opened.elapsed())),
     };
-    let listed = async {
-        while replica.list(&key).await.is_err() && opened.elapsed() < 5 * WAIT {}
-        anyhow::Ok(opened.elapsed())
-    };
+    let list = async || replica.list(&key).await.ok().map(|_| opened.elapsed());
+    let cancelled = wait_for("a cancellation is carried out", 5 * WAIT, cancel);
+    let listed = wait_for("a list is answered", 5 * WAIT, list);
     let ((status, cancelled), listed) = futures::try_join!(cancelled, listed)?;
+    let status = status?;
     report
         .expect_unless_stalled(status == 204, || format!("the cancellation was answered {status}"));
     for (what, after) in [("cancellation", cancelled), ("list", listed)] {
