@@ -98,7 +98,7 @@ pub fn browse(
     let set = LiveServer::start_with(&program, &SETTINGS)?;
     let key = server.key("browser", 1_000)?;
     let mut report = Report::new(out);
-    for view in &arguments.views {
+    let run = |view: &str| -> anyhow::Result<Vec<String>> {
         let mut session = tools.command("node");
         session.arg(directory.join("built/session.js")).arg(view);
         let read = if view == "settings" { &set } else { &server };
@@ -109,12 +109,12 @@ pub fn browse(
             session.env("PICTURES", std::path::absolute(pictures)?);
         }
         let output = output(&mut session)?;
-        let findings = match output.status.code() {
+        match output.status.code() {
             Some(0) => Ok(Vec::new()),
             Some(1) => Ok(read.with_log(lines(&session, &output), &[&key])),
-            _ => Err(anyhow::anyhow!(lines(&session, &output).join("\n"))),
-        };
-        report.add(&claim(view), &findings)?;
-    }
+            _ => bail!(lines(&session, &output).join("\n")),
+        }
+    };
+    report.add_each(&arguments.views, |view| (claim(view), run(view)))?;
     Ok(report.finish("views")?)
 }

@@ -48,7 +48,9 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
+/// The longest first: the others run beside it.
 const JUDGES: [Judge; 15] = [
+    Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge {
         claim: "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
         run: documents::checked_in,
@@ -59,7 +61,6 @@ const JUDGES: [Judge; 15] = [
         run: breaking_changes::second_opinion,
     },
     Judge { claim: "the same tools on the served document: no findings", run: served::served },
-    Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge { claim: "schemathesis up to 429: no findings", run: fuzzing::small_limit },
     Judge { claim: "promtool: no findings in alerts and metrics", run: metrics::promtool },
     Judge {
@@ -91,8 +92,6 @@ pub fn judge(
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
-    for judge in &JUDGES {
-        report.add(judge.claim, &(judge.run)(&setup))?;
-    }
+    report.add_each(&JUDGES, |judge| (judge.claim.to_string(), (judge.run)(&setup)))?;
     Ok(report.finish("judges")?)
 }

@@ -4,6 +4,9 @@
 use crate::Outcome;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -46,6 +49,30 @@ impl<'a> Report<'a> {
         self.out.flush()
     }
 
+    /// Runs each item, as many at once as there are cores. Adds the claims and results as the runs
+    /// end.
+    pub fn add_each<T: Sync>(
+        &mut self,
+        items: &[T],
+        run: impl Fn(&T) -> (String, anyhow::Result<Vec<String>>) + Sync,
+    ) -> io::Result<()> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let begun = AtomicUsize::new(0);
+        let (ended, results) = mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..cores {
+                let (begun, run, ended) = (&begun, &run, ended.clone());
+                scope.spawn(move || {
+                    while let Some(item) = items.get(begun.fetch_add(1, Ordering::Relaxed))
+                        && ended.send(run(item)).is_ok()
+                    {}
+                });
+            }
+            drop(ended);
+            results.iter().try_for_each(|(claim, result)| self.add(&claim, &result))
+        })
+    }
+
     /// Prints how many of `what` passed. Returns the worst outcome.
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
@@ -59,5 +86,29 @@ impl<'a> Report<'a> {
         }
         writeln!(self.out, ".")?;
         Ok(self.outcomes.into_iter().max().unwrap_or(Outcome::Clean))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_is_run_once_and_the_worst_outcome_counts() {
+        let mut printed = Vec::new();
+        let mut report = Report::new(&mut printed);
+        let run = |number: &u32| {
+            let findings = if *number == 7 { vec!["a finding".to_string()] } else { Vec::new() };
+            (number.to_string(), Ok(findings))
+        };
+        report.add_each(&Vec::from_iter(0..100), run).unwrap();
+        assert_eq!(report.finish("numbers").unwrap(), Outcome::Drift);
+        let printed = String::from_utf8(printed).unwrap();
+        let printed = anstream::adapter::strip_str(&printed).to_string();
+        for number in 0..100 {
+            let line = format!("{} {number}", if number == 7 { "✗" } else { "✓" });
+            assert!(printed.lines().any(|printed| printed == line), "{line} is not in {printed}");
+        }
+        assert!(printed.ends_with("\n99 of 100 numbers passed, 1 failed.\n"), "{printed}");
     }
 }

@@ -1,23 +1,25 @@
-//! The cases that hold on every engine, and those of PostgreSQL alone, each on a database of its
-//! own on one server.
+//! The cases that hold on every engine, and those of PostgreSQL alone, each in a database of its
+//! own.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use conformance::postgres::{PostgresUnderTest, postgres_cases};
+use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 use store_orders::store::StoreError;
 use testbed::Report;
 use testbed::postgres::{Cluster, Postgres, USER};
-use tokio::sync::Mutex;
 
 type Case = Arc<dyn Fn(&PostgresUnderTest) -> anyhow::Result<()> + Send + Sync>;
 
-/// The server, started for the first case. It ends with the last.
-type Server = Arc<Mutex<Option<(Cluster, Postgres)>>>;
+/// The servers that no case uses. A case has one to itself: a transaction that writes for long delays
+/// lists in every database of its server. The servers end with the last case, each before its
+/// directory is removed.
+type Idle = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
 
-/// A scenario for each case. They run alone, because some bound times.
+/// A scenario for each case.
 pub fn scenarios() -> Vec<Scenario> {
     let of_engines = conformance::cases().into_iter().map(|case| -> (&str, Case) {
         (case.name, Arc::new(move |server| (case.run)(&server.new_store()?)))
@@ -25,28 +27,32 @@ pub fn scenarios() -> Vec<Scenario> {
     let of_postgres = postgres_cases()
         .into_iter()
         .map(|case| -> (&str, Case) { (case.name, Arc::new(move |server| (case.run)(server))) });
-    let server = Server::default();
+    let idle = Idle::default();
     let scenario = |(name, case): (&str, Case)| {
-        let server = Arc::clone(&server);
-        Scenario::new(format!("conformance::{name}"), move |tools, report| {
-            Box::pin(run(tools, report, Arc::clone(&server), Arc::clone(&case)))
-        })
+        let idle = Arc::clone(&idle);
+        let scenario = Scenario::new(format!("conformance::{name}"), move |tools, report| {
+            Box::pin(run(tools, report, Arc::clone(&idle), Arc::clone(&case)))
+        });
+        scenario.untimed()
     };
     of_engines.chain(of_postgres).map(scenario).collect()
 }
 
-async fn run(tools: &Tools, report: &mut Report, server: Server, case: Case) -> anyhow::Result<()> {
-    let mut started = server.lock().await;
-    if started.is_none() {
-        let cluster = Cluster::create(&tools.postgres()?)?;
-        let primary = cluster.primary("primary", &[("fsync", "off")]).await?;
-        *started = Some((cluster, primary));
-    }
-    let (_, primary) = started.as_ref().context("it was started")?;
+async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyhow::Result<()> {
+    let found = idle.lock().pop();
+    let (primary, cluster) = match found {
+        Some(server) => server,
+        None => {
+            let cluster = Cluster::create(&tools.postgres()?)?;
+            let primary = cluster.primary("primary", &[("fsync", "off")]).await?;
+            (primary, cluster)
+        }
+    };
     let server = PostgresUnderTest::new(&format!("127.0.0.1:{}", primary.port), USER);
     // Cases ask for a thread that belongs to no runtime.
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
+    idle.lock().push((primary, cluster));
     if let Err(error) = outcome.unwrap_or_else(|_| Err(anyhow!("it panicked"))) {
         match is_of_time(&error) {
             true => report.expect_unless_stalled(false, || format!("{error:#}")),
@@ -68,6 +74,7 @@ fn is_of_time(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::Context;
     use anyhow::bail;
     use std::time::Duration;
     use testbed::wait_blocking;
