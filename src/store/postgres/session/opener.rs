@@ -2,6 +2,7 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::ending::Ending;
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::list_freshness::{ListQuestions, answer_questions};
 use super::prepared::{BatchStatements, HeartbeatStatements};
@@ -179,7 +180,7 @@ impl Opener {
                 limits,
                 questions: ListQuestions::default(),
                 lease: Mutex::default(),
-                why_ended: watch::Sender::default(),
+                ending: Ending::default(),
                 outdated: Mutex::default(),
                 url: url.clone(),
                 target: target.clone(),
@@ -190,15 +191,24 @@ impl Opener {
         // Only after a confirmed commit: a primary that was replaced may report changes that no
         // other server has.
         self.replica.see(|seen| seen.saw(session.generation, last));
-        let replica = Arc::clone(&self.replica);
-        tokio::spawn(answer_questions(
-            Arc::clone(&session),
-            Arc::clone(&replica),
-            self.confirms_lists,
-        ));
-        tokio::spawn(keep_beating(Arc::clone(&session), replica));
-        tokio::spawn(tidy(Arc::clone(&session), self.silent_for));
+        self.start_tasks(&session);
         Ok(session)
+    }
+
+    fn start_tasks(&self, session: &Arc<Session>) {
+        let (silent_for, confirms_lists) = (self.silent_for, self.confirms_lists);
+        let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
+        let [answers, beats] = [(); 2].map(|()| Arc::clone(&self.replica));
+        tokio::spawn(async move {
+            let answers = answer_questions(&answering, &answers, confirms_lists);
+            answering.ending.guard("answers lists", answers).await
+        });
+        tokio::spawn(async move {
+            beating.ending.guard("sends heartbeats", keep_beating(&beating, &beats)).await
+        });
+        tokio::spawn(async move {
+            tidying.ending.guard("looks at the schema", tidy(&tidying, silent_for)).await
+        });
     }
 }
 
