@@ -8,7 +8,7 @@ use super::replica::Replica;
 use super::{Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::agreement::questions::Questions;
+use crate::store::agreement::questions::{Questions, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
@@ -20,7 +20,7 @@ use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
@@ -164,18 +164,31 @@ async fn answer_until_ended(
     };
     let most = if commits { COMMITS_UNDER_WAY } else { QUESTIONS_UNDER_WAY };
     let mut under_way = FuturesUnordered::new();
+    let (mut sent, mut round_trip) = (Instant::now(), Duration::ZERO);
     loop {
+        let follows = (!under_way.is_empty()).then(|| next_from(sent, round_trip, most));
+        let due = async {
+            if let Some(from) = follows {
+                sleep_until(from.into()).await;
+            }
+            session.questions.due(most).await
+        };
         tokio::select! {
             _ = &mut ended => return Ok(()),
-            next = session.questions.due(most) => {
+            next = due => {
+                sent = Instant::now();
                 let asked = ask_store(session, &statements, replica, next.list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, asked);
                 under_way.push(async move {
                     // The receivers are gone if the clients went away.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
+                    sent.elapsed()
                 });
             }
-            Some(()) = under_way.next() => session.questions.answered(),
+            Some(took) = under_way.next() => {
+                round_trip = took;
+                session.questions.answered();
+            }
         }
     }
 }
