@@ -58,7 +58,7 @@ pub struct Session {
     pub writing: tokio::sync::Mutex<()>,
     /// Answers the questions of lists, and what keys and the schema are at. It takes statements
     /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
-    pub checker: Connection,
+    pub freshness: Connection,
     /// Those of lists.
     pub questions: ListQuestions,
     /// [`SELECT_LAST_AND_KNOWN`](super::journal::SELECT_LAST_AND_KNOWN) on it.
@@ -124,19 +124,19 @@ impl Session {
         let role = tokio::select! {
             _ = self.ending.ended() => None,
             () = self.writer.link.closed() => Some("writer"),
-            () = self.checker.link.closed() => Some("checker"),
+            () = self.freshness.link.closed() => Some("freshness"),
             () = self.reader.link.closed() => Some("reader"),
             () = self.heartbeat.link.closed() => Some("heartbeat"),
             () = self.limits.link.closed() => Some("limits"),
         };
         if let Some(role) = role {
-            self.ending.end(&format_args!("the {role}'s connection was closed"));
+            self.ending.end(&format_args!("the {role} connection was closed"));
         }
         self.questions.close();
         // Requests that still wait get an error at once, and tasks that still hold the session keep
         // no connection open.
-        let Session { writer, checker, reader, heartbeat, limits, .. } = self;
-        for connection in [writer, checker, reader, heartbeat, limits] {
+        let Session { writer, freshness, reader, heartbeat, limits, .. } = self;
+        for connection in [writer, freshness, reader, heartbeat, limits] {
             connection.close();
         }
         self.ending.ended().await
@@ -145,7 +145,7 @@ impl Session {
     /// The last changes, and as of when they are. Rows that were restored under the session end it, and
     /// the next one reads everything again.
     pub async fn poll(&self, replica: &Replica) -> Result<PolledChanges, StoreError> {
-        let (asked, client) = (BootInstant::now(), &self.checker.client);
+        let (asked, client) = (BootInstant::now(), &self.freshness.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
         let (last_changes, as_of) =

@@ -113,7 +113,7 @@ pub async fn require_usable(client: &Client, url: &PostgresUrl) -> Result<(), St
 pub async fn tidy(session: &Session, silent_for: Duration) {
     let (mut floor, mut seen, mut seen_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let looked = require_usable(&session.checker.client, &session.url);
+        let looked = require_usable(&session.freshness.client, &session.url);
         let looked = session.answer(READ_LIMIT, looked).await;
         if session.ending.require_open().is_err() {
             return;

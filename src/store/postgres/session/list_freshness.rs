@@ -149,7 +149,7 @@ async fn answer_until_ended(
     replica: &Replica,
     commits: bool,
 ) -> Result<(), StoreError> {
-    let statements = Statements::prepare(&session.checker.client).await.map_err(read)?;
+    let statements = Statements::prepare(&session.freshness.client).await.map_err(read)?;
     let mut ended = pin!(session.ending.ended());
     // Until then another replica may list from a primary that was replaced: what it shows would
     // come back after a list from here.
@@ -201,7 +201,7 @@ async fn ask_store(
     commits: bool,
     _: &WaitIsOver,
 ) -> Result<Latest, StoreError> {
-    let Connection { client, link, .. } = &session.checker;
+    let Connection { client, link, .. } = &session.freshness;
     let list = list.filter(|list| list.generation == session.generation && list.number > 0);
     let seen = replica.seen();
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
