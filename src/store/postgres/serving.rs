@@ -290,7 +290,7 @@ impl Store for PostgresStore {
 
 /// How many rows one statement of a whole list reads. Each has a snapshot of its own: one that
 /// lasts for seconds would keep old rows of the request counts from being removed.
-const PAGE_ROWS: i64 = 50_000;
+pub const PAGE_ROWS: i64 = 50_000;
 
 /// How a whole table is read.
 struct Pages {
