@@ -9,7 +9,7 @@ mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
 pub use error_chain::ErrorChain;
-pub use failure::failure_line;
+pub use failure::{failure_line, log_failed_request};
 pub use of_dropshot::for_dropshot;
 pub use request::{RequestLine, RequestLog};
 

@@ -48,7 +48,7 @@ pub enum ListError {
     #[error("the list cannot be brought up to date")]
     Store(#[from] StoreError),
     /// The store could not say whether the list is fresh.
-    #[error("the list cannot be checked")]
+    #[error("the store cannot say whether the list is fresh")]
     Freshness(#[source] Arc<StoreError>),
     /// The store panicked.
     #[error("bringing the list up to date was cut short")]

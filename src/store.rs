@@ -10,13 +10,11 @@
 //! | `agreement` | what servers decide so that together they keep the store's promises |
 //! | `statements`, `value` | statements that every engine carries out, and their values |
 //! | `rules` | what a change may do and what it answers, on every engine |
-//! | `check_report` | what `check` reports, and the checks that every engine shares |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
 pub mod agreement;
-mod check_report;
 mod commands;
 mod error;
 mod freshness;
@@ -30,9 +28,8 @@ mod value;
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
-pub use check_report::CheckReport;
 pub use commands::{
-    AccountCommands, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    AccountCommands, CheckReport, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
     STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps, in_steps,
     statuses_in_steps,
 };

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+const NOTHING_CHANGED: &str = "nothing was changed";
+
 /// Arguments of `update`.
 #[derive(Args, Debug)]
 pub struct UpdateArgs {
@@ -72,7 +74,7 @@ pub fn ship(
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
             if let Some((_, why)) = refusals(&*store, &ids, to_ship)?.into_iter().next() {
-                return Err(none_changed(why).into());
+                return Err(refused_whole(why, NOTHING_CHANGED).into());
             }
             ids
         }
@@ -94,9 +96,10 @@ pub fn ship(
     Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
 }
 
-/// Why a change of several orders was refused, from why one was.
-fn none_changed(error: StoreError) -> StoreError {
-    let whole = |why| format!("{why}; nothing was changed");
+/// Why a change of several orders was refused, from why one was, and what had been changed by then.
+/// The kind of failure, and with it the exit status, is the same in the first step and in a later.
+fn refused_whole(error: StoreError, changed: &str) -> StoreError {
+    let whole = |why| format!("{why}; {changed}");
     match error {
         StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
         StoreError::Refused(why) => StoreError::Refused(whole(why)),
@@ -174,20 +177,20 @@ fn change(
     });
     store.await_servers();
     let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
+    let count = orders(count);
     let said = match changed {
-        0 => "nothing was changed".to_string(),
-        _ => format!("{changed} of {} were {done}; repeat the command for the rest", orders(count)),
+        0 => NOTHING_CHANGED.to_string(),
+        _ => format!("{changed} of {count} were {done}; repeat the command for the rest"),
     };
     let error = match why {
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
-            .context(format!("before the last step, {changed} of {} were {done}", orders(count))),
-        Some(why) if changed == 0 => none_changed(why).into(),
+            .context(format!("before the last step, {changed} of {count} were {done}")),
+        Some(why) if changed == 0 => refused_whole(why, NOTHING_CHANGED).into(),
         // An order was cancelled after the check: the step that has it changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
-            anyhow::anyhow!(
-                "{why}; {changed} of {} were {done} before; leave it out, and repeat the command for the rest",
-                orders(count)
-            )
+            let before = format!("{changed} of {count} were {done} before");
+            let rest = "leave it out, and repeat the command for the rest";
+            refused_whole(why, &format!("{before}; {rest}")).into()
         }
         Some(why) => anyhow::Error::from(why).context(said),
         None => match interrupts.error(|| said) {
@@ -212,4 +215,24 @@ fn already_shipped(ids: &[i64]) -> String {
     }
     let verb = if ids.len() == 1 { "has" } else { "have" };
     format!("\n{} {verb} shipped already: {}", ids.len(), list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::failure::{Failure, FailureCode};
+
+    #[test]
+    fn a_refusal_in_any_step_has_the_code_of_its_order() {
+        for changed in [NOTHING_CHANGED, "500 of 501 orders were shipped before"] {
+            for (why, code) in [
+                (StoreError::NotFound("order 7 is gone".to_string()), FailureCode::NotFound),
+                (StoreError::Refused("order 7 is cancelled".to_string()), FailureCode::Failed),
+            ] {
+                let expected = format!("{why}; {changed}");
+                let failure = Failure::of(&refused_whole(why, changed).into());
+                assert_eq!((failure.code, failure.message), (code, expected));
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::KeyRefusal;
 use crate::keys::Environment;
+use crate::limits::KeyedRequest;
 use crate::store::{AccountRow, KeyRow};
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -12,23 +13,17 @@ use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors;
-use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::plans::Plan;
 
 /// Who sent a request with a valid key.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// `key_…`.
     pub key_id: Arc<str>,
-    /// The key's row in the store.
-    pub key: i64,
-    /// The account's row in the store.
-    pub account: i64,
     /// The account's plan.
     pub plan: Plan,
-    /// The account's limits at this moment.
-    pub limits: PlanLimits,
-    /// When a ban of the key was last lifted.
-    pub unbanned_at_ms: i64,
+    /// What the limits know of it.
+    pub request: KeyedRequest,
 }
 
 /// Why a request has no identity.
@@ -57,11 +52,13 @@ pub async fn authenticate(
     let key = bearer(headers)?;
     let identity = |key: &KeyRow, account: AccountRow| Identity {
         key_id: Arc::clone(&key.id),
-        key: key.row,
-        account: key.account,
         plan: account.plan,
-        limits: account.limits,
-        unbanned_at_ms: key.unbanned_at_ms,
+        request: KeyedRequest {
+            account: key.account,
+            key: key.row,
+            limits: account.limits,
+            unbanned_at_ms: key.unbanned_at_ms,
+        },
     };
     let found = server.keys.find(key, server.environment, now, deadline, identity).await;
     found

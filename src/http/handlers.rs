@@ -4,11 +4,10 @@ use super::accept::accepts_gzip;
 use super::caller::Caller;
 use super::conditional::names_tag;
 use super::order_page::{Page, WantedPage};
-use super::request_scope::log_failure;
 use super::responses::json_body;
 use crate::blocking::run_with;
 use crate::context::ServerContext;
-use crate::log::ErrorChain;
+use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{CancelError, ListError, ListTag, Snapshot, find_order};
 use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
 use chrono::DateTime;
@@ -263,12 +262,12 @@ impl From<Failure> for v2::ServerError {
 
 fn unavailable(request: &Request<'_>, cause: &dyn Error) -> Failure {
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
+    log_failed_request(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Unavailable
 }
 
 fn failed(request: &Request<'_>, cause: &dyn Error) -> Failure {
     let status = StatusCode::INTERNAL_SERVER_ERROR;
-    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
+    log_failed_request(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Internal
 }

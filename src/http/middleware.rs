@@ -107,10 +107,11 @@ async fn admit(
 ) -> ControlFlow<Response<Body>, Caller> {
     match authenticate(scope.server(), headers, scope.now, scope.deadline()).await {
         Ok(identity) => {
-            scope.account = Some(identity.account);
+            scope.account = Some(identity.request.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
             // If the store cannot be asked, the handler tries again.
-            let freshness = route.reads_list().then(|| scope.server().orders.ask_freshness().ok());
+            let asks = route.reads_list() && !identity.request.is_shut();
+            let freshness = asks.then(|| scope.server().orders.ask_freshness().ok());
             rate_limit::by_account(scope, &identity).await?;
             let Identity { key_id, .. } = identity;
             let (deadline, freshness) = (scope.deadline(), freshness.flatten());

@@ -3,7 +3,7 @@
 
 use super::authentication::Identity;
 use super::request_scope::RequestScope;
-use crate::limits::{Decision, KeyedRequest};
+use crate::limits::Decision;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
@@ -14,17 +14,16 @@ pub async fn by_account(
     scope: &mut RequestScope,
     identity: &Identity,
 ) -> ControlFlow<Response<Body>> {
-    let Identity { account, key, limits, plan, unbanned_at_ms, .. } = *identity;
-    let request = KeyedRequest { account, key, limits, unbanned_at_ms };
+    let Identity { key_id, plan, request } = identity;
     let limits = &scope.server().limits;
-    let decision = limits.admit(request, &identity.key_id, scope.now, scope.deadline()).await;
+    let decision = limits.admit(*request, key_id, scope.now, scope.deadline()).await;
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),
         Decision::Banned { .. } => Some("banned"),
         Decision::Unavailable(_) => Some("limits_unavailable"),
     };
-    scope.server().metrics.rate_limited.count(Some(plan), &decision);
+    scope.server().metrics.rate_limited.count(Some(*plan), &decision);
     scope.limit_status = Some(decision.status());
     refusal(decision, scope)
 }

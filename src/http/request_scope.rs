@@ -8,13 +8,12 @@ use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
-use crate::log::RequestLine;
+use crate::log::{RequestLine, log_failed_request};
 use crate::metrics::RouteId;
 use crate::store::REQUEST_TIMEOUT;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
-use slog::{Logger, error};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -125,7 +124,12 @@ impl RequestScope {
 
     /// The response to a request that cannot be carried out at the moment; the log has the reason.
     pub fn unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
-        log_failure(&self.server.log, &self.request_id, StatusCode::SERVICE_UNAVAILABLE, why);
+        log_failed_request(
+            &self.server.log,
+            &self.request_id,
+            StatusCode::SERVICE_UNAVAILABLE,
+            why,
+        );
         errors::service_unavailable(self.document())
     }
 
@@ -138,7 +142,12 @@ impl RequestScope {
     /// The response to a request whose handling panicked.
     pub fn panicked(&self, why: &str) -> Response<Body> {
         let why = format_args!("panic: {why}");
-        log_failure(&self.server.log, &self.request_id, StatusCode::INTERNAL_SERVER_ERROR, &why);
+        log_failed_request(
+            &self.server.log,
+            &self.request_id,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &why,
+        );
         errors::internal_error(self.document())
     }
 
@@ -214,12 +223,6 @@ impl RequestScope {
             latency,
         });
     }
-}
-
-/// Logs why a request is answered with this status, 500 or more.
-pub fn log_failure(log: &Logger, request_id: &str, status: StatusCode, why: &dyn fmt::Display) {
-    error!(log, "request failed"; "request_id" => request_id, "status" => status.as_u16(),
-        "error" => %why);
 }
 
 /// A request without a response is recorded too: its client disconnected, perhaps after the change

@@ -8,7 +8,7 @@ mod orders;
 mod steps;
 
 pub use accounts::AccountCommands;
-pub use check::check_rows;
+pub use check::{CheckReport, DATES, MAX_PROBLEMS, check_rows};
 pub use engine::Engine;
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
@@ -19,7 +19,6 @@ pub use steps::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 
-use super::check_report::CheckReport;
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, Records};
 use std::time::Duration;

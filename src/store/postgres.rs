@@ -34,5 +34,5 @@ pub use connecting::{
 };
 pub use error::PostgresError;
 pub use limits::{Admission, PostgresLimits, PostgresLimitsReport, remove_expired};
-pub use serving::PostgresStore;
+pub use serving::{PAGE_ROWS, PostgresStore};
 pub use timeouts::SILENT_FOR;

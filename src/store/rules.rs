@@ -126,7 +126,7 @@ pub fn account_closed(name: &str) -> StoreError {
 }
 
 /// Enterprise's limits are agreed for each account; every other plan has its own.
-pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+pub fn require_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
     match (plan.limits(), own) {
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) => Err(refused(

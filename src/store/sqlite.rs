@@ -6,7 +6,7 @@
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `sqlite_store` | the [`Store`](super::Store) trait: what a running server asks |
+//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
@@ -27,8 +27,8 @@ mod identity;
 mod last_changes;
 mod schema;
 mod server_lock;
+mod serving;
 mod shared_statements;
-mod sqlite_store;
 mod wal_index;
 mod write_access;
 

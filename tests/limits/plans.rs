@@ -6,7 +6,7 @@ use std::time::Duration;
 use store_orders::store::AccountCommands;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::{Plan, PlanLimits};
-use testbed::in_process::{Answer, TestServer, TestSetup};
+use testbed::in_process::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
 /// Sends requests until the headers show this limit, which must be within a
@@ -59,6 +59,18 @@ async fn a_limit_of_0_admits_nothing_and_bans_no_key() {
         let (answer, _) = until_limit(&server, &key, 60).await;
         assert_eq!((answer.status.as_u16(), answer.number("x-ratelimit-remaining")), (200, 59));
     }
+}
+
+#[tokio::test]
+async fn the_store_is_not_asked_for_the_list_of_an_account_that_may_send_nothing() {
+    let mut setup = TestSetup::new();
+    let (shut, open) = (setup.enterprise_key(0, 0), setup.key(Plan::Pro));
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    // Whoever asks it learns of it.
+    store.set(Fault::Panics);
+    server.list_with(&shut).await.assert_limited("rate_limit_exceeded");
+    server.list_with(&open).await.assert_error(500, "internal_error");
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Accounts: created, renamed, closed, moved to another plan, listed.
 
 use super::engine::Engine;
-use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
+use crate::store::rules::{
+    account_closed, account_exists, account_name, no_account, require_limits,
+};
 use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::{Account, Half, StoreError};
 use chrono::{DateTime, Utc};
@@ -48,7 +50,7 @@ impl<E: Engine> AccountCommands for E {
         own: Option<PlanLimits>,
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        check_limits(plan, own)?;
+        require_limits(plan, own)?;
         let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
         let insert = format!(
@@ -103,7 +105,7 @@ impl<E: Engine> AccountCommands for E {
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
-        check_limits(plan, own)?;
+        require_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
         let update = format!(
             "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = $5 WHERE id = $1",

@@ -160,7 +160,7 @@ impl Store for PostgresStore {
             }
             read_changes(&session, &self.replica, after, visit_row).await
         })?;
-        session.require_open()?;
+        session.ending.require_open()?;
         if read.is_all {
             self.replica.lists(read.reached);
         }
@@ -196,7 +196,7 @@ impl Store for PostgresStore {
                 }
             }
         })?;
-        session.require_open()?;
+        session.ending.require_open()?;
         Ok(reached.of_keys())
     }
 
@@ -290,7 +290,7 @@ impl Store for PostgresStore {
 
 /// How many rows one statement of a whole list reads. Each has a snapshot of its own: one that
 /// lasts for seconds would keep old rows of the request counts from being removed.
-const PAGE_ROWS: i64 = 50_000;
+pub const PAGE_ROWS: i64 = 50_000;
 
 /// How a whole table is read.
 struct Pages {
@@ -402,7 +402,7 @@ async fn scanned<T>(
     };
     tokio::select! {
         read = read => read,
-        () = session.ended() => Err(unreachable_because("its session ended")),
+        _ = session.ending.ended() => Err(unreachable_because("its session ended")),
     }
 }
 
@@ -454,7 +454,7 @@ async fn read_changed_keys(
     };
     let found = tokio::select! {
         found = read_rows => found?,
-        () = session.ended() => return Err(unreachable_because("its session ended")),
+        _ = session.ending.ended() => return Err(unreachable_because("its session ended")),
     };
     session.follow(replica, found)
 }
@@ -469,7 +469,7 @@ async fn roll_back_unless_done<T>(
         let rolled_back = async { session.reader.client.batch_execute("ROLLBACK").await };
         if is_of_connection(error) || !matches!(timeout(READ_LIMIT, rolled_back).await, Ok(Ok(())))
         {
-            session.end(&ErrorChain(error));
+            session.ending.end(&ErrorChain(error));
         }
     }
     read

@@ -7,6 +7,7 @@
 //! with a synchronous standby cannot confirm.
 
 mod durability;
+mod ending;
 pub(super) mod heartbeat;
 mod list_freshness;
 pub(super) mod opener;
@@ -25,13 +26,13 @@ use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
+use ending::Ending;
 use list_freshness::ListQuestions;
 use parking_lot::Mutex;
 use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
@@ -57,7 +58,7 @@ pub struct Session {
     pub writing: tokio::sync::Mutex<()>,
     /// Answers the questions of lists, and what keys and the schema are at. It takes statements
     /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
-    pub checker: Connection,
+    pub freshness: Connection,
     /// Those of lists.
     pub questions: ListQuestions,
     /// [`SELECT_LAST_AND_KNOWN`](super::journal::SELECT_LAST_AND_KNOWN) on it.
@@ -77,8 +78,8 @@ pub struct Session {
     pub admission: Admission,
     /// It expires also while the machine is suspended.
     lease: Mutex<Lease<BootInstant>>,
-    /// Why it has ended; none before.
-    why_ended: watch::Sender<Option<String>>,
+    /// Whether it has ended.
+    pub ending: Ending,
     /// Why this program should not serve the store, since its schema changed.
     outdated: Mutex<Option<String>>,
     url: PostgresUrl,
@@ -110,63 +111,41 @@ impl Session {
 
     /// Fails unless the lease is valid.
     pub fn require_lease(&self) -> Result<(), StoreError> {
-        self.require_open()?;
+        self.ending.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {
             true => Ok(()),
             false => self.accept(Err(Doubt::LeaseExpired)),
         }
     }
 
-    /// Fails if the session has ended.
-    pub fn require_open(&self) -> Result<(), StoreError> {
-        match &*self.why_ended.borrow() {
-            None => Ok(()),
-            Some(why) => Err(unreachable_because(&**why)),
-        }
-    }
-
-    /// Ends the session, if it has not ended.
-    pub fn end(&self, why: &dyn std::fmt::Display) {
-        self.why_ended.send_if_modified(|ended| {
-            let is_first = ended.is_none();
-            ended.get_or_insert_with(|| why.to_string());
-            is_first
-        });
-    }
-
-    /// Waits until the session has been ended.
-    pub async fn ended(&self) {
-        // An error only without a sender, which is this session's own.
-        let _ = self.why_ended.subscribe().wait_for(Option::is_some).await;
-    }
-
-    /// Waits until the session has been ended, or a connection of it, closes all five, and
-    /// says why.
+    /// Waits until the session or a connection of it has been ended, closes all five connections,
+    /// and says why.
     pub async fn closed(&self) -> String {
-        let why = tokio::select! {
-            () = self.ended() => None,
+        let role = tokio::select! {
+            _ = self.ending.ended() => None,
             () = self.writer.link.closed() => Some("writer"),
-            () = self.checker.link.closed() => Some("checker"),
+            () = self.freshness.link.closed() => Some("freshness"),
             () = self.reader.link.closed() => Some("reader"),
             () = self.heartbeat.link.closed() => Some("heartbeat"),
             () = self.limits.link.closed() => Some("limits"),
         };
-        if let Some(role) = why {
-            self.end(&format_args!("the {role}'s connection was closed"));
+        if let Some(role) = role {
+            self.ending.end(&format_args!("the {role} connection was closed"));
         }
+        self.questions.close();
         // Requests that still wait get an error at once, and tasks that still hold the session keep
         // no connection open.
-        let Session { writer, checker, reader, heartbeat, limits, .. } = self;
-        for connection in [writer, checker, reader, heartbeat, limits] {
+        let Session { writer, freshness, reader, heartbeat, limits, .. } = self;
+        for connection in [writer, freshness, reader, heartbeat, limits] {
             connection.close();
         }
-        self.why_ended.borrow().clone().unwrap_or_default()
+        self.ending.ended().await
     }
 
     /// The last changes, and as of when they are. Rows that were restored under the session end it, and
     /// the next one reads everything again.
     pub async fn poll(&self, replica: &Replica) -> Result<PolledChanges, StoreError> {
-        let (asked, client) = (BootInstant::now(), &self.checker.client);
+        let (asked, client) = (BootInstant::now(), &self.freshness.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
         let (last_changes, as_of) =
@@ -198,13 +177,13 @@ impl Session {
     /// ends the session.
     fn accept<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
         match told {
-            Ok(told) => self.require_open().map(|()| told),
+            Ok(told) => self.ending.require_open().map(|()| told),
             Err(Doubt::LeaseExpired) => {
                 Err(unreachable_because("its primary confirmed no commit within a second"))
             }
             Err(Doubt::OtherHistory) => {
                 let why = "its journal lacks a change that this server has seen";
-                self.end(&why);
+                self.ending.end(&why);
                 Err(unreachable_because(why))
             }
         }
@@ -240,8 +219,8 @@ impl Session {
     ) -> Result<T, StoreError> {
         let answer = within(limit, asked).await;
         match &answer {
-            Ok(_) => self.require_open()?,
-            Err(error) if is_of_connection(error) => self.end(&ErrorChain(error)),
+            Ok(_) => self.ending.require_open()?,
+            Err(error) if is_of_connection(error) => self.ending.end(&ErrorChain(error)),
             Err(_) => {}
         }
         answer

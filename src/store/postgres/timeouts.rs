@@ -64,10 +64,10 @@ pub struct ServerLimits {
 /// Cancels orders: in a transaction it holds the lock of changes.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Checks lists and keys, and reads the few orders that changed.
-pub const CHECKER: ServerLimits = limits(100, 2_000, 10_000);
+/// Asks what lists and keys are at, and reads the few orders that changed.
+pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
-/// How many checks of lists are under way at once on one connection, so that a list seldom waits
+/// How many questions of lists are under way at once on one connection, so that a list seldom waits
 /// for the answer to an earlier one.
 pub const QUESTIONS_UNDER_WAY: usize = 8;
 
@@ -110,9 +110,9 @@ const _: () = {
     assert!(ms(LEASE) < ms(SILENT_FOR));
     // A slow statement ends before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
-    assert!(CHECKER.lock_ms < ms(READ_LIMIT));
-    // Keys stay current behind checks that all wait for a lock, and no session ends of it.
-    assert!(QUESTIONS_UNDER_WAY as u64 * CHECKER.lock_ms < ms(LEASE));
+    assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
+    // Keys stay current behind questions that all wait for a lock, and no session ends of it.
+    assert!(QUESTIONS_UNDER_WAY as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // count.sql takes a count that is a second later for that of a clock that was set back.
     assert!(LIMITER.statement_ms < 1_000);

@@ -6,8 +6,7 @@ use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
 use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
 use super::schema;
-use crate::store::check_report::{DATES, MAX_PROBLEMS};
-use crate::store::commands::check_rows;
+use crate::store::commands::{DATES, MAX_PROBLEMS, check_rows};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
@@ -99,9 +98,8 @@ fn check_identity(report: &mut CheckReport, connection: &Connection) {
         true => connection.query_row("SELECT count(*) FROM identity", [], |row| row.get(0)),
         false => Ok(1),
     });
-    let rows: Option<i64> = report.read("identity", found);
-    if let Some(rows) = rows.filter(|rows| *rows != 1) {
-        report.problems.push(format!("identity: {rows} rows instead of one"));
+    if let Some(rows) = report.read("identity", found) {
+        report.require_one_row("identity", rows);
     }
 }
 

@@ -178,7 +178,7 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 }
 
 /// What the connections are for that each server has to the primary.
-pub const ROLES: [&str; 5] = ["writer", "checker", "reader", "heartbeat", "limits"];
+pub const ROLES: [&str; 5] = ["writer", "freshness", "reader", "heartbeat", "limits"];
 
 /// The connections that as many servers have to this primary, by what each is for, if for so
 /// long they are not one of each.

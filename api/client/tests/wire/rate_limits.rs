@@ -2,7 +2,7 @@
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;
-use store_orders_client::{Client, ErrorKind, RetryPolicy};
+use store_orders_client::{Client, ErrorKind};
 use tokio::time::Instant;
 
 const LIMITED: &str = r#"{"code":"rate_limit_exceeded","message":"Wait.","status":429}"#;
@@ -136,7 +136,7 @@ fn the_blocking_client_and_its_clones_wait_together_too() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let replies = [Reply::json(429, LIMITED).header("Retry-After: 1"), list(9, 60), list(8, 60)];
     let server = runtime.block_on(ScriptedServer::start(replies));
-    let policy = RetryPolicy::default().total(Duration::from_secs(30));
+    let policy = store_orders_client::RetryPolicy::default().total(Duration::from_secs(30));
     let client = Client::builder(&server.base_url, "sto_test_x").retry(policy);
     let client = client.build_blocking().unwrap();
     let attempts: u32 = std::thread::scope(|scope| {

@@ -3,8 +3,7 @@
 
 use super::PostgresCommands;
 use super::blocking::Blocking;
-use crate::store::check_report::DATES;
-use crate::store::commands::check_rows;
+use crate::store::commands::{DATES, check_rows};
 use crate::store::postgres::error::read;
 use crate::store::postgres::journal::{SELECT_LAST, last_changes_of};
 use crate::store::postgres::rows::value;
@@ -22,7 +21,9 @@ impl PostgresCommands {
             let snapshot = snapshot.start().await.map_err(read)?;
             read_last_changes(&mut report, &snapshot).await?;
             for table in ["identity", "limits_location", "versions"] {
-                check_one_row(&mut report, &snapshot, table).await?;
+                let query = format!("SELECT count(*) FROM {table}");
+                let rows = snapshot.query_one(&query, &[]).await.map_err(read)?;
+                report.require_one_row(table, value(&rows, 0)?);
             }
             Ok::<_, StoreError>(snapshot)
         })?;
@@ -47,19 +48,5 @@ async fn read_last_changes(
     let last_changes = last_changes_of(&rows)?;
     let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));
     report.check_change_numbers("changes", &[last_changes], in_orders?, in_keys?, in_accounts?);
-    Ok(())
-}
-
-/// Without its row, the table would make no writer wait, or name no store or place of the counts.
-async fn check_one_row(
-    report: &mut CheckReport,
-    snapshot: &Transaction<'_>,
-    table: &str,
-) -> Result<(), StoreError> {
-    let query = format!("SELECT count(*) FROM {table}");
-    let rows: i64 = value(&snapshot.query_one(&query, &[]).await.map_err(read)?, 0)?;
-    if rows != 1 {
-        report.problems.push(format!("{table}: {rows} rows instead of one"));
-    }
     Ok(())
 }

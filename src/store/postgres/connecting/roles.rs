@@ -72,7 +72,7 @@ impl Role {
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
 /// Asks what lists and keys are at, and reads the few orders that changed.
-pub const CHECKER: Role = Role::new("store-orders checker", timeouts::CHECKER, false);
+pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
 /// Reads pets and keys. A slow statement ends before the session would; that of keys takes as long
 /// as it takes.

@@ -96,10 +96,15 @@ impl Shared {
                 Ok(Ok(session)) => Arc::clone(session),
                 _ => return,
             };
+            let counts = async {
+                tokio::select! {
+                    _ = join_all((0..LANES).map(|_| self.lane(&session, &queue))) => {}
+                    () = keep_removing(&session) => {}
+                }
+            };
             tokio::select! {
-                _ = join_all((0..LANES).map(|_| self.lane(&session, &queue))) => return,
-                () = session.ended() => {}
-                () = keep_removing(&session) => {}
+                Some(()) = session.ending.guard("counts requests", counts) => return,
+                _ = session.ending.ended() => {}
             }
             // Or it would be taken again.
             if sessions.wait_for(|now| !is(now, &session)).await.is_err() {

@@ -189,8 +189,9 @@ async fn awaited(
     until: Instant,
 ) -> Result<Arc<Session>, StoreError> {
     let mut sessions = sessions.clone();
-    let is_open =
-        |current: &Current| current.as_ref().is_ok_and(|session| session.require_open().is_ok());
+    let is_open = |current: &Current| {
+        current.as_ref().is_ok_and(|session| session.ending.require_open().is_ok())
+    };
     if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
         return found.clone().map_err(|why| unreachable_because(&*why));
     }
@@ -227,7 +228,7 @@ pub async fn carry_out(
         drop(writing);
         // From now on it may have been carried out.
         waits_until = deadline;
-        let may_succeed = session.require_open().is_err() || is_transient(&error);
+        let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
         if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
             return Err(error);
         }

@@ -14,7 +14,6 @@ use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::Client;
@@ -84,7 +83,7 @@ pub async fn deregister(client: &Client, replica: &Replica) -> Result<(), StoreE
 }
 
 /// Sends heartbeats until the session or the server ends.
-pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
+pub async fn keep_beating(session: &Session, replica: &Replica) {
     let mut ticks = interval(HEARTBEAT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0_u32.. {
@@ -94,9 +93,9 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
         }
         // A late answer ends the session, and with it this loop. Any other error is one of the
         // lease, if it lasts.
-        let beat = beat(&session, &replica, number % ROW_EVERY == 2);
+        let beat = beat(session, replica, number % ROW_EVERY == 2);
         let _ = session.answer(READ_LIMIT, beat).await;
-        if session.require_open().is_err() {
+        if session.ending.require_open().is_err() {
             return;
         }
     }
@@ -111,12 +110,12 @@ pub async fn require_usable(client: &Client, url: &PostgresUrl) -> Result<(), St
 
 /// Looks at the schema, and removes old rows of the journal and those of servers that were silent
 /// for this long, until the session ends.
-pub async fn tidy(session: Arc<Session>, silent_for: Duration) {
+pub async fn tidy(session: &Session, silent_for: Duration) {
     let (mut floor, mut seen, mut seen_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let looked = require_usable(&session.checker.client, &session.url);
+        let looked = require_usable(&session.freshness.client, &session.url);
         let looked = session.answer(READ_LIMIT, looked).await;
-        if session.require_open().is_err() {
+        if session.ending.require_open().is_err() {
             return;
         }
         session.set_outdated(match looked {
@@ -138,7 +137,7 @@ pub async fn tidy(session: Arc<Session>, silent_for: Duration) {
         }
         tokio::select! {
             () = sleep(TIDY_INTERVAL) => {}
-            () = session.ended() => return,
+            _ = session.ending.ended() => return,
         }
     }
 }

@@ -8,20 +8,19 @@ use super::replica::Replica;
 use super::{Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::agreement::questions::Questions;
+use crate::store::agreement::questions::{Questions, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
 use crate::store::postgres::rows::{changed_order, value};
 use crate::store::postgres::timeouts::{QUESTIONS_UNDER_WAY, READ_LIMIT};
 use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
+use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
@@ -131,31 +130,18 @@ impl ListQuestions {
         }
     }
 
-    /// Who waits has an error.
-    fn close(&self) {
+    /// The session has ended: who waits, and who asks from now on, has an error.
+    pub fn close(&self) {
         drop(self.questions.lock().take());
     }
 }
 
 /// Answers lists until the session ends. With `commits` every question is confirmed by the
 /// standby.
-pub async fn answer_questions(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
-    let answers = answer_until_ended(&session, &replica, commits);
-    if let Err(why) = then_close(&session.questions, answers).await {
-        session.end(&why);
+pub async fn answer_questions(session: &Session, replica: &Replica, commits: bool) {
+    if let Err(error) = answer_until_ended(session, replica, commits).await {
+        session.ending.end(&ErrorChain(&error));
     }
-}
-
-/// Closes these questions once the task has ended that answers them. An error says why it failed,
-/// which may be a panic.
-async fn then_close(
-    questions: &ListQuestions,
-    answers: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), String> {
-    let ended = AssertUnwindSafe(answers).catch_unwind().await;
-    questions.close();
-    let answered = ended.map_err(|_| "the task that answers lists panicked".to_string())?;
-    answered.map_err(|error| ErrorChain(&error).to_string())
 }
 
 async fn answer_until_ended(
@@ -163,8 +149,8 @@ async fn answer_until_ended(
     replica: &Replica,
     commits: bool,
 ) -> Result<(), StoreError> {
-    let statements = Statements::prepare(&session.checker.client).await.map_err(read)?;
-    let mut ended = pin!(session.ended());
+    let statements = Statements::prepare(&session.freshness.client).await.map_err(read)?;
+    let mut ended = pin!(session.ending.ended());
     // Until then another replica may list from a primary that was replaced: what it shows would
     // come back after a list from here.
     let wait_is_over = loop {
@@ -172,24 +158,37 @@ async fn answer_until_ended(
             Ok(wait_is_over) => break wait_is_over,
             Err(until) => tokio::select! {
                 () = sleep_until(until.into()) => {}
-                () = &mut ended => return Ok(()),
+                _ = &mut ended => return Ok(()),
             },
         }
     };
     let most = if commits { COMMITS_UNDER_WAY } else { QUESTIONS_UNDER_WAY };
     let mut under_way = FuturesUnordered::new();
+    let (mut sent, mut round_trip) = (Instant::now(), Duration::ZERO);
     loop {
+        let follows = (!under_way.is_empty()).then(|| next_from(sent, round_trip, most));
+        let due = async {
+            if let Some(from) = follows {
+                sleep_until(from.into()).await;
+            }
+            session.questions.due(most).await
+        };
         tokio::select! {
-            () = &mut ended => return Ok(()),
-            next = session.questions.due(most) => {
+            _ = &mut ended => return Ok(()),
+            next = due => {
+                sent = Instant::now();
                 let asked = ask_store(session, &statements, replica, next.list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, asked);
                 under_way.push(async move {
                     // The receivers are gone if the clients went away.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
+                    sent.elapsed()
                 });
             }
-            Some(()) = under_way.next() => session.questions.answered(),
+            Some(took) = under_way.next() => {
+                round_trip = took;
+                session.questions.answered();
+            }
         }
     }
 }
@@ -202,7 +201,7 @@ async fn ask_store(
     commits: bool,
     _: &WaitIsOver,
 ) -> Result<Latest, StoreError> {
-    let Connection { client, link, .. } = &session.checker;
+    let Connection { client, link, .. } = &session.freshness;
     let list = list.filter(|list| list.generation == session.generation && list.number > 0);
     let seen = replica.seen();
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
@@ -263,11 +262,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lists_have_an_answer_although_the_task_panics_that_answers_them() {
+    async fn who_waits_when_the_session_ends_has_an_error() {
         let questions = ListQuestions::default();
         let mut waiting = questions.join(None).unwrap();
-        let ended = then_close(&questions, async { panic!("a test says so") }).await;
-        assert!(ended.is_err(), "the session goes on");
+        questions.close();
         assert!(waiting.wait_for(Option::is_some).await.is_err());
         assert!(questions.join(None).is_none());
     }

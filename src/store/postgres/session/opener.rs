@@ -2,6 +2,7 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::ending::Ending;
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::list_freshness::{ListQuestions, answer_questions};
 use super::prepared::{BatchStatements, HeartbeatStatements};
@@ -10,7 +11,7 @@ use super::{OpenError, Session, within};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::Wait;
 use crate::store::postgres::connecting::roles::{
-    CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
+    FRESHNESS, HEARTBEAT, LIMITER, READER, Role, WRITER,
 };
 use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
@@ -50,7 +51,7 @@ impl Opener {
     /// Opens the first session, and keeps the receiver's value current from then on.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = self.open(None).await?;
-        warn_if_commits_can_be_lost(&first.checker.client, &self.log).await;
+        warn_if_commits_can_be_lost(&first.freshness.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
         tokio::spawn(self.keep(first, current));
         Ok(receiver)
@@ -118,9 +119,9 @@ impl Opener {
             other => OpenError::Store(other),
         };
         within(READ_LIMIT, require_usable(&writer.client, url)).await.map_err(unfit)?;
-        let [checker, reader, heartbeat, limits] = others(url, target).await?;
+        let [freshness, reader, heartbeat, limits] = others(url, target).await?;
         let server = writer.server.clone();
-        if [&checker, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
+        if [&freshness, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
             return Err(OpenError::Different);
         }
         let client = &writer.client;
@@ -165,21 +166,21 @@ impl Opener {
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
                 beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
-                select_last_and_known: checker
+                select_last_and_known: freshness
                     .client
                     .prepare(SELECT_LAST_AND_KNOWN)
                     .await
                     .map_err(read)?,
                 writer,
                 writing: tokio::sync::Mutex::default(),
-                checker,
+                freshness,
                 reader,
                 reading: tokio::sync::Mutex::default(),
                 heartbeat,
                 limits,
                 questions: ListQuestions::default(),
                 lease: Mutex::default(),
-                why_ended: watch::Sender::default(),
+                ending: Ending::default(),
                 outdated: Mutex::default(),
                 url: url.clone(),
                 target: target.clone(),
@@ -190,15 +191,24 @@ impl Opener {
         // Only after a confirmed commit: a primary that was replaced may report changes that no
         // other server has.
         self.replica.see(|seen| seen.saw(session.generation, last));
-        let replica = Arc::clone(&self.replica);
-        tokio::spawn(answer_questions(
-            Arc::clone(&session),
-            Arc::clone(&replica),
-            self.confirms_lists,
-        ));
-        tokio::spawn(keep_beating(Arc::clone(&session), replica));
-        tokio::spawn(tidy(Arc::clone(&session), self.silent_for));
+        self.start_tasks(&session);
         Ok(session)
+    }
+
+    fn start_tasks(&self, session: &Arc<Session>) {
+        let (silent_for, confirms_lists) = (self.silent_for, self.confirms_lists);
+        let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
+        let [answers, beats] = [(); 2].map(|()| Arc::clone(&self.replica));
+        tokio::spawn(async move {
+            let answers = answer_questions(&answering, &answers, confirms_lists);
+            answering.ending.guard("answers lists", answers).await
+        });
+        tokio::spawn(async move {
+            beating.ending.guard("sends heartbeats", keep_beating(&beating, &beats)).await
+        });
+        tokio::spawn(async move {
+            tidying.ending.guard("looks at the schema", tidy(&tidying, silent_for)).await
+        });
     }
 }
 
@@ -206,9 +216,9 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     let limits = url.limits();
     let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
     let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
-    let (checker, reader, heartbeat, limits) =
-        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
-    Ok([checker?, reader?, heartbeat?, limits?])
+    let (freshness, reader, heartbeat, limits) =
+        tokio::join!(again(&FRESHNESS), again(&READER), again(&HEARTBEAT), counting);
+    Ok([freshness?, reader?, heartbeat?, limits?])
 }
 
 /// After a promotion, a crash of a PostgreSQL that does not sync, or a restored table, which is

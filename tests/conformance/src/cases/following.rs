@@ -9,10 +9,8 @@ use slog::{Discard, Logger, o};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders::metrics::Histogram;
 use store_orders::orders::{OrderList, find_order};
+use store_orders::store::postgres::PAGE_ROWS;
 use store_orders::store::{CancelOutcome, OrderUpdate, Records};
-
-/// How many rows PostgreSQL reads at once.
-const PART: i64 = 50_000;
 
 pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
@@ -62,8 +60,8 @@ pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyh
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
     let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
     commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;
-    import(&*commands, 2..=PART)?;
-    import(&*commands, [PART + 1])?;
+    import(&*commands, 2..=PAGE_ROWS)?;
+    import(&*commands, [PAGE_ROWS + 1])?;
     let freshness = orders.ask_freshness()?;
     runtime.block_on(freshness.clone().wait())?;
     commands.update_orders(&[OrderUpdate { id: 1, ship_date: None, complete: Some(true) }])?;

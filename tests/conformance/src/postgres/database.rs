@@ -120,7 +120,7 @@ impl Database<'_> {
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
-                         'store-orders writer', 'store-orders checker', 'store-orders reader',
+                         'store-orders writer', 'store-orders freshness', 'store-orders reader',
                          'store-orders heartbeat')";
         self.with(async |client| Ok(client.query_one(query, &[]).await?.try_get(0)?))
     }

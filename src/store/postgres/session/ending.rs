@@ -1,0 +1,61 @@
+//! Whether a session has ended, and why: what its tasks and its connections share.
+
+use crate::store::StoreError;
+use crate::store::postgres::error::unreachable_because;
+use futures::FutureExt;
+use std::panic::AssertUnwindSafe;
+use tokio::sync::watch;
+
+/// Why a session has ended; none before.
+#[derive(Debug, Default)]
+pub struct Ending(watch::Sender<Option<String>>);
+
+impl Ending {
+    /// Ends the session, if it has not ended.
+    pub fn end(&self, why: &dyn std::fmt::Display) {
+        self.0.send_if_modified(|ended| {
+            let is_first = ended.is_none();
+            ended.get_or_insert_with(|| why.to_string());
+            is_first
+        });
+    }
+
+    /// Fails if the session has ended.
+    pub fn require_open(&self) -> Result<(), StoreError> {
+        match &*self.0.borrow() {
+            None => Ok(()),
+            Some(why) => Err(unreachable_because(&**why)),
+        }
+    }
+
+    /// Waits until the session has been ended, and says why.
+    pub async fn ended(&self) -> String {
+        let mut why = self.0.subscribe();
+        // An error only without a sender, which is this session's own.
+        let ended = why.wait_for(Option::is_some).await;
+        ended.ok().and_then(|why| why.clone()).unwrap_or_default()
+    }
+
+    /// Runs a task of the session, which ends if the task panics: a session without heartbeats,
+    /// for example, would refuse every list and key until the server is restarted.
+    pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
+        let done = AssertUnwindSafe(work).catch_unwind().await;
+        done.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_ends_the_session() {
+        let ending = Ending::default();
+        assert_eq!(ending.guard("succeeds", async { 7 }).await, Some(7));
+        assert!(ending.require_open().is_ok());
+        let panics = async { panic!("a test says so") };
+        assert_eq!(ending.guard::<()>("sends heartbeats", panics).await, None);
+        assert_eq!(ending.ended().await, "the task that sends heartbeats panicked");
+        assert!(ending.require_open().is_err());
+    }
+}
