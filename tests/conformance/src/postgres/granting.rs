@@ -3,12 +3,10 @@
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{keys, list};
-use crate::records::{NOW_MS, cancel, import, now, refusal};
+use crate::records::{NOW_MS, account_and_key, cancel, import, refusal};
 use anyhow::{Context, ensure};
-use store_orders::keys::Environment;
 use store_orders::store::postgres::{PostgresCommands, print_grants};
-use store_orders::store::{CancelOutcome, NewKey, Records, Store};
-use store_orders_api::plans::Plan;
+use store_orders::store::{CancelOutcome, Records, Store};
 use store_orders_api::types::Pet;
 
 /// What a server must not be able to do.
@@ -33,10 +31,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     }
     import(&*commands, [1, 2])?;
     commands.import(Records::Pets(&[Pet { id: 7, name: "Rex".to_string() }]), false)?;
-    commands.create_account("acme", Plan::Free, None, now())?;
-    let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
-    commands.issue_key(&new, NOW_MS)?;
+    account_and_key(&*commands)?;
 
     let store = database.server_of(&role)?;
     store.require_ready()?;
