@@ -34,6 +34,14 @@ $ store-orders orders ship 01
 "#]]);
 }
 
+/// Cancels an order, as a server does for `key_x`.
+pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
+    let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let cancellation = Cancellation { order_id, key_id: "key_x".into(), at, deadline };
+    sandbox.store().cancel(&[cancellation]).unwrap();
+}
+
 fn status_of(sandbox: &CliSandbox, id: &str) -> String {
     let order = sandbox.run(&["orders", "show", id, "--json"]).json();
     order["status"].as_str().unwrap().to_string()
@@ -43,14 +51,7 @@ fn status_of(sandbox: &CliSandbox, id: &str) -> String {
 fn an_order_is_shown_whatever_its_status() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([-3, 4]);
-    let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
-    let cancellation = Cancellation {
-        order_id: 4,
-        key_id: "key_x".into(),
-        at,
-        deadline: Instant::now() + Duration::from_secs(60),
-    };
-    sandbox.store().cancel(&[cancellation]).unwrap();
+    cancel(&sandbox, 4);
     sandbox.session(str![[r#"
 $ store-orders orders show -3
 id           -3
