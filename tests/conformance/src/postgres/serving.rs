@@ -314,9 +314,13 @@ pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let names = ["idle", "interval", "count"].map(|name| format!("tcp_keepalives_{name}"));
-    let names = names.iter().map(String::as_str).chain(["tcp_user_timeout"]);
-    let found = settings_of_a_command(&database.url(), &names.collect::<Vec<_>>())?;
+    let names = [
+        "tcp_keepalives_idle",
+        "tcp_keepalives_interval",
+        "tcp_keepalives_count",
+        "tcp_user_timeout",
+    ];
+    let found = settings_of_a_command(&database.url(), &names)?;
     // As the socket of the server has them.
     ensure!(found == "10|5|4|30000", "{found}");
     Ok(())
