@@ -5,7 +5,7 @@ use store_orders::keys::Environment;
 use store_orders::store::KeyCommands;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{CapturedLog, Fault, TestSetup};
-use testbed::{Key, wait_a_second_until, wait_until};
+use testbed::{Key, wait_until};
 
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
@@ -37,16 +37,7 @@ async fn every_wrong_authorization_gets_the_same_body() {
         "Bearer sto_live_".to_string(),
         format!("Bearer {}", "x".repeat(4_000)),
     ];
-    let sent_none: Vec<String> = vec![
-        "Bearer".to_string(),
-        format!("Bearer\t{good}"),
-        format!("Bearer{good}"),
-        format!("Basic {good}"),
-        format!("Token {good}"),
-        good.to_string(),
-        format!("\"Bearer\" {good}"),
-        String::new(),
-    ];
+    let sent_none = vec!["Bearer".to_string(), format!("Basic {good}"), good.to_string()];
     let mut bodies = Vec::new();
     for (values, challenge) in [(sent_key, WITH_KEY), (sent_none, WITHOUT_KEY)] {
         for value in values {
@@ -73,18 +64,6 @@ async fn every_wrong_authorization_gets_the_same_body() {
     let said = String::from_utf8(answer.body.to_vec()).unwrap();
     let message = "This API key is for staging, and this is the address of production. ";
     assert!(said.contains(message) && !said.contains(&staging.text), "{said}");
-}
-
-#[tokio::test]
-async fn the_scheme_has_no_letter_case_and_any_number_of_spaces() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Free);
-    let server = setup.serve().await;
-    for scheme in ["Bearer ", "bearer ", "BEARER ", "bEaReR    "] {
-        let value = format!("{scheme}{}", key.text);
-        let answer = server.send("GET", "/v1/store/orders", &[("authorization", &value)]).await;
-        assert_eq!(answer.status, 200, "{scheme:?}");
-    }
 }
 
 #[tokio::test]
@@ -116,20 +95,6 @@ async fn a_key_expires_and_a_rotated_one_overlaps() {
     );
     server.setup.clock.advance(Duration::from_secs(30));
     assert_eq!([status(&short).await, status(&successor).await], [401, 200]);
-}
-
-#[tokio::test]
-async fn a_revocation_by_another_process_holds_within_a_second() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Business);
-    let server = setup.serve().await;
-    assert_eq!(server.send_with(&key, "GET", "/v1/store/orders").await.status, 200);
-    let other = store_orders::store::sqlite::SqliteStore::open(server.setup.directory.path());
-    other.unwrap().revoke_key(&key.id, 0).unwrap();
-    wait_a_second_until("the key is rejected", || async {
-        server.list_with(&key).await.status == 401
-    })
-    .await;
 }
 
 #[tokio::test]

@@ -6,21 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::clock::ManualClock;
 use store_orders::store::{NewOrder, OperatorStore, Records};
-use store_orders_api::errors::ErrorCode as Code;
 use store_orders_api::plans::Plan;
-use store_orders_client::{BuildError, CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
+use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
 use testbed::Key;
 use testbed::in_process::{TestSetup, pending_order};
 use testbed::relay::{ReadAlong, Relay};
-
-#[test]
-fn every_code_of_the_contract_is_known_to_the_client() {
-    for (text, _) in Code::VALUES {
-        let known = ErrorCode::from(*text);
-        assert!(!matches!(known, ErrorCode::Other(_)), "{known:?}");
-        assert_eq!(known.as_str(), *text);
-    }
-}
 
 /// Takes the first answer, which says that what was asked is done, and puts this in its place.
 struct LosesAnAnswer(Arc<Mutex<Option<&'static str>>>);
@@ -67,46 +57,6 @@ async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_is_no_error() {
         let error = client.cancel_order(1).await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
         assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
-    }
-}
-
-#[tokio::test]
-async fn an_error_is_one_line_with_the_request_id() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Pro);
-    setup.shipped(7);
-    let server = setup.serve().await;
-    let error = server.client(&key).cancel_order(7).await.unwrap_err();
-    let id = error.request_id().unwrap();
-    assert_eq!(id.len(), 36);
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "409 order_already_shipped: Order 7 has already shipped and cannot be cancelled. \
-             It is unchanged. (request id {id})"
-        )
-    );
-}
-
-#[tokio::test]
-async fn a_base_url_has_the_version_or_none_and_that_of_another_is_refused_before_any_request() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Pro);
-    let server = setup.serve().await;
-    let error = Client::new(format!("{}/v2", server.origin()), &key.text).unwrap_err();
-    assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "the base URL ends in another version than /v1, which this client speaks: leave the \
-         version out, or write /v1; `Client::v2` of the feature `v2-beta` makes the client of \
-         another"
-    );
-    for (count, path) in ["", "/", "/v1"].into_iter().enumerate() {
-        let client = Client::new(format!("{}{path}", server.origin()), &key.text).unwrap();
-        let orders = client.list_orders().await.unwrap();
-        assert_eq!(orders.rate_limit().unwrap().remaining, 299 - 2 * count as u64);
-        let page = client.v2().list_orders().send().await.unwrap();
-        assert_eq!(page.rate_limit().unwrap().remaining, 298 - 2 * count as u64);
     }
 }
 

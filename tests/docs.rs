@@ -8,24 +8,9 @@ use std::io::Read;
 use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::{self, ErrorCode};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Answer, TestSetup};
+use testbed::contract::PUBLIC_PAGES;
+use testbed::in_process::{Answer, TestServer, TestSetup};
 
-const PAGES: [(&str, &str); 14] = [
-    ("/", "text/html; charset=utf-8"),
-    ("/docs", "text/html; charset=utf-8"),
-    ("/docs/v2", "text/html; charset=utf-8"),
-    ("/changelog", "text/html; charset=utf-8"),
-    ("/changelog.atom", "application/atom+xml; charset=utf-8"),
-    ("/docs/docs.css", "text/css; charset=utf-8"),
-    ("/docs/docs.js", "text/javascript; charset=utf-8"),
-    ("/docs/scalar.js", "text/javascript; charset=utf-8"),
-    ("/docs/pages.css", "text/css; charset=utf-8"),
-    ("/openapi.json", "application/json"),
-    ("/openapi-v2.json", "application/json"),
-    ("/favicon.ico", "image/svg+xml"),
-    ("/llms.txt", "text/plain; charset=utf-8"),
-    ("/robots.txt", "text/plain; charset=utf-8"),
-];
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
 /// The sources that a policy lets a directive load from.
@@ -41,10 +26,16 @@ fn links(page: &str) -> Vec<&str> {
     parts.map(|part| part.split('"').next().unwrap()).collect()
 }
 
+async fn text(server: &TestServer, path: &str) -> String {
+    String::from_utf8(server.send("GET", path, &[]).await.body).unwrap()
+}
+
 #[tokio::test]
-async fn pages_are_read_without_a_key_and_head_tells_their_length() {
-    let server = TestSetup::new().serve().await;
-    for (path, kind) in PAGES {
+async fn pages_are_read_without_a_key_and_not_counted() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    for (path, kind) in PUBLIC_PAGES {
         let page = server.send("GET", path, &[]).await;
         assert_eq!((page.status.as_u16(), page.text("content-type")), (200, kind), "{path}");
         assert!(!page.body.is_empty(), "{path}");
@@ -53,30 +44,28 @@ async fn pages_are_read_without_a_key_and_head_tells_their_length() {
         assert_eq!(head.number("content-length"), page.body.len() as u64, "{path}");
         assert!(head.body.is_empty(), "{path}");
         assert_eq!(head.text("etag"), page.text("etag"), "{path}");
-        let post = server.send("POST", path, &[]).await;
+        assert_eq!(server.send_with(&key, "GET", path).await.body, page.body, "{path}");
+        let post = server.send_with(&key, "POST", path).await;
         assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"), "{path}");
+    }
+    for counted in [server.list_with(&key).await, server.send("GET", "/v1", &[]).await] {
+        let (limit, remaining, _) = counted.rate_limit();
+        assert_eq!(remaining, limit - 1);
     }
 }
 
 #[tokio::test]
 async fn the_served_document_has_its_operators_addresses_and_contact() {
-    let document = async |setup: TestSetup| {
-        let server = setup.serve().await;
-        // What a client says of its host has no part in it.
-        let host = ("host", "elsewhere.example");
-        server.send("GET", "/openapi.json", &[host]).await.json()
-    };
-    let plain = document(TestSetup::new()).await;
-    assert_eq!(plain["servers"], json!([{ "url": "/v1" }]));
-    assert_eq!(plain["info"].get("contact"), None);
     let mut setup = TestSetup::new();
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
     setup.config.document.contact_url = Some("https://orders.test/help".to_string());
-    let configured = document(setup).await;
-    assert_eq!(configured["servers"].as_array().unwrap().len(), 1);
-    assert_eq!(configured["servers"][0]["url"], "https://orders.test/v1");
-    assert_eq!(configured["info"]["contact"], json!({ "url": "https://orders.test/help" }));
-    assert_eq!(configured["paths"], plain["paths"]);
+    let server = setup.serve().await;
+    // What a client says of its host has no part in it.
+    let host = ("host", "elsewhere.example");
+    let document = server.send("GET", "/openapi.json", &[host]).await.json();
+    let addresses = document["servers"].as_array().unwrap();
+    assert_eq!((addresses.len(), &addresses[0]["url"]), (1, &json!("https://orders.test/v1")));
+    assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
 #[tokio::test]
@@ -85,7 +74,7 @@ async fn scripts_of_any_site_may_read_the_documents_and_nothing_else() {
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
     let allowed = "access-control-allow-origin";
-    for (path, _) in PAGES {
+    for (path, _) in PUBLIC_PAGES {
         let page = server.send("GET", path, &[("origin", "https://tools.example")]).await;
         let is_document = path.starts_with("/openapi");
         assert_eq!(page.headers.contains_key(allowed), is_document, "{path}");
@@ -101,24 +90,9 @@ async fn scripts_of_any_site_may_read_the_documents_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn pages_are_not_counted() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Free);
-    let server = setup.serve().await;
-    for (path, _) in PAGES {
-        for method in ["GET", "HEAD", "POST"] {
-            let answer = server.send_with(&key, method, path).await;
-            assert!(!answer.headers.contains_key("x-ratelimit-limit"), "{method} {path}");
-        }
-    }
-    let list = server.send_with(&key, "GET", "/v1/store/orders").await;
-    assert_eq!(list.number("x-ratelimit-remaining"), 59);
-}
-
-#[tokio::test]
 async fn gzip_is_the_same_page_under_another_tag() {
     let server = TestSetup::new().serve().await;
-    for (path, _) in PAGES {
+    for (path, _) in PUBLIC_PAGES {
         let plain = server.send("GET", path, &[]).await;
         let zipped = server.send("GET", path, &[GZIP]).await;
         assert!(!plain.headers.contains_key("content-encoding"), "{path}");
@@ -134,7 +108,7 @@ async fn gzip_is_the_same_page_under_another_tag() {
 #[tokio::test]
 async fn a_page_that_the_caller_has_is_not_sent_again() {
     let server = TestSetup::new().serve().await;
-    for (path, _) in PAGES {
+    for (path, _) in PUBLIC_PAGES {
         let tag = server.send("GET", path, &[GZIP]).await.text("etag").to_string();
         for known in [tag.clone(), format!("W/{tag}"), format!("\"other\", {tag}"), "*".into()] {
             for method in ["GET", "HEAD"] {
@@ -159,7 +133,7 @@ async fn a_page_that_the_caller_has_is_not_sent_again() {
 #[tokio::test]
 async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
     let server = TestSetup::new().serve().await;
-    for (path, kind) in PAGES {
+    for (path, kind) in PUBLIC_PAGES {
         let page = server.send("GET", path, &[]).await;
         assert_eq!(sources(&page, "default-src").unwrap(), ["'none'"], "{path}");
         assert_eq!(sources(&page, "frame-ancestors").unwrap(), ["'none'"], "{path}");
@@ -190,7 +164,7 @@ async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
 async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     let server = TestSetup::new().serve().await;
     for of in DOCUMENTS {
-        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        let page = text(&server, of.reference).await;
         assert!(!page.contains("<noscript") && !page.contains("{base_urls}"), "{page}");
         assert!(page.contains(&format!("<code>{}</code>", of.base_path)), "no base URL");
         let document = server.send("GET", of.path, &[]).await.json();
@@ -281,7 +255,7 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
 async fn each_header_of_a_response_stands_on_the_plain_reference() {
     let server = TestSetup::new().serve().await;
     for of in DOCUMENTS {
-        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        let page = text(&server, of.reference).await;
         let document = server.send("GET", of.path, &[]).await.json();
         let headers = page.split("<h2 id=\"headers\">").nth(1).unwrap();
         let headers = headers.split("<h2 ").next().unwrap();
@@ -308,7 +282,7 @@ async fn the_plain_reference_is_small_and_each_of_its_links_leads_somewhere() {
     for of in DOCUMENTS {
         let zipped = server.send("GET", of.reference, &[GZIP]).await.body.len();
         assert!(zipped < 12_000, "{} has {zipped} bytes", of.reference);
-        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        let page = text(&server, of.reference).await;
         let ids = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
@@ -331,7 +305,7 @@ async fn the_link_of_an_error_leads_to_its_section_without_javascript() {
         let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
         let (path, anchor) = link.split_once('#').unwrap();
         assert_eq!((path, anchor), (of.reference, "error-unauthorized"));
-        let page = String::from_utf8(server.send("GET", path, &[]).await.body).unwrap();
+        let page = text(&server, path).await;
         assert!(section(&page, anchor).contains("Check the key"), "{page}");
     }
 }
@@ -340,7 +314,7 @@ async fn the_link_of_an_error_leads_to_its_section_without_javascript() {
 async fn the_reference_of_each_version_names_its_document_and_leads_to_the_others() {
     let server = TestSetup::new().serve().await;
     for (path, document) in [("/docs", "/openapi.json"), ("/docs/v2", "/openapi-v2.json")] {
-        let page = String::from_utf8(server.send("GET", path, &[]).await.body).unwrap();
+        let page = text(&server, path).await;
         let service = format!("<link rel=\"service-desc\" href=\"{document}\"");
         assert!(page.contains(&service), "{page}");
         assert_eq!(page.matches("/openapi").count(), page.matches(document).count(), "{page}");
@@ -353,7 +327,7 @@ async fn the_reference_of_each_version_names_its_document_and_leads_to_the_other
 #[tokio::test]
 async fn the_bundle_carries_the_licence_under_which_it_is_copied() {
     let server = TestSetup::new().serve().await;
-    let bundle = String::from_utf8(server.send("GET", "/docs/scalar.js", &[]).await.body).unwrap();
+    let bundle = text(&server, "/docs/scalar.js").await;
     let notice = bundle.split("*/").next().unwrap();
     assert!(notice.starts_with("/*!") && notice.contains("Copyright (c) 2023-present Scalar"));
     assert!(notice.contains("MIT License") && bundle.contains("createApiReference"));
@@ -367,7 +341,7 @@ async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
     let server = setup.serve().await;
     let answer = server.send_with(&key, "GET", "/v1/pets/1").await;
     let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
-    let page = String::from_utf8(server.send("GET", link, &[]).await.body).unwrap();
+    let page = text(&server, link).await;
     assert!(page.starts_with("<!doctype html>") && page.contains("<code>getPet</code>"));
     let version = store_orders_api::API_VERSION;
     assert!(page.contains(&format!("id=\"{version}\"")), "no section of {version}");
@@ -389,7 +363,7 @@ async fn the_reference_with_a_slash_is_the_reference() {
 #[tokio::test]
 async fn crawlers_are_kept_from_the_api_alone() {
     let server = TestSetup::new().serve().await;
-    let text = String::from_utf8(server.send("GET", "/robots.txt", &[]).await.body).unwrap();
+    let text = text(&server, "/robots.txt").await;
     let rules: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(rules, ["User-agent: *", "Disallow: /v1/", "Disallow: /v2/"]);
 }
@@ -401,7 +375,7 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     setup.config.document.contact_name = Some("Cats & Dogs".to_string());
     setup.config.document.contact_email = Some("help@orders.test".to_string());
     let server = setup.serve().await;
-    let page = String::from_utf8(server.send("GET", "/llms.txt", &[]).await.body).unwrap();
+    let page = text(&server, "/llms.txt").await;
     assert!(page.starts_with("# Store Orders API\n\n> "), "{page}");
     assert!(page.contains("Base URL: `https://orders.test/v1`"), "{page}");
     let document = server.send("GET", "/openapi.json", &[]).await.json();
@@ -423,7 +397,7 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
         let text = String::from_utf8(page.body).unwrap();
         assert!(anchor.is_empty() || text.contains(&format!(" id=\"{anchor}\"")), "{target}");
     }
-    let reference = String::from_utf8(server.send("GET", "/docs", &[]).await.body).unwrap();
+    let reference = text(&server, "/docs").await;
     assert!(reference.contains("Base URL: <code>https://orders.test/v1</code> (Production"));
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
@@ -449,9 +423,9 @@ const ATOM: &str = "http://www.w3.org/2005/Atom";
 #[tokio::test]
 async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
     let server = TestSetup::new().serve().await;
-    let page = String::from_utf8(server.send("GET", "/changelog", &[]).await.body).unwrap();
+    let page = text(&server, "/changelog").await;
     assert!(page.contains("type=\"application/atom+xml\""), "{page}");
-    let feed = String::from_utf8(server.send("GET", "/changelog.atom", &[]).await.body).unwrap();
+    let feed = text(&server, "/changelog.atom").await;
     let feed = roxmltree::Document::parse(&feed).unwrap();
     let feed = feed.root_element();
     assert!(feed.has_tag_name((ATOM, "feed")));
@@ -487,7 +461,7 @@ async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
 #[tokio::test]
 async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
     let server = TestSetup::new().serve().await;
-    let page = String::from_utf8(server.send("GET", "/changelog", &[]).await.body).unwrap();
+    let page = text(&server, "/changelog").await;
     // That these are the dates of its headers is tested next to them.
     let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
     let words: Vec<_> = section.split_whitespace().collect();

@@ -1,63 +1,16 @@
 //! What was acknowledged stays, even if the program is killed or the power is cut; and a real
 //! file of orders comes back complete.
 
+use crate::server::client;
 use history::event::{FaultBegun, What};
 use history::workload::Load;
 use history::{Clients, IdSet, Journal};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store_orders_client::Client;
-use testbed::contract::Tap;
 use testbed::in_process::error_of;
 use testbed::relay::Relay;
-use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
-
-/// A server, a tap before it and a client behind the tap.
-fn serve(data: &DataDir, key: &Key) -> (ServerProcess, Tap, Client) {
-    with_client(data.serve(&[]).unwrap(), key)
-}
-
-fn with_client(server: ServerProcess, key: &Key) -> (ServerProcess, Tap, Client) {
-    let tap = Tap::before(server.address().unwrap());
-    let client = Client::builder(tap.base_url(), &key.text);
-    (server, tap, client.without_retries().build().unwrap())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kill_right_after_a_204_keeps_the_cancellation() {
-    let data = DataDir::temporary().unwrap();
-    let key = data.issue_key("acme", "business").unwrap();
-    data.import_pending(1..=60).unwrap();
-    let mut acknowledged = Vec::new();
-    for round in 0..3_i64 {
-        let (server, _tap, client) = serve(&data, &key);
-        // Several at once, and the kill comes while the others are under way.
-        let cancels = (1..=10).map(|n| {
-            let client = client.clone();
-            tokio::spawn(async move { (round * 20 + n, client.cancel_order(round * 20 + n).await) })
-        });
-        let cancels: Vec<_> = cancels.collect();
-        let mut server = Some(server);
-        for cancel in cancels {
-            if let (id, Ok(answer)) = cancel.await.unwrap() {
-                assert_eq!(answer.status(), 204);
-                acknowledged.push(id);
-                if let Some(server) = server.take() {
-                    server.kill().unwrap();
-                }
-            }
-        }
-    }
-    assert!(acknowledged.len() >= 3, "{acknowledged:?}");
-    let (server, _tap, client) = serve(&data, &key);
-    let listed = client.list_orders().await.unwrap();
-    for id in acknowledged {
-        assert!(listed.iter().all(|order| *order.id != id), "order {id} is back");
-        assert_eq!(error_of(client.cancel_order(id).await).0, 404, "order {id}");
-    }
-    drop(server);
-}
+use testbed::{DataDir, Report, wait_until};
 
 /// Only a server that waits for the disk before it answers can know that the disk failed.
 #[cfg(target_os = "linux")]
@@ -67,14 +20,13 @@ async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
-    let (server, _tap, client) = with_client(server, &key);
+    let (_tap, client) = client(&server, &key);
     // The first commit in a new log has one more sync.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
     disk.set(0).unwrap();
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
-    drop(server);
 }
 
 /// A kill leaves what was written in the page cache; a power cut leaves what was synced.
@@ -85,17 +37,18 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     let data = DataDir::temporary().unwrap().keep_synced(&disk, after.path());
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=20).unwrap();
-    let (server, _tap, client) = serve(&data, &key);
+    let server = data.serve(&[]).unwrap();
+    let (_tap, client) = client(&server, &key);
     for id in 1..=10 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
     server.kill().unwrap();
     let data = DataDir::at(&testbed::Program::built().unwrap(), after.path());
-    let (server, _tap, client) = serve(&data, &key);
+    let server = data.serve(&[]).unwrap();
+    let (_tap, client) = crate::server::client(&server, &key);
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
     assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
-    drop(server);
 }
 
 /// Lists and cancels at once, beside an operator's commands, with a `kill -9` in the middle of
@@ -171,7 +124,8 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
 async fn a_real_file_of_100_000_orders_comes_back_complete() {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_key("acme", "free").unwrap();
-    let (_server, _tap, client) = serve(&data, &key);
+    let server = data.serve(&[]).unwrap();
+    let (_tap, client) = client(&server, &key);
     let mut file = "id,petId,quantity,shipDate,complete,status\n".to_string();
     for id in (1..=100_000_i64).rev() {
         let date = if id % 3 == 0 { "2026-12-24T10:30:00+01:00" } else { "" };

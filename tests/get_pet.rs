@@ -1,7 +1,6 @@
 //! GET /pets/{petId}, deprecated.
 
-use store_orders_api::plans::Plan;
-use testbed::in_process::{Answer, TestSetup, error_of};
+use testbed::in_process::{Answer, TestSetup};
 
 const SERVICE_DESC: &str = "</openapi.json>; rel=\"service-desc\"";
 
@@ -22,19 +21,6 @@ fn assert_deprecated(answer: &Answer) {
         429 => assert_eq!(links[1..], service("rate_limit_exceeded")),
         _ => assert_eq!(links.len(), 1),
     }
-}
-
-#[tokio::test]
-#[expect(deprecated, reason = "the deprecated operation keeps working")]
-async fn a_pet_is_found_or_not() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Free);
-    setup.pet(7, "Rex");
-    let server = setup.serve().await;
-    let client = server.client(&key);
-    let pet = client.get_pet(7).await.unwrap().into_inner();
-    assert_eq!((*pet.id, pet.name.as_str()), (7, "Rex"));
-    assert_eq!(error_of(client.get_pet(8).await), (404, "pet_not_found".to_string()));
 }
 
 #[tokio::test]

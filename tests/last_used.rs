@@ -1,5 +1,4 @@
-//! When a key was last used: recorded at most once a minute, and without delaying
-//! a request.
+//! When a key was last used: recorded without delaying a request.
 
 use std::time::Duration;
 use store_orders::store::KeyCommands;
@@ -26,27 +25,6 @@ async fn used_new_key(server: &TestServer) -> Key {
     let key = server.setup.another_key("business-0");
     assert_eq!(server.list_with(&key).await.status, 200);
     key
-}
-
-#[tokio::test]
-async fn a_use_is_recorded_once_a_minute() {
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Business);
-    let server = setup.serve().await;
-    assert_eq!(used_at(&server, &key), None);
-    server.list_with(&key).await;
-    recorded(&server, &key, 0).await;
-    server.setup.clock.advance(Duration::from_millis(59_999));
-    let other = used_new_key(&server).await;
-    recorded(&server, &other, 59).await;
-    server.list_with(&key).await;
-    let later = used_new_key(&server).await;
-    // Uses are recorded in their order.
-    recorded(&server, &later, 59).await;
-    assert_eq!(used_at(&server, &key), Some(0), "not a minute has passed");
-    server.setup.clock.advance(Duration::from_millis(1));
-    server.list_with(&key).await;
-    recorded(&server, &key, 60).await;
 }
 
 #[tokio::test]

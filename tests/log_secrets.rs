@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 use std::time::Duration;
-use store_orders::keys::{ApiKey, Environment};
+use store_orders::keys::Environment;
 use store_orders::store::{AccountCommands, ChangeNumber, KeyCommands, NewKey, Rotation};
 use store_orders_api::plans::Plan;
 use testbed::Key;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
+use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A piece of a key this long is a leak.
@@ -189,8 +189,7 @@ fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
         Rotation { key_id: &rotated.id, overlap: Duration::from_secs(60), label: Some(LABEL) };
     let successor = setup.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
     let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
-    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
-    let unknown = Key { id: String::new(), text: unknown };
+    let unknown = unknown_key();
     let mut mistyped = good.clone();
     mistyped.text.replace_range(44..45, if good.text.ends_with('a') { "b" } else { "a" });
     (setup, vec![good, small, revoked, expired, staging, rotated, successor, unknown, mistyped])
@@ -258,13 +257,9 @@ fn no_key_is_in_an_error_or_in_debug_output() {
             texts.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
         }
     }
-    let account = NewKey {
-        account: "business-0",
-        environment: Environment::Production,
-        expires_after: None,
-        label: None,
-    };
-    let issued = store.issue_key(&account, 0).unwrap();
+    let environment = Environment::Production;
+    let new = NewKey { account: "business-0", environment, expires_after: None, label: None };
+    let issued = store.issue_key(&new, 0).unwrap();
     let text = issued.key.expose().to_string();
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
@@ -279,8 +274,8 @@ fn no_key_is_in_an_error_or_in_debug_output() {
 
 #[test]
 fn a_leak_would_be_found() {
-    let key = ApiKey::generate(Environment::Production).expose().to_string();
-    let secrets = Secrets::of(&[Key { id: String::new(), text: key.clone() }]);
+    let unknown = unknown_key();
+    let (secrets, key) = (Secrets::of(std::slice::from_ref(&unknown)), unknown.text);
     for leak in [key.clone(), key[13..33].to_string(), encoded(&key), encoded(&key).to_lowercase()]
     {
         assert_eq!(secrets.leaks(&format!("{{\"path\":\"/x{leak}\"}}")).len(), 1);

@@ -1,6 +1,5 @@
 //! Paths and methods that the document does not have.
 
-use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
 
@@ -132,24 +131,4 @@ async fn another_method_gets_405_and_one_allow_header() {
     assert_eq!(server.send_with(&key, "get", "/v1/store/orders").await.status, 405);
     assert_eq!(server.send_with(&key, "delete", "/v1/store/orders/1").await.status, 405);
     assert_eq!(server.client(&key).list_orders().await.unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn the_documents_need_no_key_and_are_not_counted() {
-    let setup = TestSetup::new();
-    let server = setup.serve().await;
-    for document in DOCUMENTS {
-        let answer = server.send("GET", document.path, &[]).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.text("content-type"), "application/json");
-        let emitted = document.emitted().unwrap();
-        for part in ["paths", "components", "security"] {
-            assert_eq!(answer.json()[part], emitted[part], "{part}");
-        }
-        assert!(!answer.headers.contains_key("x-ratelimit-limit"));
-        let head = server.send("HEAD", document.path, &[]).await;
-        assert_eq!(head.text("content-length"), answer.body.len().to_string());
-        let post = server.send("POST", document.path, &[]).await;
-        assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"));
-    }
 }

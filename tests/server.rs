@@ -3,12 +3,10 @@
 
 mod abandoned;
 mod admin;
-mod beside_commands;
 mod damaged;
 mod failures;
 mod full_disk;
 mod hung_lookups;
-mod large_account;
 mod metrics;
 mod one_per_store;
 mod open_files;
@@ -21,7 +19,9 @@ mod stopping;
 mod tls;
 
 use std::net::SocketAddr;
-use testbed::{DataDir, Key};
+use store_orders_client::Client;
+use testbed::contract::Tap;
+use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -35,6 +35,14 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     data.import_pending(1..=orders).unwrap();
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
     (data, key)
+}
+
+/// A tap before a server, and a client that sends each request once. It waits longer than clients
+/// do: a busy machine takes its time to hold a long list against the document.
+pub fn client(server: &ServerProcess, key: &Key) -> (Tap, Client) {
+    let tap = Tap::before(server.address().unwrap());
+    let client = Client::builder(tap.base_url(), &key.text).without_retries();
+    (tap, client.read_timeout(WAIT_TIMEOUT).build().unwrap())
 }
 
 /// A client that has asked for the list and read no more than that it comes.

@@ -13,7 +13,6 @@ async fn the_line_of_a_request_names_its_trace_if_that_is_valid() {
     let setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
-    let bearer = format!("Bearer {}", key.text);
     let traceparent = format!("00-{TRACE}-{SPAN}-01");
     let invalid = format!("00-{}-{SPAN}-01", TRACE.to_uppercase());
     for (path, sent, ids) in [
@@ -25,9 +24,8 @@ async fn the_line_of_a_request_names_its_trace_if_that_is_valid() {
         ("/v1/store/orders", vec![&traceparent, &traceparent], [Value::Null, Value::Null]),
     ] {
         let sent = sent.into_iter().map(|value| ("traceparent", value.as_str()));
-        let headers: Vec<_> =
-            [("authorization", bearer.as_str())].into_iter().chain(sent).collect();
-        let answer = server.send("GET", path, &headers).await;
+        let headers: Vec<_> = sent.collect();
+        let answer = server.send_with_headers(&key, "GET", path, &headers).await;
         let lines = log.lines("INFO");
         let line = lines.iter().rfind(|line| line["msg"] == "request").unwrap();
         assert_eq!(line["request_id"], answer.text("x-request-id"));

@@ -1,13 +1,13 @@
 //! Why a request failed: one line at WARN or above has the reason and the request's id.
 
+use super::damaged::break_constraint;
 use super::data_with;
 use crate::limits::unavailable::Unreachable;
 use serde_json::Value;
 use std::time::Duration;
-use store_orders::keys::{ApiKey, Environment};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
-use testbed::wait_until;
+use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
+use testbed::{Key, wait_until};
 
 const LIST: (&str, &str) = ("GET", "/v1/store/orders");
 const PAGE: (&str, &str) = ("GET", "/v2/store/orders");
@@ -18,13 +18,12 @@ const PET: (&str, &str) = ("GET", "/v1/pets/7");
 async fn expect_reasons(
     server: &TestServer,
     log: &CapturedLog,
-    key: &str,
+    key: &Key,
     requests: &[(&str, &str)],
     (status, reason): (u16, &str),
 ) {
     for (method, path) in requests {
-        let bearer = format!("Bearer {key}");
-        let answer = server.send(method, path, &[("authorization", &bearer)]).await;
+        let answer = server.send_with(key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
         let id = answer.text("x-request-id").to_string();
         let of_request = |level| {
@@ -45,17 +44,18 @@ async fn expect_reasons(
 async fn a_store_that_fails_is_the_reason_of_each_request() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
-    let key = setup.key(Plan::Business).text;
+    let key = setup.key(Plan::Business);
     setup.pending([1, 2]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
     store.set(Fault::Fails);
     let requests = [LIST, PAGE, CANCEL, PET];
     expect_reasons(&server, &log, &key, &requests, (503, "a test says so")).await;
-    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
-    expect_reasons(&server, &log, &unknown, &[LIST], (503, "the key cannot be checked")).await;
+    let unknown = (503, "the key cannot be checked");
+    expect_reasons(&server, &log, &unknown_key(), &[LIST], unknown).await;
     store.set(Fault::Panics);
-    expect_reasons(&server, &log, &unknown, &[LIST], (500, "a test lets the store panic")).await;
+    let panic = (500, "a test lets the store panic");
+    expect_reasons(&server, &log, &unknown_key(), &[LIST], panic).await;
     store.set(Fault::None);
 }
 
@@ -63,7 +63,7 @@ async fn a_store_that_fails_is_the_reason_of_each_request() {
 async fn a_store_without_an_answer_is_the_reason_too() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
-    let key = setup.key(Plan::Business).text;
+    let key = setup.key(Plan::Business);
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
     store.set(Fault::Silent);
@@ -76,32 +76,26 @@ async fn a_request_that_cannot_be_counted_says_so() {
     let log = CapturedLog::new();
     let limits = Unreachable::new(Duration::from_secs(1));
     let setup = TestSetup::new().with_log(&log).with_limits(limits);
-    let key = setup.key(Plan::Pro).text;
+    let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
     expect_reasons(&server, &log, &key, &[LIST, CANCEL], (503, "cannot be counted: no answer"))
         .await;
 }
 
-/// The level that is there to see failures alone, by either of its names.
+/// The level that is there to see failures alone.
 #[tokio::test]
 async fn a_failure_is_logged_at_the_level_of_warnings() {
-    for level in ["warning", "warn"] {
-        let (data, key) = data_with(1);
-        let damage = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
-        let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
-        store.execute_batch(damage).unwrap();
-        drop(store);
-        let server = data.serve(&["--log-level", level]).unwrap();
-        wait_until("it is damaged", || async { server.log().contains("the store is damaged") })
-            .await;
-        let url = format!("{}/store/orders", server.base_url());
-        let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
-        assert_eq!(answer.status(), 503);
-        let id = answer.headers()["x-request-id"].to_str().unwrap().to_string();
-        wait_until("the failure is logged", || async { server.log().contains(&id) }).await;
-        let log = server.log();
-        let lines: Vec<&str> = log.lines().filter(|line| line.contains(&id)).collect();
-        let [line] = lines[..] else { panic!("{log}") };
-        assert!(line.contains(r#""error":"the store is damaged"#), "{line}");
-    }
+    let (data, key) = data_with(1);
+    break_constraint(&data);
+    let server = data.serve(&["--log-level", "warn"]).unwrap();
+    wait_until("it is damaged", || async { server.log().contains("the store is damaged") }).await;
+    let url = format!("{}/store/orders", server.base_url());
+    let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let id = answer.headers()["x-request-id"].to_str().unwrap().to_string();
+    wait_until("the failure is logged", || async { server.log().contains(&id) }).await;
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(&id)).collect();
+    let [line] = lines[..] else { panic!("{log}") };
+    assert!(line.contains(r#""error":"the store is damaged"#), "{line}");
 }

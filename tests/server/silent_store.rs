@@ -1,9 +1,8 @@
 //! A store that gives no answer: requests that need it are answered all the same.
 
 use std::time::{Duration, Instant};
-use store_orders::keys::{ApiKey, Environment};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Fault, TestSetup};
+use testbed::in_process::{Fault, TestSetup, unknown_key};
 
 /// How long a request waits for the store.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -11,19 +10,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_silent_store_is_answered_503_after_five_seconds() {
     let mut setup = TestSetup::new();
-    let key = setup.key(Plan::Pro).text;
+    let key = setup.key(Plan::Pro);
     setup.pending([1]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
-    let asked = |key: &str, path: &'static str| {
-        let bearer = format!("Bearer {key}");
-        let server = &server;
-        async move {
-            let sent = Instant::now();
-            let answer = server.send("GET", path, &[("authorization", bearer.as_str())]).await;
-            (answer, sent.elapsed())
-        }
+    let unknown = unknown_key();
+    let asked = async |key, path| {
+        let sent = Instant::now();
+        (server.send_with(key, "GET", path).await, sent.elapsed())
     };
     let (list, pet) = ("/v1/store/orders", "/v1/pets/7");
     store.set(Fault::Silent);
@@ -48,10 +42,9 @@ async fn a_cancellation_whose_key_was_waited_for_is_answered_five_seconds_after_
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
     store.set(Fault::Silent);
-    let bearer = format!("Bearer {}", server.setup.key(Plan::Pro).text);
+    let key = server.setup.key(Plan::Pro);
     let sent = Instant::now();
-    let headers = [("authorization", bearer.as_str())];
-    let asked = server.send("DELETE", "/v1/store/orders/1", &headers);
+    let asked = server.send_with(&key, "DELETE", "/v1/store/orders/1");
     let key_is_found = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
         store.answer_questions().unwrap();

@@ -5,7 +5,6 @@ use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use std::net::SocketAddr;
 use store_orders_client::Client;
-use testbed::contract::Tap;
 use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -75,8 +74,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let flags = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
     let server = data.serve(&flags).unwrap();
     let address = server.address().unwrap();
-    let tap = Tap::before(address);
-    let client = Client::new(tap.base_url(), &other.text).unwrap();
+    let (_tap, client) = super::client(&server, &other);
 
     let mut oldest = unread(address, &oldest).await;
     let windows = [with_window(address, 0).await, with_window(address, 1).await];

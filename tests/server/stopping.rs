@@ -89,8 +89,7 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
 async fn after_a_stop_the_stores_file_alone_is_whole() {
     let (data, key) = data_with(5);
     let server = data.serve(&[]).unwrap();
-    let tap = Tap::before(server.address().unwrap());
-    let client = store_orders_client::Client::new(tap.base_url(), &key.text).unwrap();
+    let (_tap, client) = super::client(&server, &key);
     let open = SqliteStore::open(data.path()).unwrap();
     for id in 1..=5 {
         client.cancel_order(id).await.unwrap();

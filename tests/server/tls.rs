@@ -1,17 +1,16 @@
 //! Certificates are replaced under load, and bad ones are rejected.
 
-use super::data_with;
+use super::{admin, data_with};
 use reqwest::tls::TlsInfo;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
-use store_orders::config::AdminListen;
 use store_orders::server::TlsFiles;
 use testbed::contract::{Observer, SentRequest};
 use testbed::in_process::{
     CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed,
 };
-use testbed::{CliSandbox, DataDir, Key, ServerProcess, Signal, wait_until};
+use testbed::{DataDir, Key, ServerProcess, Signal, wait_until};
 use tokio::io::AsyncWriteExt;
 
 /// The certificate that a new connection is answered with.
@@ -70,11 +69,8 @@ async fn list_until(
 
 #[tokio::test]
 async fn metrics_say_when_the_certificate_ends() {
-    let mut setup = TestSetup::new().with_certificate(TestCertificate::new());
-    setup.config.admin_listen = AdminListen::At("127.0.0.1:0".parse().unwrap());
-    let server = setup.serve().await;
-    let url = format!("http://{}/metrics", server.admin_address().unwrap());
-    let text = reqwest::get(url).await.unwrap().text().await.unwrap();
+    let server = admin::setup().with_certificate(TestCertificate::new()).serve().await;
+    let (_, text) = admin::ask(&admin::admin_origin(&server), "/metrics").await;
     let name = "\nstore_orders_certificate_expiry_timestamp_seconds ";
     let (_, after) = text.split_once(name).unwrap();
     let ends_at: f64 = after.lines().next().unwrap().parse().unwrap();
@@ -185,25 +181,6 @@ async fn files_that_cannot_be_read_for_a_while_are_taken_up_later() {
         shown(port, &[&old, &new]).await == new.der
     })
     .await;
-}
-
-#[test]
-fn without_a_pair_there_is_no_start() {
-    let sandbox = CliSandbox::new();
-    sandbox.write("cert.pem", TestCertificate::new().pem);
-    sandbox.write("key.pem", TestCertificate::new().key);
-    for (flags, error) in [
-        (&["--tls-cert", "cert.pem", "--tls-key", "key.pem"][..], "cannot be used together"),
-        (&["--tls-cert", "cert.pem", "--tls-key", "none.pem"], "cannot read none.pem"),
-        (&["--tls-cert", "key.pem", "--tls-key", "key.pem"], "key.pem holds no certificate in PEM"),
-        (&["--tls-cert", "cert.pem"], "--tls-cert also needs --tls-key"),
-        (&["--tls-key", "key.pem"], "--tls-key also needs --tls-cert"),
-    ] {
-        let serve = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"];
-        let output = sandbox.run(&[&serve[..], flags].concat());
-        assert_eq!((output.status, output.stdout.as_str()), (1, ""), "{flags:?}");
-        assert!(output.stderr.contains(error), "{flags:?}: {}", output.stderr);
-    }
 }
 
 #[tokio::test]

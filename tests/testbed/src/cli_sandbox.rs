@@ -18,12 +18,6 @@ pub struct CliSandbox {
     directory: TempDir,
 }
 
-impl Default for CliSandbox {
-    fn default() -> CliSandbox {
-        CliSandbox::new()
-    }
-}
-
 impl CliSandbox {
     /// An empty directory.
     pub fn new() -> CliSandbox {

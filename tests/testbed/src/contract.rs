@@ -24,3 +24,4 @@ pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;
 pub use published::{PublishedDocument, published_documents, replay};
 pub use tap::Tap;
+pub use undocumented::PUBLIC_PAGES;

@@ -5,7 +5,6 @@ mod answer;
 mod captured_log;
 mod certificate;
 mod faulty_store;
-mod noon;
 mod server;
 mod setup;
 
@@ -13,6 +12,5 @@ pub use answer::{Answer, error_of};
 pub use captured_log::CapturedLog;
 pub use certificate::{TestCertificate, client_trusting};
 pub use faulty_store::{Fault, FaultyStore};
-pub use noon::NOON;
 pub use server::{TestServer, observed};
-pub use setup::{TestSetup, pending_order};
+pub use setup::{NOON, TestSetup, pending_order, unknown_key};

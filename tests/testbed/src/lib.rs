@@ -16,6 +16,7 @@
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
+#![expect(clippy::new_without_default, reason = "`new` makes a directory, a key or a thread")]
 
 mod attempts;
 mod canary;
@@ -44,7 +45,7 @@ pub use data_dir::{DataDir, Key};
 pub use exit_code::exit_code;
 pub use free_address::free_address;
 pub use nginx::nginx_program;
-pub use preload::{Preload, check_compiler};
+pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;
 pub use samples::{SAMPLES, run_samples};

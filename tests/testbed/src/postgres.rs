@@ -205,7 +205,7 @@ impl Postgres {
     }
 
     /// The end of its log.
-    pub fn last_words(&self) -> String {
+    fn last_words(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let mut words = String::new();
         for line in log.lines().rev().take(5).collect::<Vec<_>>().into_iter().rev() {

@@ -8,20 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The source of [`Preload::wall_clock`].
-const SET_CLOCK: &str = include_str!("set_clock.c");
-
-/// The source of [`Preload::disk`].
-const DISK: &str = include_str!("disk.c");
-
-/// Fails if there is no C compiler.
-pub fn check_compiler() -> anyhow::Result<()> {
-    if Command::new("cc").arg("--version").output().is_err() {
-        bail!("a C compiler is missing: apt-get install gcc libc6-dev");
-    }
-    Ok(())
-}
-
 /// The library and its number.
 pub struct Preload {
     directory: TempDir,
@@ -31,17 +17,17 @@ pub struct Preload {
 impl Preload {
     /// The wall clock, which is moved by the number, in seconds.
     pub fn wall_clock() -> anyhow::Result<Preload> {
-        Preload::compile(SET_CLOCK)
+        Preload::compile(include_str!("set_clock.c"))
     }
 
     /// A disk, each of whose fsyncs takes longer by the number, in milliseconds. With -1 it fails,
     /// with -2 it succeeds and syncs nothing.
     pub fn disk() -> anyhow::Result<Preload> {
-        Preload::compile(DISK)
+        Preload::compile(include_str!("disk.c"))
     }
 
     /// Compiles it, behind the function that reads the number; that is 0.
-    pub fn compile(source: &str) -> anyhow::Result<Preload> {
+    fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         // Database servers, which run as another user, load it too.
         std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
@@ -50,7 +36,7 @@ impl Preload {
         std::fs::write(&file, [include_str!("preload.c"), source].concat())?;
         let mut compile = Command::new("cc");
         compile.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &file]);
-        if !compile.status().context("cannot run cc")?.success() {
+        if !compile.status().context("cannot run cc: apt-get install gcc libc6-dev")?.success() {
             bail!("cc could not compile {}", file.display());
         }
         let preload = Preload { directory, library };

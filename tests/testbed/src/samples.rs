@@ -270,7 +270,7 @@ fn front(
         let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
         for (client, fault) in listener.incoming().zip(faults) {
             let mut client = client?;
-            let request = message(&client)?;
+            let request = request(&client)?;
             if sender.send(Instant::now()).is_err() {
                 break;
             }
@@ -295,10 +295,10 @@ fn front(
 /// The server's response, after which the connection is closed.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
-    server.write_all(request)?;
-    let mut response = message(&server)?;
-    let head = response.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    response.splice(head..head, *b"Connection: close\r\n");
+    let head = request.strip_suffix(b"\r\n").unwrap_or(request);
+    server.write_all(&[head, b"Connection: close\r\n\r\n"].concat())?;
+    let mut response = Vec::new();
+    server.read_to_end(&mut response)?;
     Ok(response)
 }
 
@@ -312,21 +312,9 @@ fn refusal(status: u16, code: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A request or a response, as it came.
-fn message(socket: &TcpStream) -> std::io::Result<Vec<u8>> {
-    let mut reader = BufReader::new(socket);
-    let (mut bytes, mut length) = (Vec::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        bytes.extend_from_slice(line.as_bytes());
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or(0);
-        }
-    }
-    reader.take(length).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// A request, as it came. No operation takes a body.
+fn request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
+    let (mut reader, mut head) = (BufReader::new(client), Vec::new());
+    while !head.ends_with(b"\r\n\r\n") && reader.read_until(b'\n', &mut head)? > 0 {}
+    Ok(head)
 }

@@ -152,23 +152,13 @@ fn tail(log: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn start(script: &str) -> anyhow::Result<ServerProcess> {
-        let directory = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
-        ServerProcess::start(command.args(["-c", script]), &directory.path().join("log"))
-    }
-
-    #[test]
-    fn the_line_with_the_address_is_found() {
-        let server = start("echo KEY=k; echo listening on http://127.0.0.1:80/v1; read x").unwrap();
-        assert_eq!(server.address().unwrap(), "127.0.0.1:80".parse().unwrap());
-        assert_eq!(server.base_url(), "http://127.0.0.1:80/v1");
-        assert_eq!(server.printed_after("KEY="), Some("k"));
-    }
-
     #[test]
     fn a_server_that_ends_early_is_an_error_with_its_last_words() {
-        let error = start("echo no such key >&2; exit 3").unwrap_err().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no such key >&2; exit 3"]);
+        let started = ServerProcess::start(&mut command, &directory.path().join("log"));
+        let error = started.unwrap_err().to_string();
         assert!(error.contains("no such key") && error.contains('3'), "{error}");
     }
 }

@@ -48,26 +48,19 @@ pub struct Console<'a> {
 /// Runs the commands of a document's session, and asserts that they print what it shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
-    let replaced = |text: &str, (shown, real): &(&str, String)| text.replace(shown, real);
-    let shown: Vec<_> = commands(console.text);
-    let typed: Vec<_> = shown
-        .iter()
-        .map(|command| {
-            console.real.iter().fold(command.clone(), |text, pair| replaced(&text, pair))
-        })
-        .collect();
-    let outputs = run(program, directory, console.setup, &typed);
+    let shown = commands(console.text);
+    let typed = shown.iter().map(|command| {
+        console.real.iter().fold(command.clone(), |text, (shown, real)| text.replace(shown, real))
+    });
+    let outputs = run(program, directory, console.setup, &typed.collect::<Vec<_>>());
     let actual = shown.iter().zip(outputs).map(|(command, output)| {
         let output =
             console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
-        let output =
-            Regex::new(r"(?m)^(?:!|\(\d+\))(?: |$)").unwrap().replace_all(&output, "").into_owned();
-        format!("$ {command}\n{output}")
+        format!("$ {command}\n{}", replaced(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
     });
     let actual = without_any_time(&actual.collect::<String>());
     let expected = without_any_time(&format!("{}\n", console.text.trim_end()));
-    let expected = Regex::new("(?m)^…$").unwrap().replace_all(&expected, "...");
-    let expected = expected.replace("…\n", "[..]\n");
+    let expected = replaced(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
     let result = Assert::new().normalize_paths(false).try_eq(
         Some(&console.page),
         actual.into_data(),
@@ -80,42 +73,41 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
 
 /// Names what differs between a document and a run of what it shows.
 fn without_any_time(text: &str) -> String {
-    let mut text = without_varying(text);
-    for (pattern, shown) in [
-        (r"()\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
-        (r"()\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "MINUTE"),
-        (r"()\b\d{4}-\d\d-\d\d\b", "DAY"),
+    let patterns = [
+        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "MINUTE"),
+        (r"\b\d{4}-\d\d-\d\d\b", "DAY"),
         (r"(date: )\w.*GMT", "${1}DATE"),
-        (r"()\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
+        (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
         (r#"(W/")[0-9a-f-]+"#, "${1}TAG"),
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
-        (r"()\r\n", "\n"),
+        (r"\r\n", "\n"),
         // A document may have an empty line between two commands.
-        (r"()\n\n\$ ", "\n$$ "),
-    ] {
-        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
-    }
-    text
+        (r"\n\n\$ ", "\n$$ "),
+    ];
+    replaced(without_varying(text), &patterns)
+}
+
+/// The text, in which each of these patterns is replaced, one after the other.
+fn replaced(text: String, patterns: &[(&str, &str)]) -> String {
+    patterns.iter().fold(text, |text, (pattern, shown)| {
+        Regex::new(pattern).unwrap().replace_all(&text, *shown).into_owned()
+    })
 }
 
 /// Names what differs from run to run; keys, their ids, commits and SHA-256 sums are numbered, so
 /// that one that stands twice is seen to. What tables have keeps its width.
 fn without_varying(text: &str) -> String {
-    let mut text = text.to_string();
-    for (pattern, shown) in [
+    let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
-        (r"()/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
+        (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
         // The same end of all messages about a command line.
-        (
-            r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n()",
-            "",
-        ),
+        (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
-    ] {
-        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
-    }
+    ];
+    let mut text = replaced(text.to_string(), &patterns);
     for pattern in [
         "(sto_[a-z]+_)([0-9A-Za-z]{30,})",
         r"(key_)([0-9A-Za-z]{12})\b",

@@ -4,7 +4,7 @@
     expect(clippy::panic, reason = "a test that cannot go on says so by panicking")
 )]
 
-use anyhow::bail;
+use anyhow::ensure;
 use std::time::{Duration, Instant};
 
 /// How long to wait for something: far longer than it needs, so that a busy machine fails no test.
@@ -12,25 +12,10 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// A wait that began, and until when it lasts.
-struct Wait<'a> {
-    what: &'a str,
-    began: Instant,
-    timeout: Duration,
-}
-
-impl Wait<'_> {
-    fn new(what: &str, timeout: Duration) -> Wait<'_> {
-        Wait { what, began: Instant::now(), timeout }
-    }
-
-    /// How long to sleep before it is asked again; an error if it is too late, also for an answer.
-    fn interval(&self) -> anyhow::Result<Duration> {
-        if self.began.elapsed() > self.timeout {
-            bail!("not within {:?}: {}", self.timeout, self.what);
-        }
-        Ok(INTERVAL)
-    }
+/// An error if it is too late, also for an answer that has come.
+fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
+    ensure!(began.elapsed() <= timeout, "not within {timeout:?}: {what}");
+    Ok(())
 }
 
 /// Asks until there is an answer; the thread sleeps in between.
@@ -39,12 +24,13 @@ pub fn wait_blocking<T>(
     timeout: Duration,
     mut ask: impl FnMut() -> Option<T>,
 ) -> anyhow::Result<T> {
-    let wait = Wait::new(what, timeout);
+    let began = Instant::now();
     loop {
-        let (answer, interval) = (ask(), wait.interval()?);
+        let answer = ask();
+        require_in_time(what, began, timeout)?;
         match answer {
             Some(answer) => return Ok(answer),
-            None => std::thread::sleep(interval),
+            None => std::thread::sleep(INTERVAL),
         }
     }
 }
@@ -56,12 +42,13 @@ pub async fn wait_for<T>(
     timeout: Duration,
     mut ask: impl AsyncFnMut() -> Option<T>,
 ) -> anyhow::Result<T> {
-    let wait = Wait::new(what, timeout);
+    let began = Instant::now();
     loop {
-        let (answer, interval) = (ask().await, wait.interval()?);
+        let answer = ask().await;
+        require_in_time(what, began, timeout)?;
         match answer {
             Some(answer) => return Ok(answer),
-            None => tokio::time::sleep(interval).await,
+            None => tokio::time::sleep(INTERVAL).await,
         }
     }
 }

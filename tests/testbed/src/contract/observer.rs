@@ -20,7 +20,6 @@ struct Observed {
     violations: Vec<String>,
     /// Only where a test wants them: lists may be large.
     exchanges: Option<Vec<Exchange>>,
-    expects_cut_bodies: bool,
 }
 
 impl Observer {
@@ -43,12 +42,6 @@ impl Observer {
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.0.lock().unwrap().violations)
     }
-
-    /// From now on a body that ends early is no violation: the test kills the
-    /// server, or has the server cut clients off.
-    pub fn expect_cut_bodies(&self) {
-        self.shared.0.lock().unwrap().expects_cut_bodies = true;
-    }
 }
 
 impl SharedObserver {
@@ -65,10 +58,8 @@ impl SharedObserver {
 
     /// A response whose body ended early.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
-        let mut observed = self.0.lock().unwrap();
-        if !observed.expects_cut_bodies {
-            observed.violations.push(described(sent, status, "the body ended early"));
-        }
+        let violation = described(sent, status, "the body ended early");
+        self.0.lock().unwrap().violations.push(violation);
     }
 }
 

@@ -19,21 +19,22 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 14] = [
-    "/",
-    "/docs",
-    "/docs/v2",
-    "/docs/docs.css",
-    "/docs/docs.js",
-    "/docs/pages.css",
-    "/docs/scalar.js",
-    "/openapi.json",
-    "/openapi-v2.json",
-    "/changelog",
-    "/changelog.atom",
-    "/favicon.ico",
-    "/llms.txt",
-    "/robots.txt",
+/// The pages that are read without a key, and what each is.
+pub const PUBLIC_PAGES: [(&str, &str); 14] = [
+    ("/", "text/html; charset=utf-8"),
+    ("/docs", "text/html; charset=utf-8"),
+    ("/docs/v2", "text/html; charset=utf-8"),
+    ("/changelog", "text/html; charset=utf-8"),
+    ("/changelog.atom", "application/atom+xml; charset=utf-8"),
+    ("/docs/docs.css", "text/css; charset=utf-8"),
+    ("/docs/docs.js", "text/javascript; charset=utf-8"),
+    ("/docs/scalar.js", "text/javascript; charset=utf-8"),
+    ("/docs/pages.css", "text/css; charset=utf-8"),
+    ("/openapi.json", "application/json"),
+    ("/openapi-v2.json", "application/json"),
+    ("/favicon.ico", "image/svg+xml"),
+    ("/llms.txt", "text/plain; charset=utf-8"),
+    ("/robots.txt", "text/plain; charset=utf-8"),
 ];
 
 /// What a request was about.
@@ -55,7 +56,8 @@ pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> S
     }
     // With a slash at its end it leads to the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
-    if PUBLIC_PAGES.contains(&page) && !matches!(status, 401 | 404 | 429 | 500..) {
+    let is_public = PUBLIC_PAGES.iter().any(|(public, _)| *public == page);
+    if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
         return Subject::PublicPage;
     }
     let method = if sent.method == "HEAD" { "GET" } else { &sent.method };

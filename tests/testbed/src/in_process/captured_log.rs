@@ -28,12 +28,6 @@ impl Write for Written {
     }
 }
 
-impl Default for CapturedLog {
-    fn default() -> CapturedLog {
-        CapturedLog::new()
-    }
-}
-
 impl CapturedLog {
     /// An empty log.
     pub fn new() -> CapturedLog {

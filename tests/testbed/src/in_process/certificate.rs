@@ -13,12 +13,6 @@ pub struct TestCertificate {
     pub key: String,
 }
 
-impl Default for TestCertificate {
-    fn default() -> TestCertificate {
-        TestCertificate::new()
-    }
-}
-
 impl TestCertificate {
     /// A new one.
     pub fn new() -> TestCertificate {

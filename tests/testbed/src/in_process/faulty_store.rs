@@ -2,7 +2,7 @@
 //! does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
@@ -14,9 +14,10 @@ use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// What the store does instead of what it is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing: it works.
+    #[default]
     None,
     /// It returns an error.
     Fails,
@@ -29,12 +30,12 @@ pub enum Fault {
 /// A store with faults that tests switch.
 pub struct FaultyStore {
     store: Arc<SqliteStore>,
-    fault: AtomicU8,
+    fault: parking_lot::Mutex<Fault>,
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
     failovers: AtomicU64,
     /// Requests that are given no answer, and the history in which they asked.
-    unanswered: std::sync::Mutex<Vec<Unanswered>>,
+    unanswered: parking_lot::Mutex<Vec<Unanswered>>,
 }
 
 type Unanswered = (watch::Sender<FreshnessAnswer>, u64);
@@ -44,14 +45,12 @@ impl FaultyStore {
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
-        let faulty =
-            FaultyStore { store, fault, last_used, readiness_checks, failovers, unanswered };
-        Arc::new(faulty)
+        Arc::new(FaultyStore { store, fault, last_used, readiness_checks, failovers, unanswered })
     }
 
     /// Switches the fault for all calls from now on.
     pub fn set(&self, fault: Fault) {
-        self.fault.store(fault as u8, Ordering::SeqCst);
+        *self.fault.lock() = fault;
     }
 
     /// Until the guard is dropped, recording when a key was last used blocks.
@@ -71,13 +70,13 @@ impl FaultyStore {
 
     /// How many requests wait for the last changes.
     pub fn unanswered(&self) -> usize {
-        self.unanswered.lock().unwrap().len()
+        self.unanswered.lock().len()
     }
 
     /// Answers the requests that wait for the last changes.
     pub fn answer_questions(&self) -> Result<(), StoreError> {
         let last_changes = self.store.poll_changes()?.last_changes;
-        for (sender, history) in self.unanswered.lock().unwrap().drain(..) {
+        for (sender, history) in self.unanswered.lock().drain(..) {
             // The requests may have ended.
             sender.send_replace(Some(Ok(Latest { history, last_changes, changes: None })));
         }
@@ -85,7 +84,7 @@ impl FaultyStore {
     }
 
     fn is_silent(&self) -> bool {
-        self.fault.load(Ordering::SeqCst) == Fault::Silent as u8
+        *self.fault.lock() == Fault::Silent
     }
 
     fn wait_while_silent(&self) {
@@ -95,12 +94,13 @@ impl FaultyStore {
     }
 
     fn store(&self) -> Result<&SqliteStore, StoreError> {
-        match self.fault.load(Ordering::SeqCst) {
-            fault if fault == Fault::Fails as u8 => {
+        let fault = *self.fault.lock();
+        match fault {
+            Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            fault if fault == Fault::Panics as u8 => panic!("a test lets the store panic"),
-            _ => Ok(&self.store),
+            Fault::Panics => panic!("a test lets the store panic"),
+            Fault::None | Fault::Silent => Ok(&self.store),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Store for FaultyStore {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
             let (sender, answer) = watch::channel(None);
-            self.unanswered.lock().unwrap().push((sender, self.history()?));
+            self.unanswered.lock().push((sender, self.history()?));
             return Ok(Freshness::Awaited(answer));
         }
         let Freshness::Known(latest) = self.store()?.freshness(list)? else {

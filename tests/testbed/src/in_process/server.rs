@@ -98,40 +98,30 @@ impl TestServer {
             .unwrap()
     }
 
-    /// A request that the generated client cannot send.
-    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
-        self.send_body(method, path, headers, "").await
-    }
-
     /// Sends a request with a key.
     pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
-        self.send_json(key, method, path, "").await
+        self.send_with_headers(key, method, path, &[]).await
     }
 
-    /// Sends a request with a key and a body, which is empty or JSON.
-    pub async fn send_json(&self, key: &Key, method: &str, path: &str, body: &str) -> Answer {
-        let authorization = format!("Bearer {}", key.text);
-        let json = ("content-type", "application/json");
-        let headers = [("authorization", authorization.as_str()), json];
-        let headers = if body.is_empty() { &headers[..1] } else { &headers };
-        self.send_body(method, path, headers, body).await
-    }
-
-    async fn send_body(
+    /// Sends a request with a key and these headers.
+    pub async fn send_with_headers(
         &self,
+        key: &Key,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-        body: &str,
     ) -> Answer {
+        let bearer = format!("Bearer {}", key.text);
+        self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
+    }
+
+    /// A request that the generated client cannot send.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let mut request = self.http.request(method, format!("{}{path}", self.origin()));
         for (name, value) in headers {
             request = request.header(*name, *value);
-        }
-        if !body.is_empty() {
-            request = request.body(body.to_string());
         }
         let response = request.send().await.unwrap();
         match &self.transport {

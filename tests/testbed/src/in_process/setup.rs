@@ -1,7 +1,6 @@
 //! What a server is started on: a store, a clock that tests move, limits and
 //! settings; and the orders, accounts and keys that tests put there.
 
-use super::noon::NOON;
 use super::{CapturedLog, FaultyStore, TestCertificate};
 use crate::Key;
 use chrono::DateTime;
@@ -10,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::config::{AdminListen, ServerConfig};
-use store_orders::keys::Environment;
+use store_orders::keys::{ApiKey, Environment};
 use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, TlsFiles};
@@ -21,6 +20,9 @@ use store_orders::store::{
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
+
+/// Wall time at which every test begins: 2026-06-15, noon UTC.
+pub const NOON: Duration = Duration::from_secs(1_781_524_800);
 
 /// What a server is started on.
 pub struct TestSetup {
@@ -46,12 +48,6 @@ pub struct TestSetup {
     faulty_store: Option<Arc<FaultyStore>>,
 }
 
-impl Default for TestSetup {
-    fn default() -> TestSetup {
-        TestSetup::new()
-    }
-}
-
 impl TestSetup {
     /// An empty store at [`NOON`].
     pub fn new() -> TestSetup {
@@ -59,14 +55,7 @@ impl TestSetup {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
-        let limits_file = LimitsFile::open(
-            directory.path(),
-            store.id().unwrap(),
-            limits.clone(),
-            clock.clone(),
-            log.clone(),
-        );
-        TestSetup {
+        let setup = TestSetup {
             directory,
             store,
             clock,
@@ -77,13 +66,14 @@ impl TestSetup {
             },
             limits,
             other_limits: None,
-            limits_file: Mutex::new(Some(limits_file)),
+            limits_file: Mutex::new(None),
             keyless_per_minute: 1_000,
             log,
             log_buffer: None,
             certificate: None,
             faulty_store: None,
-        }
+        };
+        setup.restarted()
     }
 
     /// Other limits than those in memory.
@@ -239,6 +229,12 @@ impl TestSetup {
             log_buffer: self.log_buffer.clone(),
         }
     }
+}
+
+/// A key that was never issued.
+pub fn unknown_key() -> Key {
+    let key = ApiKey::generate(Environment::Production);
+    Key { id: String::new(), text: key.expose().to_string() }
 }
 
 /// A pending order of this id, with a ship date if the id is even.
