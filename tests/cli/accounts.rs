@@ -21,10 +21,6 @@ $ store-orders accounts list
 id  name    plan  perMinute  perDay  keys  createdAt
  1  acme    pro         300   10000     0  YYYY-MM-DD
  2  globex  free         60    1000     0  YYYY-MM-DD
-$ store-orders accounts list --wide
-id  name    plan  perMinute  perDay  keys  createdAt             closedAt
- 1  acme    pro         300   10000     0  YYYY-MM-DDThh:mm:ssZ
- 2  globex  free         60    1000     0  YYYY-MM-DDThh:mm:ssZ
 "#]]);
 }
 
@@ -63,21 +59,11 @@ $ store-orders accounts rename globex "$(cat 64)" --json
 #[test]
 fn a_closed_account_keeps_its_name_and_has_no_key() {
     CliSandbox::new().session(str![[r#"
-$ store-orders accounts create acme --plan pro
-created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders accounts create acme --plan pro > /dev/null
 $ store-orders keys issue --account acme > /dev/null
 $ store-orders keys issue --account acme | grep ^key | cut -c6- > key
 $ store-orders accounts close acme
 (1) error: closing "acme" revokes all its keys for good; repeat it with --yes
-$ store-orders accounts show 1
-name       acme
-id         1
-plan       pro
-keys       2
-createdAt  YYYY-MM-DDThh:mm:ssZ
-minute     0 of 300 used
-day        0 of 10000 used
-counts     none yet
 $ store-orders accounts close acme --yes
 closed account "acme": 2 keys revoked
 $ store-orders accounts close acme --yes --json
@@ -93,7 +79,7 @@ $ store-orders keys issue --account acme
 (1) error: the account "acme" is closed, and gets no keys; create another account
 $ store-orders accounts create acme --plan free
 (1) error: there is an account "acme" already
-$ store-orders accounts show acme
+$ store-orders accounts show 1
 name       acme
 id         1
 plan       pro
@@ -103,17 +89,12 @@ closedAt   YYYY-MM-DDThh:mm:ssZ
 minute     0 of 300 used
 day        0 of 10000 used
 counts     none yet
-$ store-orders accounts list --json
-[
-{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ","closedAt":"YYYY-MM-DDThh:mm:ssZ"}
-]
 $ store-orders accounts list
 id  name  plan  perMinute  perDay  keys  createdAt   closedAt
  1  acme  pro         300   10000     0  YYYY-MM-DD  YYYY-MM-DD
 $ store-orders accounts rename acme 'acme (closed)'
 renamed account "acme" to "acme (closed)"
-$ store-orders accounts create acme --plan free
-created account "acme": free, 60 requests a minute, 1000 a day
+$ store-orders accounts create acme --plan free > /dev/null
 $ store-orders accounts list --json
 [
 {"id":2,"name":"acme","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"},
@@ -127,8 +108,7 @@ $ store-orders accounts close none --yes
 #[test]
 fn no_account_is_named_after_a_key() {
     CliSandbox::new().session(str![[r#"
-$ store-orders accounts create acme --plan pro
-created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders accounts create acme --plan pro > /dev/null
 $ KEY=$(store-orders keys issue --account acme | grep ^key | cut -c6-)
 $ store-orders accounts create "$KEY" --plan free
 (1) error: the name of an account must not hold an API key
@@ -136,9 +116,6 @@ $ store-orders accounts create "the one of $KEY!" --plan free
 (1) error: the name of an account must not hold an API key
 $ store-orders accounts create "$(printf %.20s "$KEY")" --plan free
 (1) error: the name of an account must not hold an API key
-$ store-orders accounts list
-id  name  plan  perMinute  perDay  keys  createdAt
- 1  acme  pro         300   10000     1  YYYY-MM-DD
 $ : What a key begins with is no secret.
 $ store-orders accounts create 'users of sto_live_' --plan free
 created account "users of sto_live_": free, 60 requests a minute, 1000 a day
@@ -150,18 +127,12 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
     CliSandbox::new().session(str![[r#"
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
-$ store-orders accounts create acme --plan free
-(1) error: there is an account "acme" already
 $ store-orders accounts create globex --plan enterprise
 (1) error: an enterprise account needs limits of its own: --per-minute N --per-day N
 $ store-orders accounts set-plan acme --plan free --per-minute 1 --per-day 1
 (1) error: the plan free has fixed limits (60 a minute, 1000 a day); only enterprise takes --per-minute and --per-day
 $ store-orders accounts set-plan globex --plan free
 (3) error: there is no account "globex"; `store-orders accounts list` shows those there are
-$ store-orders accounts show globex
-(3) error: there is no account "globex"; `store-orders accounts list` shows those there are
-$ store-orders accounts create ' ' --plan free
-(1) error: the name of an account is empty
 $ store-orders accounts create globex
 (2) error: the following required arguments were not provided:
 (2)   --plan <PLAN>

@@ -113,8 +113,6 @@ $ cat taken
 something else
 $ store-orders backup nowhere/backup.sqlite
 (1) error: cannot write nowhere/backup.sqlite: No such file or directory (os error 2)
-$ store-orders backup new --data-dir none
-(4) error: there is no store at none/store.sqlite; give its directory with --data-dir, or create one with `orders import`
 $ ls
 backup.sqlite
 orders.csv
@@ -255,18 +253,33 @@ fn an_interrupted_backup_leaves_nothing() {
     assert_eq!(sandbox.names(""), ["store-orders-data"]);
 }
 
+/// A command that copies a store, of which nothing is shown.
+fn copying(sandbox: &CliSandbox, arguments: &[&str]) -> ChildProcess {
+    let mut command = sandbox.command(arguments);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    ChildProcess::new(child, "backup or restore")
+}
+
+/// Waits until this is there, unless the command has ended.
+fn wait_beside(command: &mut ChildProcess, is_there: impl Fn() -> bool) {
+    while command.is_running() && !is_there() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Whether an unfinished copy is in a directory.
+fn has_copy(sandbox: &CliSandbox, directory: &str) -> bool {
+    let is_copy = |name: &String| name.starts_with(".store-orders-");
+    sandbox.path(directory).exists() && sandbox.names(directory).iter().any(is_copy)
+}
+
 #[test]
 fn a_signal_leaves_a_whole_backup_or_none() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let mut backup = sandbox.command(&["backup", "b.sqlite"]);
-        let child = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut backup = ChildProcess::new(child, "backup");
-        let copy = |name: &String| name.starts_with(".store-orders-");
-        while backup.is_running() && !sandbox.names("").iter().any(copy) {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        let mut backup = copying(&sandbox, &["backup", "b.sqlite"]);
+        wait_beside(&mut backup, || has_copy(&sandbox, ""));
         backup.signal(signal).unwrap();
         match backup.wait().unwrap().code() {
             Some(0) => std::fs::remove_file(sandbox.path("b.sqlite")).unwrap(),
@@ -283,27 +296,19 @@ fn a_signal_leaves_a_whole_restored_store_or_none() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=ORDERS);
     sandbox.run(&["backup", "b.sqlite"]).done();
-    for (number, waits) in ["copying", "copied"].iter().enumerate() {
-        let directory = format!("new-{number}");
-        let restored = sandbox.path(&directory).join("store.sqlite");
-        let mut restore = sandbox.command(&["restore", "b.sqlite", "--data-dir", &directory]);
-        let child = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut restore = ChildProcess::new(child, "restore");
-        let is_there = |name: &String| name.starts_with(".store-orders-");
-        let copies =
-            || sandbox.path(&directory).exists() && sandbox.names(&directory).iter().any(is_there);
-        while restore.is_running() && !copies() {
-            std::thread::sleep(Duration::from_micros(100));
-        }
-        while *waits == "copied" && restore.is_running() && !restored.exists() {
-            std::thread::sleep(Duration::from_micros(100));
+    for directory in ["copying", "copied"] {
+        let restored = sandbox.path(directory).join("store.sqlite");
+        let mut restore = copying(&sandbox, &["restore", "b.sqlite", "--data-dir", directory]);
+        wait_beside(&mut restore, || has_copy(&sandbox, directory));
+        if directory == "copied" {
+            wait_beside(&mut restore, || restored.exists());
         }
         restore.signal(Signal::TERM).unwrap();
         restore.wait().unwrap();
         if !restored.exists() {
-            sandbox.run(&["restore", "b.sqlite", "--data-dir", &directory]).done();
+            sandbox.run(&["restore", "b.sqlite", "--data-dir", directory]).done();
         }
-        let report = check(&sandbox.path(&directory)).unwrap();
+        let report = check(&sandbox.path(directory)).unwrap();
         assert_eq!((report.problems.len(), report.orders.unwrap().pending), (0, ORDERS));
     }
 }

@@ -50,62 +50,9 @@ keys      1; version 2
 }
 
 #[test]
-fn there_has_to_be_a_store() {
-    CliSandbox::new().session(str![[r#"
-$ store-orders check
-(4) error: there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`
-$ ls
-"#]]);
-}
-
-#[test]
-fn a_store_without_an_id_is_found() {
-    let sandbox = stocked();
-    spoil(&sandbox, "DELETE FROM identity");
-    sandbox.session(str![[r#"
-$ store-orders check
-./store-orders-data: not sound
-  identity: 0 rows instead of one
-orders    2700 pending, 300 shipped, 0 cancelled; version 1
-pets      0
-accounts  1
-keys      1; version 2
-(1) error: ./store-orders-data: 1 problem found
-"#]]);
-}
-
-#[test]
-fn a_damaged_page_is_found() {
+fn a_damaged_page_is_found_and_what_it_hides_is_not_counted_as_none() {
     let sandbox = stocked();
     damage(&sandbox.path("store-orders-data/store.sqlite"), 20);
-    sandbox.session(str![[r#"
-$ store-orders check
-./store-orders-data: not sound
-...
-  orders cannot be read: database disk image is malformed
-orders    unreadable; version 1
-pets      0
-accounts  1
-keys      1; version 2
-(1) error: ./store-orders-data: [..] problems found
-$ store-orders backup b.sqlite
-(1) error: ./store-orders-data/store.sqlite is not sound: [..]; fix: copy the file again if it is itself a copy, or restore an earlier backup
-$ ls
-orders.csv
-store-orders-data
-"#]]);
-}
-
-#[test]
-fn what_cannot_be_read_is_not_counted_as_none() {
-    let sandbox = stocked();
-    let file = sandbox.path("store-orders-data/store.sqlite");
-    let root: usize = {
-        let connection = rusqlite::Connection::open(&file).unwrap();
-        let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders'";
-        connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap() as usize
-    };
-    damage(&file, root - 1);
     sandbox.session(str![[r#"
 $ store-orders check
 ./store-orders-data: not sound
@@ -119,34 +66,36 @@ keys      1; version 2
 $ store-orders check --json
 {"orders":null,"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":1,"keys":1,"problems":[[..],"orders cannot be read: database disk image is malformed"],"countedAccounts":null}
 (1) error: ./store-orders-data: [..] problems found
+$ store-orders backup b.sqlite
+(1) error: ./store-orders-data/store.sqlite is not sound: [..]; fix: copy the file again if it is itself a copy, or restore an earlier backup
+$ ls
+orders.csv
+store-orders-data
 "#]]);
 }
 
 #[test]
-fn a_change_number_behind_its_orders_is_found() {
-    let sandbox = stocked();
-    spoil(&sandbox, "UPDATE versions SET orders = 0");
-    sandbox.session(str![[r#"
-$ store-orders check
-./store-orders-data: not sound
-  versions: orders is at 0, behind an order that changed at 1
-orders    2700 pending, 300 shipped, 0 cancelled; version 0
-pets      0
-accounts  1
-keys      1; version 2
-(1) error: ./store-orders-data: 1 problem found
-"#]]);
-    spoil(&sandbox, "DELETE FROM versions");
-    sandbox.session(str![[r#"
-$ store-orders check
-./store-orders-data: not sound
-  versions: 0 rows instead of one
-orders    2700 pending, 300 shipped, 0 cancelled; version unreadable
-pets      0
-accounts  1
-keys      1; version unreadable
-(1) error: ./store-orders-data: 1 problem found
-"#]]);
+fn rows_that_are_missing_or_behind_are_found() {
+    for (sql, found) in [
+        ("DELETE FROM identity", "  identity: 0 rows instead of one\n"),
+        (
+            "UPDATE versions SET orders = 0",
+            "  versions: orders is at 0, behind an order that changed at 1\n",
+        ),
+        (
+            "DELETE FROM versions",
+            "  versions: 0 rows instead of one\n\
+             orders    2700 pending, 300 shipped, 0 cancelled; version unreadable\n",
+        ),
+    ] {
+        let sandbox = stocked();
+        spoil(&sandbox, sql);
+        let checked = sandbox.run(&["check"]);
+        let begin = format!("./store-orders-data: not sound\n{found}");
+        assert!(checked.stdout.starts_with(&begin), "{sql}: {}", checked.stdout);
+        let error = "error: ./store-orders-data: 1 problem found\n";
+        assert_eq!((checked.status, &*checked.stderr), (1, error));
+    }
 }
 
 #[test]
@@ -170,9 +119,6 @@ orders    2699 pending, 300 shipped, 0 cancelled; version 1
 pets      0
 accounts  0
 keys      1; version 2
-(1) error: ./store-orders-data: 4 problems found
-$ store-orders check --json
-{"orders":{"pending":2699,"shipped":300,"cancelled":0},"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":0,"keys":1,"problems":["CHECK constraint failed in orders","keys: row 1 refers to a row that is not in accounts","orders: ship_date of 7 is not a date in UTC: \"2026-02-31T00:00:00Z\"","limits.snapshot: not a limits file of this version"],"countedAccounts":null}
 (1) error: ./store-orders-data: 4 problems found
 "#]]);
 }

@@ -3,7 +3,7 @@
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, wait_until};
+use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, str, wait_until};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 8] = [
@@ -179,39 +179,34 @@ fn pages_are_those_of_this_version() {
 fn the_script_for_backups_keeps_some_and_tries_each() {
     let page = read("src/handbook/operating.md");
     let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
-    let data = DataDir::temporary().unwrap();
-    data.import_pending(1..=10).unwrap();
-    let _server = data.serve(&[]).unwrap();
-    let backups = tempfile::tempdir().unwrap();
-    let kept = || {
-        let files = std::fs::read_dir(backups.path()).unwrap().map(|file| file.unwrap().path());
-        files.filter(|file| file.extension().is_some_and(|end| end == "sqlite")).collect::<Vec<_>>()
-    };
-    for day in 1..=20 {
-        std::fs::write(backups.path().join(format!("2026-01-{day:02}T000000Z.sqlite")), "")
-            .unwrap();
-    }
-    let program = std::path::PathBuf::from(env!("CARGO_BIN_EXE_store-orders"));
-    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    let run = || {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", script]).env("PATH", &path).env("BACKUPS", backups.path());
-        shell.env("STORE_ORDERS_DATA_DIR", data.path()).output().unwrap()
-    };
-    let output = run();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("sound") && said.contains("10 pending"), "{said}");
-    let files = kept();
-    assert_eq!(files.len(), 14);
-    let newest = files.iter().max().unwrap();
-    assert!(newest.metadata().unwrap().len() > 0);
+    let sandbox = CliSandbox::new();
+    sandbox.write("script", script);
+    sandbox.import_pending(1..=10);
+    let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    sandbox.session(str![[r#"
+$ export BACKUPS=backups; mkdir $BACKUPS
+$ for day in $(seq -w 1 20); do : > $BACKUPS/2026-01-${day}T000000Z.sqlite; done
+$ sh script
+wrote backups/[..].sqlite: [..]
+restored [..]
+...
+[..]: sound
+orders    10 pending, 0 shipped, 0 cancelled; version 1
+...
+$ ls $BACKUPS/*.sqlite > kept; wc -l < kept
+14
+$ test -s $(tail -n 1 kept)
+"#]]);
     // A store that cannot be copied whole is a failure, and costs no earlier backup.
-    let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
+    let store = rusqlite::Connection::open(sandbox.path("store-orders-data/store.sqlite")).unwrap();
     let damage = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
     store.execute_batch(damage).unwrap();
-    assert!(!run().status.success());
-    assert_eq!(kept().iter().filter(|file| files.contains(file)).count(), 14);
+    sandbox.session(str![[r#"
+$ BACKUPS=backups sh script > said 2>&1
+(1)
+$ ls backups/*.sqlite | grep -c -F -x -f kept
+14
+"#]]);
 }
 
 /// The blocks marked `console` below this heading of a page.
@@ -280,47 +275,42 @@ fn a_session_that_is_wrong_is_found() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// A data directory of the runbook, and what the runbook calls it and its server's addresses.
+/// A data directory of the runbook, and the address of its server's admin listener.
 struct Site {
     sandbox: CliSandbox,
-    setup: String,
     admin: String,
 }
 
 impl Site {
     fn new() -> Site {
-        let sandbox = CliSandbox::new();
-        let admin = testbed::free_address().unwrap().to_string();
-        let data = sandbox.path("var").display().to_string();
-        let setup = format!(
-            "export STORE_ORDERS_DATA_DIR={data} STORE_ORDERS_ADMIN_LISTEN={admin}\n\
-             systemctl() {{ :; }}"
-        );
-        Site { sandbox, setup, admin }
+        Site { sandbox: CliSandbox::new(), admin: testbed::free_address().unwrap().to_string() }
     }
 
     fn run(&self, arguments: &[&str]) -> String {
-        let data = self.sandbox.path("var").display().to_string();
-        self.sandbox.run_with(arguments, &[("STORE_ORDERS_DATA_DIR", &data)]).done()
+        self.sandbox.run(arguments).done()
     }
 
     fn serve(&self, address: &str) -> ServerProcess {
-        let data = self.sandbox.path("var").display().to_string();
-        let all =
-            ["serve", "--data-dir", &data, "--listen", address, "--admin-listen", &self.admin];
+        let all = ["serve", "--listen", address, "--admin-listen", &self.admin];
         ServerProcess::start(&mut self.sandbox.command(&all), &self.sandbox.path("server.log"))
             .unwrap()
     }
 
     fn console(&self, text: &str, more: &[(&str, String)]) {
         let directory = |name: &str| self.sandbox.path(name).display().to_string();
+        let data = directory("store-orders-data");
+        let setup = format!(
+            "export STORE_ORDERS_DATA_DIR={data} STORE_ORDERS_ADMIN_LISTEN={}\n\
+             systemctl() {{ :; }}",
+            self.admin
+        );
         let own = [
-            ("/var/lib/store-orders", directory("var")),
+            ("/var/lib/store-orders", data),
             ("/var/backups/store-orders", directory("backups")),
             ("127.0.0.1:8081", self.admin.clone()),
         ];
         let real = [&own[..], more].concat();
-        self.sandbox.console(&Console { page: RUNBOOK, text, setup: &self.setup, real: &real });
+        self.sandbox.console(&Console { page: RUNBOOK, text, setup: &setup, real: &real });
     }
 }
 
@@ -373,7 +363,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     })
     .await;
     server.stop().unwrap();
-    let store = site.sandbox.path("var/store.sqlite");
+    let store = site.sandbox.path("store-orders-data/store.sqlite");
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
     // An order that was changed while its index was away.
     spoil(

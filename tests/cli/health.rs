@@ -47,15 +47,12 @@ fn a_server_that_is_not_ready_says_why() {
     let stopping = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n\
                     {\"state\":\"unready\",\"reason\":\"stopping\",\"message\":\"the server is stopping\"}";
     let (address, asked) = answering(stopping);
-    let error = sandbox.run(&["health", "--admin-listen", &address.to_string()]).error();
-    assert_eq!(error, format!("http://{address}/readyz: not ready: the server is stopping"));
-    assert!(asked.join().unwrap().starts_with("GET /readyz HTTP/1.0\r\n"));
-
-    let (address, asked) = answering(stopping);
     let output = sandbox.run(&["health", "--json", "--admin-listen", &address.to_string()]);
+    let error = format!("error: http://{address}/readyz: not ready: the server is stopping\n");
+    assert_eq!((output.status, output.stderr), (1, error));
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!((output.status, &json["ready"], &json["status"]), (1, &json!(false), &json!(503)));
-    asked.join().unwrap();
+    assert_eq!((&json["ready"], &json["status"]), (&json!(false), &json!(503)));
+    assert!(asked.join().unwrap().starts_with("GET /readyz HTTP/1.0\r\n"));
 }
 
 #[test]

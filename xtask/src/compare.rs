@@ -113,18 +113,6 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_a_number_counts() {
-        assert_eq!(differing(&json!({"a": 1}), &json!({"a": 1.0})), ["/a"]);
-        assert_eq!(differing(&json!({"a": 1}), &json!({"a": "1"})), ["/a"]);
-    }
-
-    #[test]
-    fn null_is_not_absent() {
-        assert_eq!(differing(&json!({"a": null}), &json!({})), ["/a"]);
-        assert_eq!(differing(&json!([null]), &json!([])), ["/0"]);
-    }
-
-    #[test]
     fn an_element_in_front_is_one_difference() {
         assert_eq!(differing(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
         assert_eq!(differing(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
@@ -134,11 +122,5 @@ mod tests {
     #[test]
     fn every_value_has_a_pointer() {
         assert_eq!(pointers(&json!({"a/": [1, {}]})), ["", "/a~1", "/a~1/0", "/a~1/1"]);
-    }
-
-    #[test]
-    fn tokens_are_escaped() {
-        assert_eq!(differing(&json!({"/a~b": 1}), &json!({})), ["/~1a~0b"]);
-        assert_eq!(differing(&json!(1), &json!(2)), [""]);
     }
 }

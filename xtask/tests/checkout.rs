@@ -1,10 +1,11 @@
 //! A checkout in a temporary directory, with the real contract and clients, to be edited.
 
+use serde_json::Value;
 use std::fs;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 use xtask::Outcome;
-use xtask::check::{Inputs, check};
+use xtask::check::{Inputs, Problem, check};
 use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
 use xtask::generate::client_code;
@@ -37,12 +38,19 @@ fn samples() -> Vec<String> {
 
 /// The generated files of the client.
 pub fn client_files() -> &'static [GeneratedFile] {
-    static FILES: LazyLock<Vec<GeneratedFile>> = LazyLock::new(|| {
-        let read = |of: &Document| Repository::here().read(of.file).unwrap();
-        let documents = DOCUMENTS.map(|of| serde_json::from_str(&read(of)).unwrap());
-        client_code(&documents).unwrap()
-    });
+    static FILES: LazyLock<Vec<GeneratedFile>> =
+        LazyLock::new(|| client_code(&DOCUMENTS.map(document)).unwrap());
     &FILES
+}
+
+/// The real document.
+pub fn document(of: &Document) -> Value {
+    serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
+}
+
+/// Its `info.version`.
+pub fn version(of: &Document) -> String {
+    document(of)["info"]["version"].as_str().unwrap().to_string()
 }
 
 impl Checkout {
@@ -95,17 +103,31 @@ pub fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, plain(&out))
 }
 
+/// What the check wrote with `--fix`, and what it left.
+pub fn fixed(inputs: &Inputs) -> String {
+    let mut out = Vec::new();
+    let outcome = check(inputs, true, &mut out).unwrap();
+    left((outcome, plain(&out)))
+}
+
+/// The problems of the published documents themselves.
+pub fn of_published((_, text): (Outcome, String)) -> String {
+    let lines = text.split_inclusive('\n').skip_while(|line| !line.starts_with("✗ spec/published"));
+    lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
+}
+
 /// The outcome, what was written, and each claim that does not hold. V1 and V2 are the versions of
 /// the real documents.
 pub fn left((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();
-    let version = |of: &Document| -> String {
-        let document = Repository::here().read(of.file).unwrap();
-        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-        document["info"]["version"].as_str().unwrap().to_string()
-    };
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
+}
+
+/// What is printed of problems.
+pub fn printed(problems: &[Problem]) -> String {
+    let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
+    plain(lines.as_bytes())
 }
 
 pub fn plain(out: &[u8]) -> String {

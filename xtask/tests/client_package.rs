@@ -50,17 +50,25 @@ fn dependencies() -> BTreeSet<Id> {
     tree.lines().filter_map(id).collect()
 }
 
+/// The packages that `cargo metadata` has with these arguments too.
+fn packages(arguments: &[&str]) -> Vec<Value> {
+    let metadata = cargo(&[&["metadata", "--locked", "--format-version", "1"], arguments].concat());
+    let mut metadata: Value = serde_json::from_str(&metadata).unwrap();
+    serde_json::from_value(metadata["packages"].take()).unwrap()
+}
+
+/// What its manifest says.
+fn client() -> Value {
+    packages(&["--no-deps"]).into_iter().find(|package| package["name"] == PACKAGE).unwrap()
+}
+
 fn rust_versions() -> BTreeMap<Id, Option<String>> {
-    let metadata = cargo(&["metadata", "--locked", "--all-features", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let text = |package: &Value, key: &str| package[key].as_str().map(str::to_string);
-    let packages = metadata["packages"].as_array().unwrap().iter();
-    packages
-        .map(|package| {
-            let id = (text(package, "name").unwrap(), text(package, "version").unwrap());
-            (id, text(package, "rust_version"))
-        })
-        .collect()
+    let of = |package: &Value| {
+        let id = (text(package, "name").unwrap(), text(package, "version").unwrap());
+        (id, text(package, "rust_version"))
+    };
+    packages(&["--all-features"]).iter().map(of).collect()
 }
 
 /// `1.88` and `1.88.0` are the same.
@@ -100,10 +108,7 @@ fn rust_version_is_the_highest_that_its_dependencies_declare() {
 
 #[test]
 fn the_readme_names_the_rust_version_and_every_feature() {
-    let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&metadata).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    let client = packages.iter().find(|package| package["name"] == PACKAGE).unwrap();
+    let client = client();
     let readme = Repository::here().read("api/client/README.md").unwrap();
     let version = format!("Rust {} ", client["rust_version"].as_str().unwrap());
     assert!(readme.contains(&version), "{version} is missing");
@@ -138,10 +143,7 @@ fn no_file_of_the_package_reaches_outside_it() {
 
 #[test]
 fn every_dependency_is_one_that_a_registry_has() {
-    let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&metadata).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    let client = packages.iter().find(|package| package["name"] == PACKAGE).unwrap();
+    let client = client();
     assert_eq!(client["publish"], Value::Null, "publishing is forbidden");
     for dependency in client["dependencies"].as_array().unwrap() {
         assert!(dependency["source"].is_string(), "{dependency} is a path");

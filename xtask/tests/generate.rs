@@ -1,15 +1,12 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
 use crate::checkout::{Checkout, client_files, emitted, plain};
-use serde_json::{Value, json};
-use std::fs;
 use std::path::Path;
 use testbed::{assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::generate::client_code;
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
@@ -24,22 +21,26 @@ fn real_document() -> String {
     Repository::here().read(V1.file).unwrap()
 }
 
-fn run(root: &Path) -> (Outcome, String) {
+fn run(repository: &Repository) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = generate(&Inputs::read(&Repository::at(root), emitted), &mut out).unwrap();
+    let outcome = generate(&Inputs::read(repository, emitted), &mut out).unwrap();
     (outcome, plain(&out))
+}
+
+fn has_client(checkout: &Checkout) -> bool {
+    client_files().iter().any(|file| checkout.repository.root().join(&file.name).exists())
 }
 
 #[test]
 fn writes_the_contract_the_clients_and_nothing_else() {
     let (real, document) = (Repository::here(), real_document());
     let root = checkout(&document);
-    let (outcome, text) = run(root.repository.root());
+    let (outcome, text) = run(&root.repository);
     assert_eq!(outcome, Outcome::Clean, "{text}");
     let wrote = text.lines().filter(|line| line.starts_with("Wrote "));
     assert_eq!(wrote.count(), 3 + client_files().len(), "{text}");
     assert_text(
-        &run(root.repository.root()).1,
+        &run(&root.repository).1,
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
 ✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
@@ -47,7 +48,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
 "#]],
     );
 
-    let read = |name: &str| fs::read_to_string(root.repository.root().join(name)).unwrap();
+    let read = |name: &str| root.repository.read(name).unwrap();
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
     let clients = client_files().iter().map(|file| (file.source, file.name.as_str()));
@@ -65,7 +66,7 @@ fn a_limit_of_a_plan_has_one_source() {
     let root = checkout(
         &real_document().replace("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
     );
-    run(root.repository.root());
+    run(&root.repository);
     let code = root.repository.read(V1.contract).unwrap();
     assert!(code.contains("Plans::Pro => Some(400)") && !code.contains("Some(300)"), "{code}");
 }
@@ -76,7 +77,7 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
         .replace("\"operationId\": \"getPet\"", "\"operationId\": \"listOrders\"")
         .replace("\"#/components/responses/ServerError\"", "\"#/components/responses/Gone\"");
     let root = checkout(&odd);
-    let (outcome, text) = run(root.repository.root());
+    let (outcome, text) = run(&root.repository);
     assert_eq!(outcome, Outcome::Drift);
     assert_text(
         &text,
@@ -95,10 +96,7 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
 "#]],
     );
     let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
-    assert!(
-        !written
-            && client_files().iter().all(|file| !root.repository.root().join(&file.name).exists())
-    );
+    assert!(!written && !has_client(&root));
 }
 
 #[test]
@@ -110,12 +108,11 @@ fn writes_nothing_from_a_broken_document() {
     );
     for document in ["{", &doubled] {
         let root = checkout(document);
-        assert_eq!(run(root.repository.root()).0, Outcome::CouldNotRun);
-        let is_written = |file: &GeneratedFile| root.repository.root().join(&file.name).exists();
-        assert!(!client_files().iter().any(is_written));
+        assert_eq!(run(&root.repository).0, Outcome::CouldNotRun);
+        assert!(!has_client(&root));
     }
     assert_text(
-        &run(Path::new("/nowhere")).1,
+        &run(&Repository::at(Path::new("/nowhere"))).1,
         str![[r#"
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   cannot read spec/openapi.json: No such file or directory (os error 2)
@@ -124,48 +121,4 @@ fn writes_nothing_from_a_broken_document() {
 0 of 2 checks passed, 2 could not run.
 "#]],
     );
-}
-
-#[test]
-fn an_operation_needs_no_line_by_hand_in_the_client() {
-    let mut documents = DOCUMENTS.map(|of| -> Value {
-        serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
-    });
-    let error = json!({ "code": "note_too_long", "message": "At most 100.", "status": 409 });
-    let content = |schema: Value, more: Value| {
-        let mut media = json!({ "schema": schema });
-        media.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        json!({ "application/json": media })
-    };
-    let note = json!({ "$ref": "#/components/schemas/Note" });
-    let refused = content(
-        json!({ "$ref": "#/components/schemas/Error" }),
-        json!({ "examples": { "note_too_long": { "value": error } } }),
-    );
-    documents[0]["paths"]["/store/notes"] = json!({ "post": {
-        "operationId": "addNote",
-        "requestBody": { "required": true, "content": content(note.clone(), json!({})) },
-        "responses": {
-            "201": { "description": "Added", "content": content(note, json!({ "example": { "text": "Hi" } })) },
-            "409": { "description": "Too long", "content": refused },
-        },
-    } });
-    documents[0]["components"]["schemas"]["Note"] = json!({
-        "type": "object",
-        "properties": { "text": { "type": "string" } },
-        "required": ["text"],
-    });
-    let files = client_code(&documents).unwrap();
-    let has = |name: &str, expected: &str| {
-        let name = format!("api/client/src/v1{name}.rs");
-        let text = &files.iter().find(|file| file.name == name).unwrap().text;
-        assert!(text.contains(expected), "{name} lacks {expected}: {text}");
-    };
-    has("", "Note, ");
-    has("/operations", "pub async fn add_note(");
-    has("/operations", "/// - 409 [`NoteTooLong`](crate::ErrorCode::NoteTooLong): Too long");
-    has("/blocking", "pub fn add_note(");
-    has("/records", "impl Note {");
-    has("/errors", "Self::NoteTooLong => 409,");
-    has("/testing", "Ok(Success::example(201, r#\"{\"text\":\"Hi\"}\"#))");
 }

@@ -1,12 +1,11 @@
 //! The published documents are compared with the history of the main branch, in
 //! repositories made for the purpose.
 
-use crate::checkout::{self, Checkout, files, left};
+use crate::checkout::{self, Checkout, files, of_published};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use testbed::{assert_text, str};
-use xtask::Outcome;
 use xtask::check::Inputs;
 use xtask::documents::V1;
 use xtask::published::{checksum, file_name};
@@ -23,73 +22,56 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-fn write(root: &Path, name: &str, text: &str) {
-    fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-    fs::write(root.join(name), text).unwrap();
-}
-
 /// The real files, with the real document published as 1.0.0 and no git.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
-    publish(checkout.repository.root(), &checkout.repository.read(V1.file).unwrap());
+    publish(&checkout, &checkout.repository.read(V1.file).unwrap());
     assert!(NAME.ends_with(&file_name(&"1.0.0".parse().unwrap())));
     checkout
 }
 
 /// Writes the published document and the checksum that fits it.
-fn publish(root: &Path, text: &str) {
-    write(root, NAME, text);
-    write(root, SUMS, &format!("{}  1.0.0.json\n", checksum(text.as_bytes())));
+fn publish(checkout: &Checkout, text: &str) {
+    checkout.put(NAME, text);
+    checkout.put(SUMS, &format!("{}  1.0.0.json\n", checksum(text.as_bytes())));
 }
 
-fn commit(root: &Path) {
-    git(root, &["add", "."]);
-    git(root, &["commit", "--quiet", "--message", "published"]);
+fn commit(checkout: &Checkout) {
+    git(checkout.repository.root(), &["add", "."]);
+    git(checkout.repository.root(), &["commit", "--quiet", "--message", "published"]);
 }
 
 /// These files on the main branch of a repository.
 fn repository() -> Checkout {
-    let root = archive();
-    git(root.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
-    commit(root.repository.root());
-    root
-}
-
-/// What is left to say of the published documents themselves.
-fn of_published(checked: (Outcome, String)) -> String {
-    let text = left(checked);
-    text.split_once("✗ spec/published").map_or(String::new(), |(_, found)| found.to_string())
-}
-
-fn run(root: &Path) -> (Outcome, String) {
-    checkout::run(&Inputs::read(&Repository::at(root), checkout::emitted))
+    let checkout = archive();
+    git(checkout.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
+    commit(&checkout);
+    checkout
 }
 
 #[test]
 fn an_edited_document_is_found_with_its_checksum_edited_too() {
     let checkout = repository();
     let root = checkout.repository.root();
-    let (_, clean) = run(root);
+    let (_, clean) = checkout.check();
     assert!(clean.contains("by SHA256SUMS and by the history of main\n"), "{clean}");
-    let text = fs::read_to_string(root.join(NAME)).unwrap();
-    publish(root, &text.replace("\"Pro\"", "\"Max\""));
-    let found = of_published(run(root));
+    let text = checkout.repository.read(NAME).unwrap();
+    publish(&checkout, &text.replace("\"Pro\"", "\"Max\""));
+    let found = of_published(checkout.check());
     assert_text(
         &found,
         str![[r#"
- holds what was published, by SHA256SUMS and by the history of main
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
-6 of 8 checks passed, 2 failed.
 "#]],
     );
     // A commit, also one on main, does not make it right.
-    commit(root);
-    assert_eq!(of_published(run(root)), found);
+    commit(&checkout);
+    assert_eq!(of_published(checkout.check()), found);
     git(root, &["checkout", "--quiet", "--detach"]);
-    assert_eq!(of_published(run(root)), found);
+    assert_eq!(of_published(checkout.check()), found);
 }
 
 #[test]
@@ -97,16 +79,14 @@ fn a_removed_document_is_found_with_its_checksum_removed_too() {
     let checkout = repository();
     let root = checkout.repository.root();
     fs::remove_file(root.join(NAME)).unwrap();
-    write(root, SUMS, "");
+    checkout.put(SUMS, "");
     assert_text(
-        &of_published(run(root)),
+        &of_published(checkout.check()),
         str![[r#"
- holds what was published, by SHA256SUMS and by the history of main
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
     found:    absent
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
-7 of 8 checks passed, 1 failed.
 "#]],
     );
 }
@@ -118,71 +98,60 @@ fn what_was_tried_on_a_branch_was_not_published() {
     git(root, &["checkout", "--quiet", "-b", "topic"]);
     let second = "spec/published/1.0.1.json";
     for text in ["{}", "{ }"] {
-        write(root, second, text);
-        commit(root);
+        checkout.put(second, text);
+        commit(&checkout);
     }
     git(root, &["checkout", "--quiet", "main"]);
     git(root, &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
     // It lacks its checksum, and nothing else.
     assert_text(
-        &of_published(run(root)),
+        &of_published(checkout.check()),
         str![[r#"
- holds what was published, by SHA256SUMS and by the history of main
   spec/published/1.0.1.json
     expected: absent
     found:    a document that SHA256SUMS does not have
     fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
-6 of 8 checks passed, 2 failed.
 "#]],
     );
-    write(root, second, "{}");
+    checkout.put(second, "{}");
     assert_text(
-        &of_published(run(root)),
+        &of_published(checkout.check()),
         str![[r#"
- holds what was published, by SHA256SUMS and by the history of main
-  spec/published/1.0.1.json
-    expected: absent
-    found:    a document that SHA256SUMS does not have
-    fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
-  spec/published/1.0.1.json
+...
     expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.1.json, and its line in SHA256SUMS
-6 of 8 checks passed, 2 failed.
 "#]],
     );
 }
 
 #[test]
 fn without_a_history_the_check_says_so() {
-    let archive = archive();
-    let without = |root: &Path| {
-        let (_, found) = run(root);
+    let without = |repository: Repository| {
+        let (_, found) = checkout::run(&Inputs::read(&repository, checkout::emitted));
         let line = found.lines().find(|line| line.contains("not compared")).unwrap_or(&found);
         line.split("because ").nth(1).unwrap_or(&found).to_string()
     };
-    assert_eq!(without(archive.repository.root()), "this is no git checkout");
+    assert_eq!(without(archive().repository), "this is no git checkout");
 
-    let root = repository();
-    commit_again(root.repository.root());
+    let checkout = repository();
+    let root = checkout.repository.root();
+    // A clone of the only commit would have all of them.
+    checkout.put("note", "");
+    commit(&checkout);
     let clone = tempfile::tempdir().unwrap();
-    let (from, to) =
-        (format!("file://{}", root.repository.root().display()), clone.path().join("clone"));
+    let (from, to) = (format!("file://{}", root.display()), clone.path().join("clone"));
     git(clone.path(), &["clone", "--quiet", "--depth", "1", &from, to.to_str().unwrap()]);
-    assert!(without(&to).starts_with("the checkout is shallow"), "{}", without(&to));
+    let why = without(Repository::at(&to));
+    assert!(why.starts_with("the checkout is shallow"), "{why}");
 
-    let inside = root.repository.root().join("vendor/store-orders");
     for name in files().into_iter().chain([NAME, SUMS]) {
-        write(&inside, name, &fs::read_to_string(root.repository.root().join(name)).unwrap());
+        let text = checkout.repository.read(name).unwrap();
+        checkout.put(&format!("vendor/store-orders/{name}"), &text);
     }
-    assert_eq!(without(&inside), "this is no git checkout of its own");
+    let inside = Repository::at(&root.join("vendor/store-orders"));
+    assert_eq!(without(inside), "this is no git checkout of its own");
 
-    git(root.repository.root(), &["branch", "--quiet", "--move", "main", "trunk"]);
-    assert_eq!(without(root.repository.root()), "git knows no branch `main`");
-}
-
-/// A clone of one commit has all of it.
-fn commit_again(root: &Path) {
-    write(root, "note", "");
-    commit(root);
+    git(root, &["branch", "--quiet", "--move", "main", "trunk"]);
+    assert_eq!(without(checkout.repository.clone()), "git knows no branch `main`");
 }

@@ -30,7 +30,6 @@ pub fn all() -> Vec<Case> {
         importing::each_step_of_a_long_import_is_listed_at_once,
         importing::a_step_that_fails_leaves_those_before_it,
         importing::an_import_that_is_stopped_leaves_whole_steps,
-        importing::an_id_that_is_taken_is_refused_or_skipped,
         importing::an_id_given_twice_is_refused_or_skipped,
         importing::an_id_of_a_cancelled_order_is_never_used_again,
         importing::existing_ids_are_told_in_the_order_asked,
@@ -48,7 +47,6 @@ pub fn all() -> Vec<Case> {
         cancelling::an_id_64_times_in_a_batch_is_cancelled_once,
         cancelling::an_id_64_times_at_once_is_cancelled_once,
         cancelling::a_batch_raises_the_change_number_by_one_or_not_at_all,
-        following::each_change_of_orders_is_seen_by_the_next_check,
         following::a_server_catches_up_with_imports_shipments_and_cancellations,
         following::a_list_after_many_changes_lacks_none_of_them,
         following::a_late_commit_is_never_hidden,
@@ -67,6 +65,5 @@ pub fn all() -> Vec<Case> {
         keys::a_change_of_a_key_or_of_an_account_is_read_alone,
         keys::a_key_is_found_by_its_digest,
         keys::a_use_is_recorded_once_a_minute,
-        keys::each_change_of_accounts_and_keys_is_seen_by_the_next_check,
     ]
 }

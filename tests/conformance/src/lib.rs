@@ -7,13 +7,15 @@
 //! | `engine` | an engine, and one thing that it must do |
 //! | `listing` | the list and its changes, as a server reads them |
 //! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
-//! | `records` | orders, pets and cancellations to store |
+//! | `records` | orders, keys and cancellations to store |
+//! | `threads` | work on other threads |
 
 mod cases;
 mod engine;
 mod listing;
 pub mod postgres;
 mod records;
+mod threads;
 
 pub use engine::{Case, Engine};
 

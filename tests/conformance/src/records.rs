@@ -1,9 +1,13 @@
-//! Orders, pets and cancellations to store.
+//! Orders, keys and cancellations to store.
 
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::store::{CancelOutcome, Cancellation, NewOrder, OperatorStore, Records, Store};
+use store_orders::keys::Environment;
+use store_orders::store::{
+    CancelOutcome, Cancellation, IssuedKey, NewKey, NewOrder, OperatorStore, Records, Store,
+};
+use store_orders_api::plans::Plan;
 
 /// Longer than any case takes.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -35,6 +39,17 @@ pub fn import(
     let orders: Vec<_> = ids.into_iter().map(pending).collect();
     commands.import(Records::Orders(&orders), false)?;
     Ok(())
+}
+
+/// A key of this account, for production, without an end and a label.
+pub fn new_key(account: &str) -> NewKey<'_> {
+    NewKey { account, environment: Environment::Production, expires_after: None, label: None }
+}
+
+/// Creates the account `acme` with such a key.
+pub fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey> {
+    commands.create_account("acme", Plan::Free, None, now())?;
+    Ok(commands.issue_key(&new_key("acme"), NOW_MS)?)
 }
 
 /// A request to cancel this order, which `key_1` made then.

@@ -5,7 +5,6 @@ use crate::command_output::CommandOutput;
 use crate::program::{Program, run};
 use crate::server_process::ServerProcess;
 use crate::transcript::{Console, assert_console, assert_session};
-use serde_json::Value;
 use snapbox::data::Inline;
 use std::path::PathBuf;
 use std::process::Command;
@@ -91,17 +90,6 @@ impl CliSandbox {
         let rows: String = ids.into_iter().map(|id| format!("{id},1,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");
         self.run_with_input(&["orders", "import", "-"], csv.as_bytes()).done();
-    }
-
-    /// What a command's `list --json` prints.
-    pub fn listed(&self, arguments: &[&str]) -> Vec<Value> {
-        let all = [arguments, &["list", "--json"]].concat();
-        serde_json::from_value(self.run(&all).json()).unwrap()
-    }
-
-    /// The ids of all orders.
-    pub fn order_ids(&self) -> Vec<i64> {
-        self.listed(&["orders"]).iter().map(|order| order["id"].as_i64().unwrap()).collect()
     }
 
     /// The store, as the server opens it.

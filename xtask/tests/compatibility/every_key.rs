@@ -2,12 +2,12 @@
 //! text for people are neutral.
 
 use super::TODAY;
+use crate::checkout::document;
 use contract::pointer::take;
 use serde_json::{Value, json};
 use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
-use xtask::repository::Repository;
 
 /// Keys under which everything is text for people.
 const WORDS: [&str; 11] = [
@@ -24,10 +24,6 @@ const WORDS: [&str; 11] = [
     "tags",
 ];
 
-fn document() -> Value {
-    serde_json::from_str(&Repository::here().read(V1.file).unwrap()).unwrap()
-}
-
 /// Whether a place is text for people only. Tags of operations and titles of
 /// schemas are not: generated clients name things after them.
 fn is_words(pointer: &str) -> bool {
@@ -42,7 +38,7 @@ fn is_words(pointer: &str) -> bool {
 
 /// The worst verdict of each change of the document, one change at a time.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
-    let real = document();
+    let real = document(&V1);
     let all = pointers(&real);
     assert!(all.len() > 500, "only {} places: was the document read?", all.len());
     for pointer in all.iter().filter(|pointer| !pointer.is_empty()) {

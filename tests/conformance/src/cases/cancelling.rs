@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::listing::{changed_ids, last_changes, list};
 use crate::records::{cancel, cancellation, import, shipped};
+use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::sync::Barrier;
 use std::time::Instant;
@@ -92,10 +93,7 @@ pub fn an_id_64_times_at_once_is_cancelled_once(engine: &dyn Engine) -> anyhow::
     };
     let outcomes = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(cancel)).collect();
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?);
-        joined.collect::<anyhow::Result<Vec<_>>>()
+        threads.into_iter().map(|thread| joined(thread)?).collect::<anyhow::Result<Vec<_>>>()
     })?
     .concat();
     let cancelled = outcomes.iter().filter(|outcome| **outcome == Cancelled).count();

@@ -2,7 +2,8 @@
 
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};
-use crate::records::{cancel, import, pending};
+use crate::records::{cancel, import};
+use crate::threads::joined;
 use anyhow::{Context, ensure};
 use chrono::DateTime;
 use slog::{Discard, Logger, o};
@@ -10,27 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders::metrics::Histogram;
 use store_orders::orders::{OrderList, find_order};
 use store_orders::store::postgres::PAGE_ROWS;
-use store_orders::store::{CancelOutcome, OrderUpdate, Records};
-
-pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
-    let mut known = last_changes(&*store)?;
-    let mut rises = |what: &str| -> anyhow::Result<()> {
-        let now = last_changes(&*store)?;
-        ensure!(now.of_orders().has_more_than(known.of_orders()), "{what}: {now:?}");
-        ensure!(now.keys == known.keys, "{what} is no change of keys: {now:?}");
-        known = now;
-        Ok(())
-    };
-    import(&*commands, [1, 2])?;
-    rises("an import")?;
-    commands.ship_orders(&[2])?;
-    rises("a shipment")?;
-    cancel(&*store, &[1])?;
-    rises("a cancellation")?;
-    commands.import(Records::Orders(&[pending(1), pending(3)]), true)?;
-    rises("an import that skips")
-}
+use store_orders::store::{CancelOutcome, OrderUpdate};
 
 pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     engine: &dyn Engine,
@@ -47,7 +28,9 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     ensure!(changed_ids(&*store, second)? == [-5, 10, 35, 50]);
     ensure!(changed_ids(&*store, first)? == [-5, 10, -20, 35, -40, 50]);
     ensure!(list(&*store)?.len() == 5, "no cancelled order from the beginning");
-    ensure!(changed_ids(&*store, last_changes(&*store)?.of_orders())?.is_empty());
+    let last = last_changes(&*store)?;
+    ensure!(changed_ids(&*store, last.of_orders())?.is_empty());
+    ensure!(last.keys == 0, "orders are no change of keys");
     Ok(())
 }
 
@@ -115,11 +98,10 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
         let follower = scope.spawn(following);
         let canceller = scope.spawn(cancelling);
         let importers = [1_000_000, 2_000_000].map(|begin| scope.spawn(move || importing(begin)));
-        let panicked = |_| anyhow::anyhow!("a writer panicked");
-        let mut outcomes = vec![canceller.join().map_err(panicked)];
-        outcomes.extend(importers.map(|importer| importer.join().map_err(panicked)));
+        let mut outcomes = vec![joined(canceller)];
+        outcomes.extend(importers.map(joined));
         done.store(true, Ordering::Release);
-        let follower = follower.join().map_err(|_| anyhow::anyhow!("the follower panicked"))?;
+        let follower = joined(follower)?;
         outcomes.into_iter().try_for_each(|outcome| outcome?)?;
         follower
     })?;

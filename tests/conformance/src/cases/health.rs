@@ -2,12 +2,10 @@
 
 use crate::engine::Engine;
 use crate::listing::{keys, last_changes, list};
-use crate::records::{NOW_MS, cancel, import, now};
+use crate::records::{NOW_MS, account_and_key, cancel, import, new_key};
 use anyhow::ensure;
 use store_orders::clock::BootInstant;
-use store_orders::keys::Environment;
-use store_orders::store::{CheckReport, NewKey, OrderCounts, Records, Structure};
-use store_orders_api::plans::Plan;
+use store_orders::store::{CheckReport, OrderCounts, Records, Structure};
 use store_orders_api::types::Pet;
 
 pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -45,12 +43,8 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
     commands.ship_orders(&[1, 2])?;
     cancel(&*store, &[3])?;
     commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
-    commands.create_account("acme", Plan::Free, None, now())?;
-    let environment = Environment::Production;
-    for _ in 0..2 {
-        let new = NewKey { account: "acme", environment, expires_after: None, label: None };
-        commands.issue_key(&new, NOW_MS)?;
-    }
+    account_and_key(&*commands)?;
+    commands.issue_key(&new_key("acme"), NOW_MS)?;
     let orders = OrderCounts { pending: 2, shipped: 2, cancelled: 1 };
     let report = commands.check()?;
     let stored = last_changes(&*store)?;

@@ -1,15 +1,11 @@
 //! The entity tag of the list.
 
 use crate::engine::Engine;
-use crate::records::{cancel, import};
+use crate::records::{account_and_key, cancel, import};
 use anyhow::ensure;
-use chrono::DateTime;
 use slog::{Discard, Logger, o};
-use store_orders::keys::Environment;
 use store_orders::metrics::Histogram;
 use store_orders::orders::OrderList;
-use store_orders::store::NewKey;
-use store_orders_api::plans::Plan;
 use tokio::runtime::Runtime;
 
 /// A server's list.
@@ -52,14 +48,7 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
         Ok(one)
     };
     let mut tags = vec![tag("an import")?];
-    commands.create_account("acme", Plan::Pro, None, DateTime::UNIX_EPOCH)?;
-    let key = NewKey {
-        account: "acme",
-        environment: Environment::Production,
-        expires_after: None,
-        label: None,
-    };
-    commands.issue_key(&key, 0)?;
+    account_and_key(&*commands)?;
     ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
     cancel(&*engine.serving()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);

@@ -16,10 +16,7 @@ const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 
 /// Where the server keeps this.
 fn path_of(database: &Database<'_>, setting: &str) -> anyhow::Result<PathBuf> {
-    let query = "SELECT current_setting($1)";
-    let path: String = database
-        .with(async |client| Ok(client.query_one(query, &[&setting]).await?.try_get(0)?))?;
-    Ok(path.into())
+    Ok(database.value::<String>("SELECT current_setting($1)", &[&setting])?.into())
 }
 
 pub fn each_sslmode_takes_the_certificates_that_it_should(

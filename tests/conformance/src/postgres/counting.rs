@@ -3,11 +3,11 @@
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::refusal;
+use crate::threads::joined;
 use anyhow::{bail, ensure};
 use slog::{Discard, Logger, o};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport, RateLimitStatus};
@@ -24,7 +24,6 @@ use testbed::{WAIT_TIMEOUT, wait_blocking};
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
-const REGISTERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A request of account 1 that this server admits; how many remain in its minute.
 fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
@@ -60,8 +59,7 @@ fn refused_everywhere(database: &Database<'_>, url: &PostgresUrl) -> anyhow::Res
 }
 
 fn exists(database: &Database<'_>, name: &str) -> anyhow::Result<bool> {
-    let query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)";
-    database.with(async |client| Ok(client.query_one(query, &[&name]).await?.try_get(0)?))
+    database.value("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", &[&name])
 }
 
 pub fn servers_that_count_in_two_databases_are_refused(
@@ -96,9 +94,7 @@ pub fn servers_that_count_in_two_databases_are_refused(
          {name:?}, or stop"
     );
     ensure!(refused.contains(&expected), "{refused}");
-    let tables = "SELECT to_regclass('limits_accounts') IS NULL";
-    let has_none: bool =
-        database.with(async |client| Ok(client.query_one(tables, &[]).await?.try_get(0)?))?;
+    let has_none: bool = database.value("SELECT to_regclass('limits_accounts') IS NULL", &[])?;
     ensure!(has_none, "the store's own database has counts");
     let refused = refused_everywhere(&database, &database.url_counting_in(Some("third"))?)?;
     ensure!(refused.contains("--limits-database is \"third\""), "{refused}");
@@ -119,8 +115,7 @@ pub fn migrations_at_once_record_one_database(server: &PostgresUnderTest) -> any
                 scope.spawn(move || anyhow::Ok((*place, migrate(&url?).is_ok())))
             })
             .collect();
-        let joined = threads.into_iter().map(|one| one.join().map_err(|_| anyhow::anyhow!("died")));
-        joined.map(|one| one?).collect::<anyhow::Result<Vec<_>>>()
+        threads.into_iter().map(|one| joined(one)?).collect::<anyhow::Result<Vec<_>>>()
     })?;
     let recorded: Vec<_> =
         done.iter().filter_map(|(place, is_done)| is_done.then_some(*place)).collect();
@@ -191,12 +186,10 @@ pub fn a_server_that_was_suspended_meanwhile_does_not_count_in_the_old_place(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let elsewhere = database.url_counting_in(Some(&database.name_of_another()))?;
-    let silent = "INSERT INTO replicas (id, program, address, list_version)
-                  VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)";
-    database.execute(silent)?;
+    database.add_server("now()")?;
     move_counts(&elsewhere)?;
     ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
-    database.execute(silent)?;
+    database.add_server("now()")?;
     begin_new_store(&commands)?;
     ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
     Ok(())
@@ -206,27 +199,15 @@ pub fn a_server_that_was_suspended_meanwhile_does_not_count_in_the_old_place(
 pub fn a_server_that_registers_afterwards_does_not_count_in_the_old_place(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let database = &server.new_store()?;
-    let waits = "SELECT EXISTS (SELECT FROM pg_locks
-                               WHERE relation = 'replicas'::regclass AND NOT granted)";
-    let (locked, is_locked) = channel();
+    let database = server.new_store()?;
+    let moved = "LOCK TABLE replicas IN SHARE MODE; UPDATE limits_location SET database = 'counts'";
     let started = std::thread::scope(|scope| {
-        let starting = scope.spawn(move || {
-            is_locked.recv()?;
-            database.server_of_owner()
-        });
-        database.with(async |client| {
-            let moved = client.transaction().await?;
-            moved.batch_execute("LOCK TABLE replicas IN SHARE MODE").await?;
-            moved.execute("UPDATE limits_location SET database = 'counts'", &[]).await?;
-            locked.send(())?;
-            let until = Instant::now() + REGISTERS_WITHIN;
-            while !moved.query_one(waits, &[]).await?.try_get::<_, bool>(0)? {
-                ensure!(Instant::now() < until, "no server registers");
-            }
-            Ok(moved.commit().await?)
+        let starting = database.before_commit(moved, || {
+            let starting = scope.spawn(|| database.server_of_owner());
+            database.wait_for_lock()?;
+            Ok(starting)
         })?;
-        starting.join().map_err(|_| anyhow::anyhow!("it panicked"))
+        joined(starting)
     })?;
     let refused = refusal(started)?;
     ensure!(refused.contains("counted in the database \"counts\""), "{refused}");

@@ -1,6 +1,7 @@
 //! A new database of the server under test, and connections to it.
 
 use crate::engine::Engine;
+use crate::threads::on_another_thread;
 use anyhow::Context;
 use slog::Logger;
 use std::sync::Arc;
@@ -9,8 +10,13 @@ use std::time::Duration;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{PostgresCommands, PostgresStore, PostgresUrl, migrate};
 use store_orders::store::{OperatorStore, Store};
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
+use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
+
+/// Takes the lock of all changes.
+pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
 /// Tells the databases of a process apart.
 static DATABASES: AtomicU32 = AtomicU32::new(0);
@@ -111,6 +117,48 @@ impl Database<'_> {
         })
     }
 
+    /// Does `work` after these statements, and before they are committed: while their locks are
+    /// held.
+    pub fn before_commit<T: Send>(
+        &self,
+        statements: &str,
+        work: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        self.with(async |client| {
+            let transaction = client.transaction().await?;
+            transaction.batch_execute(statements).await?;
+            let done = on_another_thread(work);
+            transaction.commit().await?;
+            done
+        })
+    }
+
+    /// Waits until somebody waits for a lock.
+    pub fn wait_for_lock(&self) -> anyhow::Result<()> {
+        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
+                                   WHERE datname = current_database() AND wait_event_type = 'Lock')";
+        wait_blocking("somebody waits for a lock", WAIT_TIMEOUT, || {
+            self.value::<bool>(waits, &[]).ok()?.then_some(())
+        })
+    }
+
+    /// The one value that this query finds.
+    pub fn value<T: FromSqlOwned>(
+        &self,
+        query: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> anyhow::Result<T> {
+        self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
+    }
+
+    /// Adds the row of a server `f00` that was heard at this time, an expression of SQL.
+    pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
+        self.execute(&format!(
+            "INSERT INTO replicas (id, program, address, list_version, heard_at)
+             VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, {heard_at})"
+        ))
+    }
+
     /// Creates the store, or brings it up to date.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?)
@@ -122,7 +170,7 @@ impl Database<'_> {
                      WHERE datname = current_database() AND application_name IN (
                          'store-orders writer', 'store-orders freshness', 'store-orders reader',
                          'store-orders heartbeat')";
-        self.with(async |client| Ok(client.query_one(query, &[]).await?.try_get(0)?))
+        self.value(query, &[])
     }
 
     /// A new role without rights. It stays until the server is removed.

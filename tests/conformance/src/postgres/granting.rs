@@ -3,12 +3,10 @@
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{keys, list};
-use crate::records::{NOW_MS, cancel, import, now, refusal};
+use crate::records::{NOW_MS, account_and_key, cancel, import, refusal};
 use anyhow::{Context, ensure};
-use store_orders::keys::Environment;
 use store_orders::store::postgres::{PostgresCommands, print_grants};
-use store_orders::store::{CancelOutcome, NewKey, Records, Store};
-use store_orders_api::plans::Plan;
+use store_orders::store::{CancelOutcome, Records, Store};
 use store_orders_api::types::Pet;
 
 /// What a server must not be able to do.
@@ -33,10 +31,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     }
     import(&*commands, [1, 2])?;
     commands.import(Records::Pets(&[Pet { id: 7, name: "Rex".to_string() }]), false)?;
-    commands.create_account("acme", Plan::Free, None, now())?;
-    let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
-    commands.issue_key(&new, NOW_MS)?;
+    account_and_key(&*commands)?;
 
     let store = database.server_of(&role)?;
     store.require_ready()?;
@@ -60,32 +55,22 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     Ok(())
 }
 
-pub fn a_role_without_grants_is_told_what_to_do(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let role = database.new_role()?;
-    let refusals = [refusal(database.server_of(&role))?, refusal(database.commands_of(&role))?];
-    for refused in refusals {
-        ensure!(refused.contains("migrate --print-grants ROLE"), "{refused}");
-        ensure!(!refused.contains('\n'), "{refused}");
-    }
-    Ok(())
-}
-
-pub fn a_database_that_does_not_exist_is_named(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let url = server.new_store()?.url().replace("/store_", "/no_store_");
-    let error = PostgresCommands::connect(&url.parse()?).err().context("it exists")?;
-    let text = format!("{:#}", anyhow::Error::new(error));
-    ensure!(text.contains("no_store_") && text.contains("createdb"), "{text}");
-    ensure!(!text.contains('\n'), "{text}");
-    Ok(())
-}
-
-pub fn a_role_that_does_not_exist_is_told_what_to_do(
+pub fn what_a_url_names_and_is_missing_is_told_with_what_to_do(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let error = database.commands_of("nobody_at_all").err().context("it exists")?;
-    let text = format!("{error:#}");
-    ensure!(text.contains("nobody_at_all") && text.contains("fix: the user"), "{text}");
+    let without_grants = database.new_role()?;
+    for (url, named, fix) in [
+        (database.url_for(&without_grants), "permission denied", "migrate --print-grants ROLE"),
+        (database.url_for("nobody_at_all"), "nobody_at_all", "fix: the user"),
+        (database.url().replace("/store_", "/no_store_"), "no_store_", "createdb"),
+    ] {
+        let refused = PostgresCommands::connect(&url.parse()?).err().context(named)?;
+        let text = format!("{:#}", anyhow::Error::new(refused));
+        let is_clear = text.contains(named) && text.contains(fix) && !text.contains('\n');
+        ensure!(is_clear, "{text}");
+    }
+    let refused = refusal(database.server_of(&without_grants))?;
+    ensure!(refused.contains("migrate --print-grants ROLE"), "{refused}");
     Ok(())
 }

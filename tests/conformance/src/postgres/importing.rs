@@ -1,22 +1,13 @@
 //! Imports that fail, and what waits for other changes.
 
-use super::database::PostgresUnderTest;
+use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::{import, pending, refusal};
+use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
-use std::sync::mpsc;
-use store_orders::store::postgres::PostgresCommands;
-use store_orders::store::{OrderCommands, RecordKind, Records, STEP_RECORDS, import_in_steps};
+use store_orders::store::{RecordKind, Records, STEP_RECORDS, import_in_steps};
 use store_orders_api::types::Pet;
-
-/// Does what a thread cannot that belongs to a runtime.
-pub fn on_another_thread<T: Send>(
-    work: impl FnOnce() -> anyhow::Result<T> + Send,
-) -> anyhow::Result<T> {
-    std::thread::scope(|scope| scope.spawn(work).join())
-        .map_err(|_| anyhow::anyhow!("the other thread panicked"))?
-}
 
 pub fn an_import_whose_connection_is_lost_leaves_whole_steps(
     server: &PostgresUnderTest,
@@ -47,26 +38,16 @@ pub fn an_import_whose_connection_is_lost_leaves_whole_steps(
 
 pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (locked, is_locked) = mpsc::channel();
-    let holding = || {
-        database.with(async |client| {
-            let transaction = client.transaction().await?;
-            transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]).await?;
-            locked.send(())?;
-            // The lock is held until the command waits for it.
-            let waits = "SELECT pg_sleep(0.01), EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
-            while !transaction.query_one(waits, &[]).await?.try_get::<_, bool>(1)? {}
-            Ok(transaction.commit().await?)
-        })
-    };
     std::thread::scope(|scope| {
-        let holder = scope.spawn(holding);
-        is_locked.recv()?;
-        let commands = PostgresCommands::connect(&database.url().parse()?)?;
-        import(&commands, [1])?;
-        ensure!(commands.order(1)?.is_some());
-        holder.join().map_err(|_| anyhow::anyhow!("panicked"))?
-    })
+        let importing = database.before_commit(LOCK_CHANGES, || {
+            let importing = scope.spawn(|| import(&*database.commands()?, [1]));
+            database.wait_for_lock()?;
+            Ok(importing)
+        })?;
+        joined(importing)?
+    })?;
+    ensure!(database.commands()?.order(1)?.is_some());
+    Ok(())
 }
 
 pub fn a_name_with_a_nul_character_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {

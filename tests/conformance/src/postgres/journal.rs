@@ -8,7 +8,6 @@ use crate::records::{cancel, import};
 use anyhow::ensure;
 use store_orders::store::CancelOutcome;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
-use tokio_postgres::Client;
 
 pub fn rows_that_are_restored_under_a_server_are_read_again(
     server: &PostgresUnderTest,
@@ -47,12 +46,9 @@ pub fn old_changes_are_removed_and_the_last_stays(
     }
     let before = last_changes(&*store)?;
     database.execute("UPDATE changes SET made_at = now() - interval '11 minutes'")?;
-    let count = async |client: &mut Client| {
-        let row = client.query_one("SELECT count(*) FROM changes", &[]).await?;
-        Ok(row.try_get::<_, i64>(0)?)
-    };
     wait_blocking("one row stays", WAIT_TIMEOUT, || {
-        (database.with(count).ok()? == 1).then_some(())
+        let count: i64 = database.value("SELECT count(*) FROM changes", &[]).ok()?;
+        (count == 1).then_some(())
     })?;
     ensure!(last_changes(&*store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
@@ -69,11 +65,8 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
         import(&*commands, [id])?;
     }
     let before = last_changes(&*store)?.orders;
-    let lowest = async |client: &mut Client| {
-        let row = client.query_one("SELECT min(version) FROM changes", &[]).await?;
-        Ok(row.try_get::<_, i64>(0)?)
-    };
-    let first = database.with(lowest)?;
+    let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
+    let first = lowest()?;
     // The last of them was made long ago, and is followed by one that few have seen yet.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
@@ -81,7 +74,7 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
          SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
     let kept = wait_blocking("old changes are removed", WAIT_TIMEOUT, || {
-        database.with(lowest).ok().filter(|lowest| *lowest > first)
+        lowest().ok().filter(|lowest| *lowest > first)
     })?;
     ensure!(kept == before, "{kept} instead of {before}");
     Ok(())

@@ -35,10 +35,7 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     // By a clock that is ahead, as after a failover.
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version, heard_at)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '1 day')",
-    )?;
+    database.add_server("now() + interval '1 day'")?;
     let store = database.server_at(database.url().parse()?, Duration::from_secs(5))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -59,10 +56,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     // By a clock that is behind, as after a failover.
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version, heard_at)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() - interval '2 days')",
-    )?;
+    database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server was removed that may hold a lease");
     let before = database.session_backends()?;

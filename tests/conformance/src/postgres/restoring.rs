@@ -1,14 +1,14 @@
 //! A backup of the embedded store, restored into PostgreSQL.
 
-use super::database::PostgresUnderTest;
+use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, list, stored_lines};
-use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
-use anyhow::{anyhow, ensure};
+use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
+use crate::threads::joined;
+use anyhow::ensure;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
@@ -18,7 +18,7 @@ use store_orders::store::{
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
-use testbed::{WAIT_TIMEOUT, wait_blocking};
+use tempfile::TempDir;
 
 /// How far the ids of accounts and keys jump over a restore.
 const ID_GAP: i64 = 1_000_000;
@@ -50,19 +50,20 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     Ok(store)
 }
 
-fn backup(store: &SqliteStore, directory: &Path) -> anyhow::Result<PathBuf> {
-    let file = directory.join("backup.sqlite");
-    let data = store.path().parent().unwrap_or(directory);
-    back_up(data, &file, &|_, _| (), &|| false)?;
-    Ok(file)
+/// A backup of such a store, next to it in a directory of its own.
+fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
+    let directory = tempfile::tempdir()?;
+    embedded(directory.path())?;
+    let file = directory.path().join("backup.sqlite");
+    back_up(directory.path(), &file, &|_, _| (), &|| false)?;
+    Ok((directory, file))
 }
 
 pub fn a_backup_of_the_embedded_store_is_restored_whole(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let old = embedded(data.path())?;
-    let file = backup(&old, directory.path())?;
+    let (directory, file) = backup()?;
+    let old = SqliteStore::open(directory.path())?;
     let database = server.new_store()?;
     let (new, before) = (database.commands_of_owner()?, database.commands()?.id()?);
     let report = restore(&file, &new, &|_, _| ())?;
@@ -71,12 +72,10 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
         "{report:?}"
     );
 
-    let old: &dyn OperatorStore = &old;
-    ensure!(new.id()? != old.id()? && new.id()? != before);
-    ensure!(stored_lines(&new)? == stored_lines(old)?);
+    ensure!(new.id()? != OperatorStore::id(&old)? && new.id()? != before);
+    ensure!(stored_lines(&new)? == stored_lines(&old)?);
     ensure!(new.accounts(NOW_MS)? == old.accounts(NOW_MS)?);
     ensure!(new.key_records()? == old.key_records()?);
-    let old = SqliteStore::open(data.path())?;
     let served = database.server_of_owner()?;
     ensure!(list(&served)? == list(&old)? && served.pet(-1)?.is_some());
     let digests = |store: &dyn Store| -> anyhow::Result<HashSet<[u8; 32]>> {
@@ -89,11 +88,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     ensure!(refused.contains("order 2 is already in the store"), "{refused}");
     new.create_account("next", Plan::Free, None, now())?;
     ensure!(new.account("next", NOW_MS)?.id == 2 + ID_GAP + 1);
-    let environment = Environment::Production;
-    new.issue_key(
-        &NewKey { account: "next", environment, expires_after: None, label: None },
-        NOW_MS,
-    )?;
+    new.issue_key(&new_key("next"), NOW_MS)?;
     let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
     ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
     Ok(())
@@ -102,8 +97,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
 pub fn a_store_that_is_not_empty_is_not_overwritten(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let file = backup(&embedded(data.path())?, directory.path())?;
+    let (_directory, file) = backup()?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     commands.create_account("acme", Plan::Free, None, now())?;
@@ -130,8 +124,7 @@ pub fn what_is_no_backup_changes_nothing(server: &PostgresUnderTest) -> anyhow::
 pub fn a_database_that_a_server_uses_is_not_restored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let file = backup(&embedded(data.path())?, directory.path())?;
+    let (_directory, file) = backup()?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
@@ -141,10 +134,7 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
     // A server that was killed, by a clock that is ahead.
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version, heard_at)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '120 s')",
-    )?;
+    database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     Ok(())
 }
@@ -152,39 +142,16 @@ pub fn a_database_that_a_server_uses_is_not_restored(
 pub fn a_server_that_starts_during_a_restore_is_told_of_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let file = backup(&embedded(data.path())?, directory.path())?;
+    let (_directory, file) = backup()?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    let (locked, is_locked) = channel();
-    let (release, released) = channel::<()>();
-    // Another change keeps the restore waiting.
-    let of = &database;
-    let hold = move || {
-        of.with(async |client| {
-            let transaction = client.transaction().await?;
-            transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]).await?;
-            locked.send(())?;
-            Ok(released.recv()?)
-        })
-    };
-    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
-                               WHERE datname = current_database() AND wait_event_type = 'Lock')";
     let refused = std::thread::scope(|scope| {
-        // Dropped on an error too, which ends the other change.
-        let release = release;
-        let holding = scope.spawn(hold);
-        is_locked.recv()?;
-        let restoring = scope.spawn(|| restore(&file, &commands, &|_, _| ()));
-        wait_blocking("the restore waits", WAIT_TIMEOUT, || {
-            let found =
-                database.with(async |client| Ok(client.query_one(waits, &[]).await?.try_get(0)?));
-            found.ok().filter(|waits: &bool| *waits)
+        let (started, restoring) = database.before_commit(LOCK_CHANGES, || {
+            let restoring = scope.spawn(|| restore(&file, &commands, &|_, _| ()));
+            database.wait_for_lock()?;
+            Ok((database.server_of_owner(), restoring))
         })?;
-        let started = database.server_of_owner();
-        release.send(())?;
-        holding.join().map_err(|_| anyhow!("it panicked"))??;
-        restoring.join().map_err(|_| anyhow!("it panicked"))??;
+        joined(restoring)??;
         anyhow::Ok(started.err())
     })?;
     let refused = refused.map(|error| format!("{error:#}")).unwrap_or_default();
@@ -197,8 +164,7 @@ pub fn a_server_that_starts_during_a_restore_is_told_of_it(
 pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let file = backup(&embedded(data.path())?, directory.path())?;
+    let (_directory, file) = backup()?;
     let database = server.new_store()?;
     let (commands, id) = (database.commands_of_owner()?, database.commands()?.id()?);
     let store = OnceCell::new();

@@ -1,24 +1,22 @@
 //! What a running server asks while others hold locks or networks fail.
 
 use super::counting::admitted;
-use super::database::{Database, PostgresUnderTest};
-use super::importing::on_another_thread;
+use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{beginning, keys, keys_since, last_changes, list};
-use crate::records::{NOW_MS, cancel, cancellation, import, now};
+use crate::records::{NOW_MS, account_and_key, cancel, cancellation, import, new_key, now};
+use crate::threads::{joined, on_another_thread};
 use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::keys::Environment;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{Cancellation, NewKey, Records, Status, Store};
+use store_orders::store::{Cancellation, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
-use tokio_postgres::Client;
 
 /// How much longer than a request's deadline the lock is held that it needs.
 const LATE: Duration = Duration::from_secs(3);
@@ -28,19 +26,11 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    commands.create_account("acme", Plan::Free, None, now())?;
-    let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
-    for _ in 0..2 {
-        commands.issue_key(&new, NOW_MS)?;
-    }
+    account_and_key(&*commands)?;
+    commands.issue_key(&new_key("acme"), NOW_MS)?;
     let uses = [(1, NOW_MS), (1, NOW_MS + 1), (2, NOW_MS)];
-    let left = database.with(async |client| {
-        let transaction = client.transaction().await?;
-        transaction.batch_execute("SELECT FROM keys WHERE row = 1 FOR UPDATE").await?;
-        let left = on_another_thread(|| Ok(store.record_last_used(&uses)?))?;
-        transaction.rollback().await?;
-        Ok(left)
+    let left = database.before_commit("SELECT FROM keys WHERE row = 1 FOR UPDATE", || {
+        Ok(store.record_last_used(&uses)?)
     })?;
     ensure!(left == [(1, NOW_MS + 1)], "{left:?}");
     let used = || -> anyhow::Result<Vec<_>> {
@@ -60,11 +50,7 @@ pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow
     let store = database.server_of(&role)?;
     let backends = database.session_backends()?;
     store.try_write()?;
-    let locked = database.with(async |client| {
-        let transaction = client.transaction().await?;
-        transaction.batch_execute("SELECT FROM versions FOR NO KEY UPDATE").await?;
-        on_another_thread(|| Ok(store.try_write()))
-    })?;
+    let locked = database.before_commit(LOCK_CHANGES, || Ok(store.try_write()))?;
     ensure!(locked.is_err(), "the lock of changes is taken");
     store.try_write()?;
     database.execute(&format!("REVOKE INSERT ON changes FROM {role}"))?;
@@ -84,18 +70,15 @@ pub fn no_request_is_carried_out_after_its_deadline(
     let deadline = Instant::now() + Duration::from_secs(1);
     let requests = [Cancellation { deadline, ..cancellation(1) }, cancellation(2)];
     let cancelled = std::thread::scope(|scope| {
-        let batch = database.with(async |client| {
-            let transaction = client.transaction().await?;
-            transaction.batch_execute("SELECT FROM versions FOR NO KEY UPDATE").await?;
+        let batch = database.before_commit(LOCK_CHANGES, || {
             let batch = scope.spawn(|| store.cancel(&requests));
             // For longer than the first of them has.
             while !batch.is_finished() && Instant::now() < deadline + LATE {
-                transaction.execute("SELECT pg_sleep(0.02)", &[]).await?;
+                std::thread::sleep(Duration::from_millis(20));
             }
-            transaction.rollback().await?;
             Ok(batch)
         })?;
-        batch.join().map_err(|_| anyhow::anyhow!("it panicked"))
+        joined(batch)
     })?;
     let status = commands.order(1)?.context("the order is gone")?.status;
     ensure!(status == Status::Pending, "{cancelled:?}");
@@ -109,13 +92,9 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
     import(&*commands, [1])?;
     let backends = database.session_backends()?;
     for table in ["orders", "keys"] {
-        let read = database.with(async |client| {
-            let transaction = client.transaction().await?;
-            transaction.batch_execute(&format!("LOCK TABLE {table}")).await?;
-            on_another_thread(|| match table {
-                "orders" => Ok(list(&store).is_err()),
-                _ => Ok(keys(&store).is_err()),
-            })
+        let read = database.before_commit(&format!("LOCK TABLE {table}"), || match table {
+            "orders" => Ok(list(&store).is_err()),
+            _ => Ok(keys(&store).is_err()),
         })?;
         ensure!(read, "{table} were read, which are locked");
         ensure!(database.session_backends()? == backends, "{table}: the session was lost");
@@ -148,18 +127,14 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     };
     admitted(admit())?;
     let backends = database.session_backends()?;
-    let decision = database.with(async |client| {
-        let transaction = client.transaction().await?;
-        transaction.batch_execute("LOCK TABLE limits_accounts").await?;
-        on_another_thread(|| {
-            let began = Instant::now();
-            let first = wait_blocking("an answer", LATE, || Some(admit()))?;
-            // Longer than any statement may wait for it.
-            while began.elapsed() < 2 * LATE {
-                admit();
-            }
-            Ok(first)
-        })
+    let decision = database.before_commit("LOCK TABLE limits_accounts", || {
+        let began = Instant::now();
+        let first = wait_blocking("an answer", LATE, || Some(admit()))?;
+        // Longer than any statement may wait for it.
+        while began.elapsed() < 2 * LATE {
+            admit();
+        }
+        Ok(first)
     })?;
     ensure!(matches!(decision, Decision::Unavailable(_)), "{decision:?}");
     wait_blocking("a request is admitted", WAIT_TIMEOUT, || {
@@ -173,10 +148,7 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
 pub fn to_read_keys_may_take_long(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    commands.create_account("acme", Plan::Free, None, now())?;
-    let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
-    commands.issue_key(&new, NOW_MS)?;
+    account_and_key(&*commands)?;
     let backends = database.session_backends()?;
     database.execute(
         "ALTER TABLE keys RENAME TO kept_keys;
@@ -192,12 +164,9 @@ pub fn to_read_keys_may_take_long(server: &PostgresUnderTest) -> anyhow::Result<
 
 /// Waits until a statement of this store is in `pg_sleep`.
 fn wait_until_one_sleeps(database: &Database<'_>, what: &str) -> anyhow::Result<()> {
-    let sleeps = async |client: &mut Client| {
-        let query = "SELECT count(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event = 'PgSleep'";
-        Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
-    };
-    wait_blocking(what, WAIT_TIMEOUT, || database.with(sleeps).ok()?.then_some(()))
+    let sleeps = "SELECT EXISTS (SELECT FROM pg_stat_activity
+                                WHERE datname = current_database() AND wait_event = 'PgSleep')";
+    wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
 /// The reading of keys on a connection of its own ends with the session, or no later one is read.
@@ -227,7 +196,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
                 )?;
                 let has_ended = || read.is_finished().then_some(());
                 wait_blocking("the reading ends", Duration::from_secs(20), has_ended)?;
-                read.join().map_err(|_| anyhow::anyhow!("it panicked"))
+                joined(read)
             })
         }));
     });
@@ -236,45 +205,27 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// Millions of orders take seconds.
-pub fn a_pet_is_found_while_all_orders_are_read(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// Millions of orders or keys take seconds.
+pub fn pets_and_keys_are_read_while_orders_or_keys_are_read(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
-    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
-    let mut meanwhile = None;
-    store.for_each_order_since(beginning(&store)?, &mut |_| {
-        meanwhile = Some(on_another_thread(|| Ok(store.pet(1)?)));
-    })?;
-    ensure!(meanwhile.context("no order was listed")??.is_some());
-    Ok(())
-}
-
-/// Millions of keys take seconds.
-pub fn a_pet_is_found_while_all_keys_are_read(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let (store, commands) = (database.server_of_owner()?, database.commands()?);
     commands.create_account("acme", Plan::Free, None, now())?;
     commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
-    let mut meanwhile = None;
-    store.for_each_key_since(beginning(&store)?, &mut |_| {
-        meanwhile = Some(on_another_thread(|| Ok(store.pet(1)?)));
-    })?;
-    ensure!(meanwhile.context("no account was listed")??.is_some());
-    Ok(())
-}
-
-pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    import(&*commands, [1])?;
+    let find = || on_another_thread(|| Ok(store.pet(1)?));
+    let (mut beside_orders, mut beside_keys, mut beside_changes) = (None, None, None);
+    store.for_each_order_since(beginning(&store)?, &mut |_| beside_orders = Some(find()))?;
+    ensure!(beside_orders.context("no order was listed")??.is_some());
+    store.for_each_key_since(beginning(&store)?, &mut |_| beside_keys = Some(find()))?;
+    ensure!(beside_keys.context("no account was listed")??.is_some());
     let before = last_changes(&store)?.of_orders();
     import(&*commands, [2])?;
-    let mut meanwhile = None;
     store.for_each_order_since(before, &mut |_| {
-        meanwhile = Some(on_another_thread(|| Ok(keys(&store)?.len())));
+        beside_changes = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
-    ensure!(meanwhile.context("no order was listed")?? == 0);
+    ensure!(beside_changes.context("no changed order was listed")?? == 0);
     Ok(())
 }
 
@@ -302,6 +253,16 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     Ok(())
 }
 
+/// These settings, as a command's session has them.
+fn settings_of_a_command(url: &str, names: &[&str]) -> anyhow::Result<String> {
+    let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let connection = connect(&url.parse()?, &COMMAND, Duration::from_secs(5)).await?;
+        Ok(connection.client.query_one(settings, &[&names]).await?.try_get(0)?)
+    })
+}
+
 /// The settings of a role that would lose acknowledged cancellations, or end every session.
 pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -323,13 +284,7 @@ pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> a
         database.execute(&format!("ALTER ROLE {role} SET {setting} = {value}"))?;
     }
     let names: Vec<&str> = hostile.iter().map(|(setting, _)| *setting).collect();
-    let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let found: String = runtime.block_on(async {
-        let (url, limit) = (database.url_for(&role).parse()?, Duration::from_secs(5));
-        let connection = connect(&url, &COMMAND, limit).await?;
-        anyhow::Ok(connection.client.query_one(settings, &[&names]).await?.try_get(0)?)
-    })?;
+    let found = settings_of_a_command(&database.url_for(&role), &names)?;
     ensure!(found == "warning|on|read committed|off|0|1min|20s|0|public", "{found}");
     let store = database.server_of(&role)?;
     import(&*database.commands()?, [1])?;
@@ -346,10 +301,7 @@ pub fn a_command_waits_for_a_server_whatever_the_clock_says(
     let database = server.new_store()?;
     let commands = database.commands()?;
     // A server of which no heartbeat arrives here: it may hold a lease on the old primary.
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version, heard_at)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() - interval '120 s')",
-    )?;
+    database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();
     ensure!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
@@ -360,16 +312,14 @@ pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let settings = "SELECT string_agg(current_setting(name), ' ') FROM unnest(ARRAY[
-        'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
-        'tcp_user_timeout']) name";
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let found: String = runtime.block_on(async {
-        let limit = Duration::from_secs(5);
-        let connection = connect(&database.url().parse()?, &COMMAND, limit).await?;
-        anyhow::Ok(connection.client.query_one(settings, &[]).await?.try_get(0)?)
-    })?;
+    let names = [
+        "tcp_keepalives_idle",
+        "tcp_keepalives_interval",
+        "tcp_keepalives_count",
+        "tcp_user_timeout",
+    ];
+    let found = settings_of_a_command(&database.url(), &names)?;
     // As the socket of the server has them.
-    ensure!(found == "10 5 4 30000", "{found}");
+    ensure!(found == "10|5|4|30000", "{found}");
     Ok(())
 }
