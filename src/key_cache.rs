@@ -10,7 +10,8 @@ pub use known_keys::{KeyRefusal, KnownKeys};
 use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::lease::keys_are_current;
+use crate::store::agreement::keys::{keys_are_current, keys_lack};
+use crate::store::agreement::list::Lacks;
 use crate::store::{AccountRow, KeyRow, LastChanges, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
@@ -127,14 +128,14 @@ impl KeyCache {
 
     /// Whether the store, at these last changes, has keys that are not known here.
     fn lacks(&self, stored: LastChanges) -> bool {
-        stored.of_keys().has_more_than(self.keys.read().change_number())
+        keys_lack(self.keys.read().change_number(), stored.of_keys()) != Lacks::Nothing
     }
 
     /// Reads the accounts and keys that changed, or all at another generation. The caller holds
     /// `reading`.
     fn read(&self, stored: LastChanges) -> Result<(), StoreError> {
         let known = self.keys.read().change_number();
-        if known.generation != stored.generation {
+        if let Lacks::ReadingAll(_) = keys_lack(known, stored.of_keys()) {
             return self.read_all(stored);
         }
         // Applied only once all is read: what an ended session told does not count.
@@ -210,8 +211,9 @@ impl KeyCache {
             let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
             read(self, polled.last_changes)?;
         }
-        let as_of = polled.as_of.since(self.opened);
-        self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);
+        if let Some(as_of) = polled.known_as_of(self.keys.read().change_number()) {
+            self.refreshed_at_ms.store(milliseconds(as_of.since(self.opened)), Ordering::Relaxed);
+        }
         self.keys.read().tidy_next(now_ms);
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::shards::SHARD_COUNT;
 use super::*;
 use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
-use crate::store::agreement::lease::KEYS_CURRENT_FOR;
+use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness,

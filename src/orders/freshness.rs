@@ -35,9 +35,8 @@ impl State {
 
     /// Adds the cancellations of one transaction.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
-        if self.freshness.cancelled(done.generation, done.change_numbers) {
-            self.removed.extend(orders);
-        }
+        let removed = &mut self.removed;
+        self.freshness.cancelled(done.generation, done.change_numbers, || removed.extend(orders));
     }
 
     /// The last change that the list needs no row of.
@@ -76,8 +75,6 @@ impl State {
 pub struct Refresh {
     base: Arc<Snapshot>,
     lacks: Lacks,
-    /// What the snapshot is known to reflect without `removed`.
-    known: ChangeNumber,
     /// In ascending order.
     removed: Vec<i64>,
     told: Latest,
@@ -101,16 +98,16 @@ impl Refresh {
         }
         let rows_after = told.changes.as_ref().map(|changes| changes.after);
         let lacks = state.freshness.lacks(stored, rows_after);
-        let (base, known) = (Arc::clone(&state.snapshot), state.known());
+        let base = Arc::clone(&state.snapshot);
         let mut removed = state.removed.clone();
         drop(state);
         removed.sort_unstable();
-        Prepared::Behind(Refresh { base, lacks, known, removed, told })
+        Prepared::Behind(Refresh { base, lacks, removed, told })
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
     pub fn is_long(&self, pages: usize) -> bool {
-        if let Lacks::ReadingAfter(_) = self.lacks {
+        if let Lacks::ReadingAfter(_) | Lacks::ReadingAll(_) = self.lacks {
             return true;
         }
         let mut ids: Vec<i64> = self.changes().iter().map(|order| order.id).collect();
@@ -122,15 +119,13 @@ impl Refresh {
     /// Brings the snapshot up to date. Blocks.
     pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
         let (snapshot, reached) = self.snapshot(store)?;
-        let mut state = state.lock();
+        let state = &mut *state.lock();
         state.publish(Arc::clone(&snapshot));
         state.lists = 1;
-        if state.freshness.replaced(reached) {
-            state.removed.drain(..self.removed.len());
-        } else {
-            // What was removed from the list of another generation is none of this one's.
-            state.removed.clear();
-        }
+        let done = self.removed.len();
+        state.freshness.replaced(reached, &mut state.removed, |removed| {
+            removed.drain(..done);
+        });
         Ok(snapshot)
     }
 
@@ -138,16 +133,14 @@ impl Refresh {
     fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
         let removed = || self.removed.iter().map(|id| OrderChange::Removed(*id));
         let (changed, reached) = match self.lacks {
-            Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
-            Lacks::Rows => {
+            Lacks::Nothing => (Arc::clone(&self.base), self.told.last_changes.of_orders()),
+            Lacks::Removals(reached) => (Arc::clone(&self.base), reached),
+            Lacks::Rows(reached) => {
                 let rows = self.changes().iter().map(ChangedOrder::change);
-                let reached = self.told.last_changes.of_orders();
                 (edited(&self.base, rows, reached), reached)
             }
-            Lacks::ReadingAfter(after) if after.number == 0 => {
-                return read_changes(store, Arc::new(self.base.emptied()), after);
-            }
             Lacks::ReadingAfter(after) => read_changes(store, Arc::clone(&self.base), after)?,
+            Lacks::ReadingAll(after) => return read_changes(store, Arc::clone(&self.base), after),
         };
         if self.removed.is_empty() {
             return Ok((changed, reached));
@@ -158,7 +151,7 @@ impl Refresh {
     /// The rows that came with the answer.
     fn changes(&self) -> &[ChangedOrder] {
         match &self.told.changes {
-            Some(changes) if self.lacks == Lacks::Rows => &changes.orders,
+            Some(changes) if matches!(self.lacks, Lacks::Rows(_)) => &changes.orders,
             _ => &[],
         }
     }
@@ -179,14 +172,29 @@ fn edited<'a>(
 /// it then reflects.
 fn read_changes(
     store: &dyn Store,
+    snapshot: Arc<Snapshot>,
+    after: ChangeNumber,
+) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
+    read_until_all(snapshot, after, |after, visit| store.for_each_order_since(after, visit))
+}
+
+fn read_until_all(
     mut snapshot: Arc<Snapshot>,
     after: ChangeNumber,
+    mut for_each_order_since: impl FnMut(
+        ChangeNumber,
+        &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<OrdersRead, StoreError>,
 ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
     // Until all is read, rows are missing that were changed again after the change reached.
     while !read.is_all {
+        // Of an order that came with a read of all and is gone since, another one has no row.
+        if read.reached.is_beginning() {
+            snapshot = Arc::new(snapshot.emptied());
+        }
         let mut edit = Edit::of(&snapshot);
-        read = store.for_each_order_since(read.reached, &mut |change| edit.apply(change))?;
+        read = for_each_order_since(read.reached, &mut |change| edit.apply(change))?;
         snapshot = Arc::new(edit.finish().at_change(read.reached.number));
     }
     Ok((snapshot, read.reached))
@@ -304,17 +312,19 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_change_the_list_is_read_anew() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
-        // Read while the first import was stored; all of these were cancelled since.
-        let state = state();
-        state.lock().freshness = ListFreshness::at(at(0));
-        let rows = vec![changed(901, Status::Pending)];
-        let listed = behind(&state, told(at(1), Some((0, rows)))).run(&state, &store).unwrap();
-        assert_eq!(lists(&listed, [901, 5]), [true, false]);
-        assert_eq!(state.into_inner().known(), at(1));
+    fn a_read_that_begins_again_forgets_what_the_one_before_read() {
+        // The first import is committed meanwhile, and order 5 of it cancelled before the second.
+        let pages: [&[_]; 2] = [&[changed(5, Status::Pending)], &[changed(901, Status::Pending)]];
+        let mut reads = (0..).zip(pages);
+        let empty = Arc::new(snapshot(0));
+        let (listed, reached) = read_until_all(empty, at(0), |after, visit| {
+            assert_eq!(after, at(0));
+            let (number, orders) = reads.next().unwrap();
+            orders.iter().for_each(|order| visit(order.change()));
+            Ok(OrdersRead { reached: at(2 * number), is_all: number == 1 })
+        })
+        .unwrap();
+        assert_eq!((lists(&listed, [901, 5]), reached), ([true, false], at(2)));
     }
 
     #[test]

@@ -9,10 +9,14 @@
 //! | `journal` | whose history a primary goes on with |
 //! | `questions` | which question for the last changes a list waits for |
 //! | `list` | what a list lacks, and how it gets it |
+//! | `reading` | which rows are read, and how far a read in pages came |
+//! | `keys` | what the known keys lack, and as of when they are known |
 //! | `change_numbers` | change numbers, and which of two reflects more |
 
 pub mod change_numbers;
 pub mod journal;
+pub mod keys;
 pub mod lease;
 pub mod list;
 pub mod questions;
+pub mod reading;

@@ -1,7 +1,9 @@
 //! Asking a store for its last changes.
 
 pub use super::agreement::change_numbers::{ChangeNumber, LastChanges};
+pub use super::agreement::reading::OrdersRead;
 
+use super::agreement::keys;
 use super::error::StoreError;
 use super::order_rows::ChangedOrder;
 use crate::clock::BootInstant;
@@ -31,13 +33,7 @@ pub enum Half {
 }
 
 /// The last changes, and how old that news may be.
-#[derive(Clone, Copy, Debug)]
-pub struct PolledChanges {
-    /// The last changes.
-    pub last_changes: LastChanges,
-    /// Every change that was acknowledged before this is in them.
-    pub as_of: BootInstant,
-}
+pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
 /// The answer to a question for the last changes.
 #[derive(Clone, Debug)]
@@ -48,15 +44,6 @@ pub struct Latest {
     pub last_changes: LastChanges,
     /// What changed before them, if the answer tells it.
     pub changes: Option<Arc<ChangedOrders>>,
-}
-
-/// How far a visit of changed orders came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrdersRead {
-    /// The last change whose rows were visited, unless a later change has written them again.
-    pub reached: ChangeNumber,
-    /// No later change had been committed, so the orders reflect all changes up to this one.
-    pub is_all: bool,
 }
 
 /// All orders that changed after a change.

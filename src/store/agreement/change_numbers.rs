@@ -41,6 +41,11 @@ impl ChangeNumber {
         ChangeNumber { generation, number: 0 }
     }
 
+    /// Whether what is read after it is all that there is.
+    pub fn is_beginning(self) -> bool {
+        self.number == 0
+    }
+
     /// Whether what reflects the other change lacks something that this one has.
     pub fn has_more_than(self, other: ChangeNumber) -> bool {
         self.generation != other.generation || self.number > other.number

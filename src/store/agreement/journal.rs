@@ -2,7 +2,8 @@
 //! journal; a journal that lacks the last one that this process has seen is another history.
 
 use super::change_numbers::LastChanges;
-use super::lease::{Lease, Time};
+use super::keys::PolledChanges;
+use super::lease::{Confirmed, Lease, Time};
 
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,8 +42,7 @@ impl<I> Seen<I> {
         Ok(())
     }
 
-    /// The first change that a session of this generation told.
-    pub fn saw(&mut self, generation: u64, change: Change<I>) {
+    fn saw(&mut self, generation: u64, change: Change<I>) {
         let position = (generation, change.number);
         if self.last.as_ref().is_none_or(|(of, last)| (*of, last.number) < position) {
             self.last = Some((generation, change));
@@ -53,10 +53,21 @@ impl<I> Seen<I> {
     pub fn last(&self) -> Option<&Change<I>> {
         self.last.as_ref().map(|(_, change)| change)
     }
+}
 
-    /// The generation of a session to a server whose journal has the last change, or lacks it.
-    pub fn next_generation(&self, is_known: bool) -> u64 {
-        self.last.as_ref().map_or(0, |(generation, _)| generation + u64::from(!is_known))
+/// A session that is being opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<I> {
+    /// The generation that it is at.
+    pub generation: u64,
+    last: Change<I>,
+}
+
+impl<I> Opening<I> {
+    /// Its server has confirmed a commit. One that was replaced may report changes that no other
+    /// server has.
+    pub fn confirmed(self, _: Confirmed, seen: &mut Seen<I>) {
+        seen.saw(self.generation, self.last);
     }
 }
 
@@ -106,9 +117,9 @@ impl<I> Answer<I> {
         lease: &Lease<T>,
         asked: T,
         seen: &mut Seen<I>,
-    ) -> Result<(LastChanges, T), Doubt> {
+    ) -> Result<PolledChanges<T>, Doubt> {
         let as_of = lease.as_of(asked).ok_or(Doubt::LeaseExpired)?;
-        Ok((self.follow(generation, seen)?, as_of))
+        Ok(PolledChanges::new(self.follow(generation, seen)?, as_of))
     }
 
     /// The last changes, of whatever primary, which from now on were seen.
@@ -117,9 +128,10 @@ impl<I> Answer<I> {
         Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
-    /// The last change of a server that is being opened, before its generation
-    /// is known.
-    pub fn into_last(self) -> (Change<I>, bool) {
-        (self.last, self.is_known)
+    /// A session to this server, which begins a generation if its journal lacks the last change.
+    pub fn open(self, seen: &Seen<I>) -> Opening<I> {
+        let of_seen = seen.last.as_ref().map(|(generation, _)| *generation);
+        let generation = of_seen.map_or(0, |generation| generation + u64::from(!self.is_known));
+        Opening { generation, last: self.last }
     }
 }

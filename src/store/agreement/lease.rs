@@ -8,10 +8,6 @@ use std::time::Duration;
 /// older one may still be valid after another primary was reached.
 pub const LEASE: Duration = Duration::from_secs(1);
 
-/// How long after their last look at the store began keys can still be checked: within this time a
-/// revocation holds, or no key is accepted.
-pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
-
 /// An instant of some clock.
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
@@ -25,6 +21,10 @@ pub struct Lease<T> {
     pub(crate) renewed: Option<T>,
 }
 
+/// A commit was confirmed. Only [`Lease::renew`] gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirmed(());
+
 impl<T> Default for Lease<T> {
     fn default() -> Lease<T> {
         Lease { renewed: None }
@@ -33,8 +33,9 @@ impl<T> Default for Lease<T> {
 
 impl<T: Time> Lease<T> {
     /// A heartbeat that was sent then was confirmed.
-    pub fn renew(&mut self, sent: T) {
+    pub fn renew(&mut self, sent: T) -> Confirmed {
         self.renewed = Some(sent);
+        Confirmed(())
     }
 
     /// Whether answers until now count.
@@ -80,11 +81,6 @@ impl<T: Time> Wait<T> {
     }
 }
 
-/// Whether keys that were known as of then can be checked now.
-pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
-    now <= as_of + KEYS_CURRENT_FOR
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +112,5 @@ mod tests {
         lease.renew(at(500));
         assert!(lease.is_valid(at(1_499)) && !lease.is_valid(at(1_500)));
         assert_eq!([100, 900].map(|asked| lease.as_of(at(asked))), [Some(at(100)), Some(at(500))]);
-        assert!(keys_are_current(at(500), at(1_500)) && !keys_are_current(at(500), at(1_501)));
     }
 }

@@ -12,6 +12,7 @@ use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
 use crate::log::ErrorChain;
+use crate::store::agreement::reading::Rows;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
@@ -88,12 +89,12 @@ impl PostgresStore {
         self.wait(session.answer(timeout, left))
     }
 
-    /// The session of the moment, if it is at this generation.
-    fn session_at(&self, generation: u64) -> Result<Arc<Session>, StoreError> {
+    /// The session of the moment, and which rows it reads after this change.
+    fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, Rows), StoreError> {
         let session = current(&self.sessions)?;
-        match session.generation == generation {
-            true => Ok(session),
-            false => Err(unreachable_because("the store is at another generation by now")),
+        match Rows::of(after, session.generation) {
+            Some(rows) => Ok((session, rows)),
+            None => Err(unreachable_because("the store is at another generation by now")),
         }
     }
 
@@ -145,18 +146,16 @@ impl Store for PostgresStore {
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<OrdersRead, StoreError> {
-        let session = self.session_at(after.generation)?;
+        let (session, rows) = self.session_after(after)?;
         let visit_row = &mut |row: &Row| {
             visit(changed_order(row, 0)?.change());
             Ok(())
         };
         let read = self.wait(async {
-            if after.number == 0 {
+            if rows == Rows::All {
                 let (before, last) =
                     read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
-                // Pages may have a part of what changed in between.
-                let is_all = before.orders == last.orders;
-                return Ok(OrdersRead { reached: before.of_orders(), is_all });
+                return Ok(OrdersRead::whole(before.of_orders(), last.of_orders()));
             }
             read_changes(&session, &self.replica, after, visit_row).await
         })?;
@@ -172,16 +171,19 @@ impl Store for PostgresStore {
         after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
     ) -> Result<ChangeNumber, StoreError> {
-        let session = self.session_at(after.generation)?;
+        let (session, rows) = self.session_after(after)?;
         let visit_row = &mut |row: &Row| {
             visit(read_row(row, KeyChange::read)?);
             Ok(())
         };
         let reached = self.wait(async {
-            if after.number == 0 {
-                return Ok(read_all(&session, &self.replica, &ALL_KEYS, visit_row).await?.0);
-            }
-            let (replica, number) = (&self.replica, after.number);
+            let number = match rows {
+                Rows::After(number) => number,
+                Rows::All => {
+                    return Ok(read_all(&session, &self.replica, &ALL_KEYS, visit_row).await?.0);
+                }
+            };
+            let replica = &self.replica;
             // A revocation does not wait for pets: while the reader is in use, keys are read on
             // another connection.
             match session.reading.try_lock() {
@@ -374,10 +376,7 @@ async fn read_changes(
     let read = scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
-        let read = last.unwrap_or(after.number);
-        let is_all = rows < PAGE_ROWS;
-        let number = if is_all { read.max(before.orders) } else { read };
-        Ok(OrdersRead { reached: ChangeNumber { number, ..after }, is_all })
+        Ok(OrdersRead::page(after, before.of_orders(), last, rows >= PAGE_ROWS))
     });
     Ok(read.await?.0)
 }

@@ -22,7 +22,7 @@ use super::limits::Admission;
 use crate::clock::BootInstant;
 use crate::log::ErrorChain;
 use crate::store::agreement::journal::Doubt;
-use crate::store::agreement::lease::{Lease, Wait};
+use crate::store::agreement::lease::{Confirmed, Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
@@ -105,8 +105,8 @@ pub enum OpenError {
 
 impl Session {
     /// A heartbeat that was sent then was confirmed.
-    pub fn renew_lease(&self, sent: BootInstant) {
-        self.lease.lock().renew(sent);
+    pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
+        self.lease.lock().renew(sent)
     }
 
     /// Fails unless the lease is valid.
@@ -148,9 +148,7 @@ impl Session {
         let (asked, client) = (BootInstant::now(), &self.freshness.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
-        let (last_changes, as_of) =
-            self.see(replica, |seen| answer.date(self.generation, &lease, asked, seen))?;
-        Ok(PolledChanges { last_changes, as_of })
+        self.see(replica, |seen| answer.date(self.generation, &lease, asked, seen))
     }
 
     /// The last changes that answer a question.

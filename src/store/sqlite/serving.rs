@@ -39,7 +39,7 @@ impl Store for SqliteStore {
 
     fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         let as_of = BootInstant::now();
-        Ok(PolledChanges { last_changes: self.last_changes.lock().get()?, as_of })
+        Ok(PolledChanges::new(self.last_changes.lock().get()?, as_of))
     }
 
     fn for_each_order_since(

@@ -1,8 +1,9 @@
 //! How replicas agree through PostgreSQL, searched within bounds: three hosts, two replicas, of
-//! which one only cancels, one order or one key to end, and two changes at most. The four searches
-//! in `tests.rs` go through every sequence of steps within theirs; none has restores, several
-//! questions and two changes of orders at once. What a replica decides is the server's own source,
-//! `src/store/agreement`; here are the hosts, the steps, and what must hold after each.
+//! which one only cancels, one order or one key to end, and three changes at most. Each search in
+//! `tests.rs` goes through every sequence of steps within its scope; with failovers there are two
+//! changes, and none has them with reads in pages, or restores and two changes of orders. What a
+//! replica decides is the server's own source, `src/store/agreement`; here are the hosts, the steps,
+//! and what must hold after each.
 //!
 //! # What is promised
 //!
@@ -10,6 +11,7 @@
 //! 2. A replica with a session has nothing that the journal of its server does not have, and lacks
 //!    nothing that it claims to have: of imports in steps, cancellations and keys.
 //! 3. A revoked key is accepted for a second at most.
+//! 4. Of questions, no more are under way than may be.
 //!
 //! The promises are for changes that the operator keeps: a restore, or the promotion of a standby
 //! that lacks an acknowledged change, releases from the first and the third, never from the second.
@@ -20,11 +22,10 @@
 //! standby: that is what safe settings of `synchronous_standby_names` are for. Everything else can
 //! happen. A replaced primary goes on answering reads, and may show a commit that no standby has.
 //! A replica can be suspended between any two steps. Its clock goes on meanwhile: a machine that is
-//! stopped as a whole, with its clock, is outside the search.
+//! stopped as a whole, with its clock, is outside the search. Rows that are restored under a running
+//! session are locked for longer than an answer takes, and none are while all are read.
 //!
-//! `tests/mutants.rs` has fourteen mutants of the server's decisions, and the search finds each.
-//! The model reads atomically: what a list lacks at change 0, and which rows fit it, is held by the
-//! tests of `list.rs`.
+//! `tests/mutants.rs` takes each decision out of the server's source, and the search finds it.
 
 #![cfg(test)]
 

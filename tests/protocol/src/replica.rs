@@ -3,14 +3,19 @@
 
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, Doubt, Seen};
-use crate::agreement::lease::{Lease, Wait, keys_are_current};
+use crate::agreement::keys::{PolledChanges, keys_are_current, keys_lack};
+use crate::agreement::lease::{Lease, Wait};
 use crate::agreement::list::{Lacks, ListFreshness};
 use crate::agreement::questions::Questions;
+use crate::agreement::reading::{OrdersRead, Rows};
 use crate::hosts::{Half, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
-/// How many questions are under way at once, at most.
+/// How many questions a session has room for.
 const UNDER_WAY: usize = 2;
+
+/// The changes whose rows are on the first of two pages.
+const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels: what it holds in memory concerns nobody.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -49,8 +54,16 @@ pub struct Session {
     pub generation: u64,
     pub wait: Wait<Tick>,
     pub lease: Lease<Tick>,
+    /// Rows were restored under it: what it has is not judged before it ends.
+    pub is_restored: bool,
     questions: Questions<Next>,
     under_way: [Option<Question>; UNDER_WAY],
+}
+
+impl Session {
+    pub fn under_way(&self) -> usize {
+        self.under_way.iter().flatten().count()
+    }
 }
 
 /// Lists that wait for a question: what all of them must reflect, and what the last one knows.
@@ -75,6 +88,8 @@ pub enum List {
     None,
     /// Its question was answered.
     Answered(Answered),
+    /// Rows are being read.
+    Reading(Reading, Answered),
     /// A snapshot was made that is to replace the present one.
     Made { snapshot: Set, removed: Set, reached: ChangeNumber, answered: Answered },
     /// It is sent. Over after the step that led to it.
@@ -88,24 +103,28 @@ pub struct Answered {
     rows: Option<(ChangeNumber, Set)>,
 }
 
+/// A read of rows, and what they are applied to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reading {
+    snapshot: Set,
+    /// What is taken out in the end.
+    removed: Set,
+    after: ChangeNumber,
+    /// The last change before this read of rows, once it is known.
+    before: Option<ChangeNumber>,
+    /// How many pages were read since, and the last change of the last one.
+    pages: u8,
+    highest: Option<i64>,
+}
+
 /// A look at the keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Look {
     #[default]
     None,
-    Asked {
-        asked: Tick,
-        answer: Answer<u8>,
-    },
-    Behind {
-        stored: LastChanges,
-        as_of: Tick,
-    },
-    Read {
-        keys: Set,
-        reached: ChangeNumber,
-        as_of: Tick,
-    },
+    Asked(Tick, Answer<u8>),
+    Behind(PolledChanges<Tick>),
+    Read(Set, ChangeNumber, PolledChanges<Tick>),
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -126,10 +145,10 @@ pub struct Replica {
 }
 
 impl Replica {
-    pub fn new(journal: &Journal) -> Replica {
-        let mut replica = Replica { refreshed: LONG_AGO, ..Replica::default() };
-        replica.seen.saw(0, journal.last());
-        replica
+    /// A list that was not read yet is as one of another generation.
+    pub fn new(generation: u64) -> Replica {
+        let freshness = ListFreshness::at(ChangeNumber::beginning(generation));
+        Replica { refreshed: LONG_AGO, freshness, ..Replica::default() }
     }
 
     /// Lists judge a lease, and keys its age.
@@ -144,32 +163,33 @@ impl Replica {
         self.refreshed = self.refreshed.aged();
         match &mut self.look {
             Look::None => {}
-            Look::Asked { asked: at, .. }
-            | Look::Behind { as_of: at, .. }
-            | Look::Read { as_of: at, .. } => *at = at.aged(),
+            Look::Asked(asked, _) => *asked = asked.aged(),
+            Look::Behind(polled) | Look::Read(_, _, polled) => polled.as_of = polled.as_of.aged(),
         }
     }
 
     /// The session ends, and what waits for its answers has an error.
     pub fn end_session(&mut self) {
         self.session = None;
-        if let Look::Asked { .. } = self.look {
+        if let Look::Asked(..) = self.look {
             self.look = Look::None;
+        }
+        if let List::Reading(..) = self.list {
+            self.list = List::None;
         }
     }
 
     /// A session to the leader, which confirms a commit.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
-        let (last, is_known) = journal.answer(&self.seen).into_last();
-        let generation = self.seen.next_generation(is_known);
-        let wait = wait_of(server, &self.before);
+        let opening = journal.answer(&self.seen).open(&self.seen);
+        let (generation, wait) = (opening.generation, wait_of(server, &self.before));
         let mut lease = Lease::default();
-        lease.renew(NOW);
-        self.seen.saw(generation, last);
+        opening.confirmed(lease.renew(NOW), &mut self.seen);
         let (questions, under_way) = (Questions::new(Next::default()), Default::default());
-        self.session = Some(Session { host, generation, wait, lease, questions, under_way });
-        self.before = Some((server, wait));
+        let is_restored = false;
+        let session = Session { host, generation, wait, lease, is_restored, questions, under_way };
+        (self.session, self.before) = (Some(session), Some((server, wait)));
     }
 
     /// A batch with the cancellation was answered.
@@ -187,29 +207,24 @@ impl Replica {
     /// It is applied in memory before the 204.
     pub fn apply_own(&mut self) -> Option<Set> {
         let (generation, numbers, change) = self.done.take()?;
-        if self.freshness.cancelled(generation, Some(numbers)) {
-            self.removed |= change;
-        }
+        self.freshness.cancelled(generation, Some(numbers), || self.removed |= change);
         Some(change)
     }
 
-    /// A list arrives, which must reflect these; its question is sent, and read by this server. One
-    /// that arrived before has to reflect less. Rows that are many are left out.
-    pub fn send(
-        &mut self,
-        must: Set,
-        with_rows: bool,
-        most: usize,
-        journal: &Journal,
-    ) -> Option<()> {
+    /// A list arrives, which must reflect these. One that arrived before has to reflect less.
+    pub fn join(&mut self, must: Set) -> Option<()> {
         let list = self.freshness.known();
+        *self.session.as_mut()?.questions.join() = Next { must, list };
+        Some(())
+    }
+
+    /// The question is sent, and read by this server. Rows that are many are left out.
+    pub fn send(&mut self, with_rows: bool, most: usize, journal: &Journal) -> Option<()> {
         let session = self.session.as_mut()?;
-        *session.questions.join() = Next { must, list };
         session.wait.over(NOW).ok()?;
         session.questions.due(most)?;
         let Next { must, list } = session.questions.send(Next::default());
-        let is_same = with_rows && list.generation == session.generation;
-        let rows = is_same.then(|| (list, journal.set(Half::Orders, list.number)));
+        let rows = with_rows.then(|| (list, journal.set(Half::Orders, list.number)));
         let question = Question { must, answer: journal.answer(&self.seen), rows };
         *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(question);
         Some(())
@@ -227,8 +242,9 @@ impl Replica {
         let (generation, lease) = (session.generation, session.lease);
         match answer.judge(generation, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
-                self.list =
-                    List::Answered(Answered { must, stored: last_changes.of_orders(), rows });
+                let stored = last_changes.of_orders();
+                let rows = rows.filter(|(after, _)| stored.has_more_than(*after));
+                self.list = List::Answered(Answered { must, stored, rows });
             }
             Err(Doubt::OtherHistory) => self.end_session(),
             Err(Doubt::LeaseExpired) => {}
@@ -236,60 +252,102 @@ impl Replica {
         Some(())
     }
 
-    /// The list takes the snapshot, or a new one is made.
-    pub fn refresh(&mut self, journal: Option<&Journal>) -> Option<()> {
+    /// The list takes the snapshot, or a new one is made. Pages are read one a step, or all at once.
+    pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
-        let removed = self.removed;
-        let (snapshot, reached) = match self.freshness.lacks(answered.stored, rows_after) {
-            Lacks::Nothing => {
-                self.list = List::Sent { must: answered.must };
-                return Some(());
-            }
-            Lacks::Removals => (self.snapshot | removed, self.freshness.known()),
-            Lacks::Rows => {
-                let rows = answered.rows.map_or(0, |(_, rows)| rows);
-                (self.snapshot | rows | removed, answered.stored)
-            }
-            Lacks::ReadingAfter(after) => {
-                let Some((rows, reached)) = self.read(after, journal) else {
-                    self.list = List::None;
-                    return Some(());
-                };
-                let base = if after.number == 0 { 0 } else { self.snapshot | removed };
-                (base | rows, reached)
-            }
+        let (removed, snapshot) = (self.removed, self.snapshot);
+        let made = |snapshot, reached| List::Made { snapshot, removed, reached, answered };
+        let reading = |removed, after| {
+            let (before, pages, highest) = Default::default();
+            List::Reading(Reading { snapshot, removed, after, before, pages, highest }, answered)
         };
-        self.list = List::Made { snapshot, removed, reached, answered };
+        self.list = match self.freshness.lacks(answered.stored, rows_after) {
+            Lacks::Nothing => List::Sent { must: answered.must },
+            Lacks::Removals(reached) => made(snapshot | removed, reached),
+            Lacks::Rows(reached) => {
+                let rows = answered.rows.map_or(0, |(_, rows)| rows);
+                made(snapshot | rows | removed, reached)
+            }
+            Lacks::ReadingAfter(after) => reading(removed, after),
+            Lacks::ReadingAll(after) => reading(0, after),
+        };
+        while !in_pages && matches!(self.list, List::Reading(..)) {
+            self.read(journal, false);
+        }
         Some(())
     }
 
-    /// The orders that changed after this change, of the session's server.
-    fn read(
-        &mut self,
-        after: ChangeNumber,
-        journal: Option<&Journal>,
-    ) -> Option<(Set, ChangeNumber)> {
-        let journal = journal?;
-        let session = self.session.filter(|session| session.generation == after.generation)?;
-        let told = journal.answer(&self.seen).follow(session.generation, &mut self.seen);
-        let Ok(last_changes) = told else {
-            self.end_session();
+    /// The next step of a read of rows, from the session's server.
+    pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
+        let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
         };
-        Some((journal.set(Half::Orders, after.number), last_changes.of_orders()))
+        let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
+        let Some(rows) = Rows::of(reading.after, session.generation) else { return Some(()) };
+        let Some(before) = reading.before else {
+            if reading.after.is_beginning() {
+                reading.snapshot = 0;
+            }
+            if let Some(before) = self.follow(&session, journal) {
+                reading.before = Some(before.of_orders());
+                self.list = List::Reading(reading, answered);
+            }
+            return Some(());
+        };
+        let pages = if rows == Rows::All { 2 } else { 1 };
+        if reading.pages < pages {
+            let all = journal.set(Half::Orders, 0);
+            let page = match rows {
+                Rows::All if reading.pages == 0 => all & FIRST_PAGE,
+                Rows::All => all & !FIRST_PAGE,
+                Rows::After(number) => {
+                    let most = if in_pages { 1 } else { usize::MAX };
+                    let changed = journal.of(Half::Orders, number).take(most);
+                    changed.fold(0, |rows, (number, one)| {
+                        reading.highest = Some(number);
+                        rows | one
+                    })
+                }
+            };
+            reading.snapshot |= page;
+            reading.pages += 1;
+            self.list = List::Reading(reading, answered);
+            return Some(());
+        }
+        let Some(last) = self.follow(&session, journal) else { return Some(()) };
+        let (after, highest) = (reading.after, reading.highest);
+        let read = match rows {
+            Rows::All => OrdersRead::whole(before, last.of_orders()),
+            Rows::After(_) => {
+                OrdersRead::page(after, before, highest, in_pages && highest.is_some())
+            }
+        };
+        let (removed, reached) = (reading.removed, read.reached);
+        self.list = if read.is_all {
+            List::Made { snapshot: reading.snapshot | removed, removed, reached, answered }
+        } else {
+            let (after, before, pages, highest) = (reached, None, 0, None);
+            List::Reading(Reading { after, before, pages, highest, ..reading }, answered)
+        };
+        Some(())
     }
 
-    /// The new snapshot replaces the present one.
+    /// The last changes, of the history that was seen.
+    fn follow(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
+        let told = journal.answer(&self.seen).follow(session.generation, &mut self.seen);
+        if told.is_err() {
+            self.end_session();
+        }
+        told.ok()
+    }
+
+    /// The new snapshot replaces the present one, and is sent.
     pub fn publish(&mut self) -> Option<()> {
         let List::Made { snapshot, removed, reached, answered } = self.list else { return None };
         self.snapshot = snapshot;
-        if self.freshness.replaced(reached) {
-            self.removed &= !removed;
-        } else {
-            self.removed = 0;
-        }
-        self.list = List::Answered(answered);
+        self.freshness.replaced(reached, &mut self.removed, |all| *all &= !removed);
+        self.list = List::Sent { must: answered.must };
         Some(())
     }
 
@@ -298,19 +356,19 @@ impl Replica {
         if self.look != Look::None {
             return None;
         }
-        self.look = Look::Asked { asked: NOW, answer: journal.answer(&self.seen) };
+        self.look = Look::Asked(NOW, journal.answer(&self.seen));
         Some(())
     }
 
     /// That answer is there.
     pub fn date(&mut self) -> Option<()> {
-        let Look::Asked { asked, answer } = std::mem::take(&mut self.look) else { return None };
+        let Look::Asked(asked, answer) = std::mem::take(&mut self.look) else { return None };
         let session = self.session?;
         match answer.date(session.generation, &session.lease, asked, &mut self.seen) {
-            Ok((stored, as_of)) if stored.of_keys().has_more_than(self.known_keys) => {
-                self.look = Look::Behind { stored, as_of };
-            }
-            Ok((_, as_of)) => self.refreshed = as_of,
+            Ok(polled) => match polled.known_as_of(self.known_keys) {
+                Some(as_of) => self.refreshed = as_of,
+                None => self.look = Look::Behind(polled),
+            },
             Err(Doubt::OtherHistory) => self.end_session(),
             Err(Doubt::LeaseExpired) => {}
         }
@@ -319,28 +377,30 @@ impl Replica {
 
     /// The keys that changed are read.
     pub fn read_keys(&mut self, journal: Option<&Journal>) -> Option<()> {
-        let Look::Behind { stored, as_of } = std::mem::take(&mut self.look) else { return None };
-        let is_same = stored.generation == self.known_keys.generation;
-        let after = if is_same { self.known_keys.number } else { 0 };
-        let session = self.session.filter(|session| session.generation == stored.generation);
-        let (Some(session), Some(journal)) = (session, journal) else { return Some(()) };
-        match journal.answer(&self.seen).follow(session.generation, &mut self.seen) {
-            Ok(last_changes) => {
-                let base = if is_same { self.keys } else { 0 };
-                let keys = base | journal.set(Half::Keys, after);
-                self.look = Look::Read { keys, reached: last_changes.of_keys(), as_of };
-            }
-            Err(_) => self.end_session(),
+        let Look::Behind(polled) = std::mem::take(&mut self.look) else { return None };
+        let (base, after) = match keys_lack(self.known_keys, polled.last_changes.of_keys()) {
+            Lacks::Nothing => return Some(()),
+            Lacks::ReadingAll(after) => (0, after),
+            _ => (self.keys, self.known_keys),
+        };
+        let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
+        let number = match Rows::of(after, session.generation) {
+            Some(Rows::After(number)) => number,
+            Some(Rows::All) => 0,
+            None => return Some(()),
+        };
+        let keys = base | journal.set(Half::Keys, number);
+        if let Some(last_changes) = self.follow(&session, journal) {
+            self.look = Look::Read(keys, last_changes.of_keys(), polled);
         }
         Some(())
     }
 
     /// They are applied, and known as of then.
     pub fn apply_keys(&mut self) -> Option<()> {
-        let Look::Read { keys, reached, as_of } = std::mem::take(&mut self.look) else {
-            return None;
-        };
-        (self.keys, self.known_keys, self.refreshed) = (keys, reached, as_of);
+        let Look::Read(keys, reached, polled) = std::mem::take(&mut self.look) else { return None };
+        (self.keys, self.known_keys) = (keys, reached);
+        self.refreshed = polled.known_as_of(self.known_keys).unwrap_or(self.refreshed);
         Some(())
     }
 

@@ -9,10 +9,10 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::of(scope);
     // Of a world only the hash is kept: that two of a million share one has a chance of 1 to 10^7.
     let mut reached = HashSet::<u64, BuildHasherDefault<Mixer>>::default();
-    reached.insert(hash_of(&World::new()));
+    reached.insert(hash_of(&World::new(scope)));
     // Which step led to a world, and from which.
     let mut steps: Vec<(usize, Step)> = Vec::new();
-    let mut level = vec![(usize::MAX, World::new())];
+    let mut level = vec![(usize::MAX, World::new(scope))];
     while !level.is_empty() {
         let mut next = Vec::new();
         for (number, world) in level {

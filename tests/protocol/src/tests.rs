@@ -6,13 +6,21 @@ use crate::search::search;
 use crate::world::Scope;
 
 /// Two changes, one question under way.
-const SCOPE: Scope =
-    Scope { half: Half::Orders, changes: 2, questions: 1, restores: false, others: false };
+const SCOPE: Scope = Scope {
+    half: Half::Orders,
+    changes: 2,
+    questions: 1,
+    in_pages: false,
+    has_failovers: true,
+    restores: false,
+    others: false,
+};
 
 #[track_caller]
 fn expect_kept(scope: Scope) {
     let worlds = search(&scope);
-    let worlds = worlds.unwrap_or_else(|(broken, way)| panic!("{broken:?}: {way:?}"));
+    let worlds =
+        worlds.unwrap_or_else(|(broken, way)| panic!("broken promise: {broken:?} after {way:?}"));
     println!("{worlds} worlds");
     assert!(worlds > 100_000, "{worlds} worlds are not all");
 }
@@ -30,6 +38,16 @@ fn no_world_with_a_restore_breaks_a_promise_of_lists() {
 #[test]
 fn no_world_with_several_checks_breaks_a_promise_of_lists() {
     expect_kept(Scope { changes: 1, questions: 2, ..SCOPE });
+}
+
+#[test]
+fn no_world_without_failovers_breaks_a_promise_of_lists() {
+    expect_kept(Scope { changes: 3, has_failovers: false, restores: true, ..SCOPE });
+}
+
+#[test]
+fn no_world_with_reads_in_pages_breaks_a_promise_of_lists() {
+    expect_kept(Scope { changes: 3, in_pages: true, has_failovers: false, ..SCOPE });
 }
 
 #[test]

@@ -15,7 +15,12 @@ pub struct Scope {
     pub changes: u8,
     /// How many questions are under way at once: one or two.
     pub questions: usize,
-    /// Whether the leader may be restored in place.
+    /// Whether the replica has read nothing yet, and reads in pages.
+    pub in_pages: bool,
+    /// Whether primaries are replaced, and time passes; if not, questions are sent later than lists
+    /// arrive.
+    pub has_failovers: bool,
+    /// Whether the leader may be restored in place, or rows under a running session.
     pub restores: bool,
     /// Whether the other half changes, too.
     pub others: bool,
@@ -29,6 +34,7 @@ pub enum Broken {
     KeepsAnotherHistory,
     LacksWhatItClaims,
     AcceptsRevokedKey,
+    SendsTooManyQuestions,
 }
 
 /// Everything there is.
@@ -67,9 +73,11 @@ pub enum Step {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is stopped, and started with a base backup.
+    /// The leader is stopped, and started with a base backup; or its rows are restored while it is
+    /// `running`.
     Restore {
         up_to: u8,
+        running: bool,
     },
     /// A replaced primary shows a commit that no standby has.
     CommitUnconfirmed {
@@ -95,11 +103,13 @@ pub enum Step {
     },
     /// It is applied in memory, and the 204 sent.
     Acknowledge,
+    Join,
     Send {
         with_rows: bool,
     },
     Judge,
     Refresh,
+    Read,
     Publish,
     Look,
     Date,
@@ -112,15 +122,19 @@ impl Step {
     pub fn of(scope: &Scope) -> Vec<Step> {
         use Step::{Acknowledge, ApplyKeys, Date, Judge, Look, Publish, ReadKeys, Refresh, Start};
         let (both, half, changes) = ([true, false], scope.half, scope.changes);
-        let mut all = vec![Step::Tick, Step::Beat, Step::Open(Who::DoesAll)];
-        for up_to in 0..=changes {
-            all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
-        }
-        for host in 0..3 {
-            all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
+        let mut all = vec![Step::Open(Who::DoesAll)];
+        if scope.has_failovers {
+            all.extend([Step::Tick, Step::Beat]);
+            for up_to in 0..=changes {
+                all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
+            }
+            for host in 0..3 {
+                all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
+            }
         }
         if scope.restores {
-            all.extend((0..changes).map(|up_to| Step::Restore { up_to }));
+            let restores = |up_to| both.map(|running| Step::Restore { up_to, running });
+            all.extend((0..changes).flat_map(restores));
         }
         for other in [Half::Orders, Half::Keys] {
             if other == half || scope.others {
@@ -130,8 +144,14 @@ impl Step {
         match half {
             // A replica cancels the order itself.
             Half::Orders => {
-                all.extend([Start, Acknowledge, Judge, Refresh, Publish, Step::Open(Who::Cancels)]);
+                all.extend([Acknowledge, Judge, Refresh, Publish]);
+                if scope.has_failovers {
+                    all.extend([Start, Step::Open(Who::Cancels)]);
+                } else {
+                    all.push(Step::Join);
+                }
                 all.extend(both.map(|with_rows| Step::Send { with_rows }));
+                all.extend(scope.in_pages.then_some(Step::Read));
                 for replica in [Who::Cancels, Who::DoesAll] {
                     all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
                 }
@@ -146,10 +166,10 @@ impl Step {
 
 impl World {
     /// One primary and nothing changed yet. Both replicas have had a session for long.
-    pub fn new() -> World {
+    pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
-        let mut replica = Replica::new(&journal);
+        let mut replica = Replica::new(if scope.in_pages { u64::MAX } else { 0 });
         replica.open(0, (0, false), &journal);
         for _ in 0..4 {
             replica.tick(true);
@@ -167,7 +187,7 @@ impl World {
     /// The world after this step, or the promise that it breaks; none if it cannot be taken.
     pub fn after(mut self, step: Step, scope: &Scope) -> Option<Result<World, Broken>> {
         self.take(step, scope)?;
-        let broken = self.broken();
+        let broken = self.broken(scope);
         if let List::Sent { .. } = self.replica.list {
             self.replica.list = List::None;
         }
@@ -183,7 +203,7 @@ impl World {
         match step {
             Step::Tick => self.tick(of_orders),
             Step::Promote { up_to, has_followed } => self.promote(up_to, has_followed),
-            Step::Restore { up_to } => self.restore(up_to),
+            Step::Restore { up_to, running } => self.restore(up_to, running),
             Step::CommitUnconfirmed { host, half, ends } => {
                 let is_replaced = host != self.leader;
                 is_replaced.then(|| self.commit(host, half, ends, scope))?.map(drop)
@@ -197,9 +217,16 @@ impl World {
             Step::Beat => self.beat(),
             Step::CarryOut { replica, is_answered } => self.carry_out(replica, is_answered, scope),
             Step::Acknowledge => self.acknowledge(),
-            Step::Send { with_rows } => replica.send(must, with_rows, scope.questions, journal?),
+            Step::Join => replica.join(must),
+            Step::Send { with_rows } => {
+                if scope.has_failovers {
+                    replica.join(must)?;
+                }
+                replica.send(with_rows, scope.questions, journal?)
+            }
             Step::Judge => replica.judge(),
-            Step::Refresh => replica.refresh(journal),
+            Step::Refresh => replica.refresh(journal, scope.in_pages),
+            Step::Read => replica.read(journal, true),
             Step::Publish => replica.publish(),
             Step::Look => replica.look(journal?),
             Step::Date => replica.date(),
@@ -208,14 +235,17 @@ impl World {
         }
     }
 
-    fn broken(&self) -> Option<Broken> {
+    fn broken(&self, scope: &Scope) -> Option<Broken> {
         let replica = &self.replica;
         if let List::Sent { must } = replica.list
             && must & !self.lost & !replica.snapshot != 0
         {
             return Some(Broken::ListShowsCancelledOrder);
         }
-        if let Some(session) = replica.session
+        if replica.session.is_some_and(|session| session.under_way() > scope.questions) {
+            return Some(Broken::SendsTooManyQuestions);
+        }
+        if let Some(session) = replica.session.filter(|session| !session.is_restored)
             && let Some(primary) = &self.hosts[session.host]
         {
             let (freshness, journal) = (replica.freshness, &primary.journal);
@@ -278,17 +308,24 @@ impl World {
         Some(())
     }
 
-    fn restore(&mut self, up_to: u8) -> Option<()> {
+    fn restore(&mut self, up_to: u8, running: bool) -> Option<()> {
         let leader = self.hosts[self.leader].as_mut()?;
         if leader.was_restored || up_to >= leader.journal.length {
             return None;
         }
-        leader.was_restored = true;
+        leader.was_restored = !running;
         leader.journal = leader.journal.up_to(up_to);
         leader.forked_at = leader.forked_at.min(up_to);
-        self.canceller.session.take_if(|(host, _)| *host == self.leader);
-        if self.replica.session.is_some_and(|session| session.host == self.leader) {
-            self.replica.end_session();
+        let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
+        match (session, running) {
+            // To restore rows takes longer than an answer.
+            (Some(session), true) if session.under_way() > 0 => return None,
+            (Some(session), true) => session.is_restored = true,
+            (Some(_), false) => self.replica.end_session(),
+            (None, _) => {}
+        }
+        if !running {
+            self.canceller.session.take_if(|(host, _)| *host == self.leader);
         }
         self.release();
         Some(())
@@ -334,7 +371,7 @@ impl World {
     fn beat(&mut self) -> Option<()> {
         let leader = self.leader;
         let session = self.replica.session.as_mut()?;
-        (session.host == leader).then(|| session.lease.renew(NOW))
+        (session.host == leader).then(|| session.lease.renew(NOW)).map(|_| ())
     }
 
     fn carry_out(&mut self, who: Who, is_answered: bool, scope: &Scope) -> Option<()> {

@@ -7,6 +7,7 @@ use super::prepared::HeartbeatStatements;
 use super::replica::Replica;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
+use crate::store::agreement::lease::Confirmed;
 use crate::store::postgres::connecting::{Connection, PostgresUrl};
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
@@ -33,7 +34,7 @@ pub async fn beat(
     session: &Session,
     replica: &Replica,
     writes_row: bool,
-) -> Result<(), StoreError> {
+) -> Result<Confirmed, StoreError> {
     let sent = BootInstant::now();
     let Connection { client, link, .. } = &session.heartbeat;
     let HeartbeatStatements { begin, lock, update, commit } = &session.beat;
@@ -54,8 +55,7 @@ pub async fn beat(
         return Err(unreachable_because("this replica's row was removed"));
     }
     link.require_confirmed_since(unconfirmed)?;
-    session.renew_lease(sent);
-    Ok(())
+    Ok(session.renew_lease(sent))
 }
 
 /// Adds the replica's row, unless a command keeps servers away. A command that begins later finds

@@ -202,7 +202,6 @@ async fn ask_store(
     _: &WaitIsOver,
 ) -> Result<Latest, StoreError> {
     let Connection { client, link, .. } = &session.freshness;
-    let list = list.filter(|list| list.generation == session.generation && list.number > 0);
     let seen = replica.seen();
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let after = list.map(|list| list.number);

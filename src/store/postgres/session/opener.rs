@@ -149,16 +149,13 @@ impl Opener {
             let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
             return Err(error.into());
         }
-        let (generation, last) = within(READ_LIMIT, async {
-            let seen = replica.seen();
-            let (last, is_known) = ask(client, SELECT_LAST_AND_KNOWN, &seen).await?.into_last();
-            Ok((seen.next_generation(is_known), last))
-        })
-        .await?;
+        let seen = replica.seen();
+        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
+        let opening = answer.open(&seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
             Ok(Session {
-                generation,
+                generation: opening.generation,
                 history: history(&store_id, &orders_file, &server),
                 store_id,
                 wait: Wait::of_session(opened, &server, before),
@@ -187,10 +184,8 @@ impl Opener {
             })
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
-        within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        // Only after a confirmed commit: a primary that was replaced may report changes that no
-        // other server has.
-        self.replica.see(|seen| seen.saw(session.generation, last));
+        let confirmed = within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
+        self.replica.see(|seen| opening.confirmed(confirmed, seen));
         self.start_tasks(&session);
         Ok(session)
     }
