@@ -1,9 +1,8 @@
 //! How long requests, commands, servers and connections wait for PostgreSQL, and how these times
 //! depend on each other.
 
-use crate::store::REQUEST_TIMEOUT;
 use crate::store::agreement::lease::LEASE;
-use crate::store::commands::COMMAND_TIMEOUT;
+use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT};
 use std::time::Duration;
 
 /// How long a server's attempt to connect to PostgreSQL may take, for each address.

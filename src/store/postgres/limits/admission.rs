@@ -231,10 +231,10 @@ pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
     Ok(is_more)
 }
 
-pub(super) fn timestamp(micros: i64) -> Timestamp {
+pub fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_nanos(micros.saturating_mul(1_000))
 }
 
-pub(super) fn in_u32(count: i64) -> u32 {
+pub fn in_u32(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
