@@ -33,7 +33,7 @@ pub enum Reason {
     WritesFail,
     /// Requests cannot be counted.
     CountsUnavailable,
-    /// Keys cannot be checked.
+    /// Keys may be out of date.
     KeysOutdated,
 }
 
