@@ -188,7 +188,8 @@ fn set(decisions: &mut [Decision], position: usize, decision: Decision) {
     }
 }
 
-fn banned(request: &KeyedRequest, resets_in: Duration, begins: bool) -> Decision {
+/// The decision on a request whose key is banned.
+pub fn banned(request: &KeyedRequest, resets_in: Duration, begins: bool) -> Decision {
     let status = RateLimitStatus { limit: request.limits.per_minute, remaining: 0, resets_in };
     Decision::Banned { status, begins }
 }

@@ -17,7 +17,7 @@ use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
+use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask_once};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
 use crate::store::postgres::rows::value;
@@ -150,7 +150,7 @@ impl Opener {
             return Err(error.into());
         }
         let seen = replica.seen();
-        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
+        let answer = within(READ_LIMIT, ask_once(client, &seen)).await?;
         let opening = answer.open(&seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
