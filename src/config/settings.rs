@@ -41,7 +41,7 @@ pub struct ServerConfig {
     /// within a second.
     #[arg(long, env)]
     pub confirm_lists: bool,
-    /// Requests a minute from one address without a valid key
+    /// Maximum requests per minute per client address without a valid key
     #[arg(
         long,
         value_name = "N",
