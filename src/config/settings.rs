@@ -163,7 +163,7 @@ pub fn is_list(setting: &Arg) -> bool {
 
 /// Whether what is written for a setting may hold a password: no error repeats it.
 pub fn may_hold_password(setting: &Arg) -> bool {
-    ["store", "limits"].contains(&setting.get_id().as_str())
+    setting.get_id() == "store"
 }
 
 /// A value as TOML and JSON have it: numbers and booleans without quotes.

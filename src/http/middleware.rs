@@ -123,7 +123,7 @@ async fn admit(
             let here = scope.server().environment;
             ControlFlow::Break(unauthorized(refusal, key_sent, here, scope.document()))
         }
-        Err(Unauthenticated::CannotCheck) => {
+        Err(Unauthenticated::KeysOutdated) => {
             rate_limit::status_by_address(scope).await;
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.unavailable(&why))

@@ -15,7 +15,7 @@ use crate::log::ErrorChain;
 use crate::store::agreement::reading::Rows;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
+use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
 use crate::store::statements;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
@@ -33,9 +33,6 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
-
-/// How long a test of writing may take: less than readiness waits for it.
-const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// The store in PostgreSQL, as a server uses it. Its blocking methods may be called on any
 /// thread, also on one of the runtime's.

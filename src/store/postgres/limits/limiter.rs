@@ -9,7 +9,9 @@ use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
-use crate::store::postgres::timeouts::{LIMITER, READ_LIMIT};
+use crate::store::postgres::timeouts::{
+    COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
+};
 use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
@@ -21,26 +23,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
-
-/// How long a request waits for its decision, unless its deadline comes first. It leaves time
-/// for what the request asks of the store.
-const WAIT_LIMIT: Duration = Duration::from_secs(2);
-
-/// How long a batch may take, before its session ends: it is several statements, if a key of it is
-/// banned or refused.
-const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(2);
-
-/// How many batches are under way at once: a request waits for a quarter of a round trip at most
-/// until its own can be sent.
-const LANES: u32 = 4;
-
-// A slow statement ends before its late answer would end the session, also behind those of the
-// other lanes and a removal.
-const _: () =
-    assert!((LANES as u128 + 1) * (LIMITER.statement_ms as u128) < COUNT_LIMIT.as_millis());
-
-/// How long a failure makes the server unready, if no request is counted meanwhile.
-const FAILURE_LASTS: Duration = Duration::from_secs(2);
 
 /// How often expired rows are removed.
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
@@ -98,7 +80,7 @@ impl Shared {
             };
             let counts = async {
                 tokio::select! {
-                    _ = join_all((0..LANES).map(|_| self.lane(&session, &queue))) => {}
+                    _ = join_all((0..COUNTS_UNDER_WAY).map(|_| self.lane(&session, &queue))) => {}
                     () = keep_removing(&session) => {}
                 }
             };
@@ -201,7 +183,7 @@ impl Limits for PostgresLimits {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        let deadline = deadline.min(Instant::now() + WAIT_LIMIT);
+        let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
         let (decided, decision) = oneshot::channel();
         let waiting = Waiting { request, now, deadline, key_id: Arc::clone(key_id), decided };
         // While there is no session, nothing waits for one.
@@ -224,7 +206,7 @@ impl Limits for PostgresLimits {
 
     fn unavailable_because(&self) -> Option<String> {
         let failure = self.shared.failure.lock();
-        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_LASTS);
+        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < COUNT_FAILURE_LASTS);
         lasts.map(|(_, why)| why.clone())
     }
 }

@@ -21,7 +21,7 @@ use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
 use crate::store::postgres::rows::value;
-use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
+use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
 use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
@@ -70,7 +70,7 @@ impl Opener {
                     Ok(session) => break session,
                     Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
                 }
-                sleep(RETRY_AFTER).await;
+                sleep(RETRY_PAUSE).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
                 "timeline" => &session.server.timeline, "generation" => session.generation);
