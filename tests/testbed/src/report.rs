@@ -39,6 +39,12 @@ impl Report {
         }
     }
 
+    /// Whether everything held so far, and each time is within its bound.
+    pub fn holds(&self) -> bool {
+        let are_in_time = self.times.iter().all(|(_, taken, bound)| taken <= bound);
+        self.violations.is_empty() && are_in_time
+    }
+
     /// What did not hold so far, apart from times.
     pub fn violations(&self) -> &[String] {
         &self.violations
