@@ -264,13 +264,8 @@ impl Both {
     }
 }
 
-/// A failure is in the output, with the least steps that bring it about.
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn the_limiter_and_the_model_agree(
