@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::config::without_passwords;
-use crate::property_config::config;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::Path;
@@ -48,7 +47,7 @@ fn percent_encoded(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn no_password_is_printed(

@@ -18,7 +18,7 @@ use findings::{Findings, Interval};
 use keys::Keys;
 use orders::Orders;
 use recovery::Recovery;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use windows::{SECOND, Windows};
@@ -81,6 +81,11 @@ impl Checker {
     /// Everything found so far. Times are judged with the stalls that are known by now.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
+    }
+
+    /// How many exceeded bounds of each rule the machine's stalls explain.
+    pub fn excused(&self) -> BTreeMap<Rule, usize> {
+        self.findings.excused()
     }
 
     /// How many violations need no look at the stalls.

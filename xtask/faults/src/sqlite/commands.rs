@@ -75,7 +75,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    report.expect_unless_stalled(output.status.success(), || {
+    // It waits for a minute to write.
+    report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });
 }
