@@ -34,6 +34,8 @@ pub struct Checker {
     recovery: Recovery,
     findings: Findings,
     may_be_unavailable: bool,
+    /// Since when nothing is synced, while that is so.
+    unsynced_since: Option<u64>,
 }
 
 impl Checker {
@@ -61,6 +63,8 @@ impl Checker {
                 self.faults.begin(at, fault);
             }
             What::Promoted => self.windows.trust(at.saturating_add(SECOND.unsigned_abs())),
+            What::Unsynced => self.unsynced_since = Some(at),
+            What::Synced => self.unsynced_since = None,
             What::Undone => {
                 self.faults.undone(at);
                 self.recovery.undone(at);
@@ -139,6 +143,11 @@ impl Checker {
                 Answer::Lost(_) | Answer::Status(Answered { status: 503, .. }),
             ) => self.orders.is_untold(*id, &operation),
             (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
+                if status == 204 && self.unsynced_since.is_some_and(|since| operation.begun > since)
+                {
+                    let text = format!("order {id}");
+                    findings.add(Violation::new(Rule::AcknowledgedUnsynced, text, &[&operation]));
+                }
                 self.orders.cancel_answered(*id, status, &operation, findings);
             }
             (

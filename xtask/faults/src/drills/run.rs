@@ -106,6 +106,9 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let never_there = never(possible);
     let named = if never_there.is_empty() { "" } else { "; never: " };
     report.figure(format!("{there} of {of} kinds of fault{named}{}", never_there.join(", ")));
+    if !site.dropped.is_empty() {
+        report.figure(format!("bytes not synced that power cuts dropped: {:?}", site.dropped));
+    }
     let due = Draw::new(plan.topology, plan.seed, plan.only).kinds_in(plan.lasts);
     let missed = never(due);
     report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
