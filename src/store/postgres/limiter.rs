@@ -2,11 +2,11 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
-use super::admission::{MAX_KEYS, remove_expired, unavailable};
 use crate::clock::Now;
 use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
+use crate::store::postgres::limits::admission::{MAX_KEYS, remove_expired, unavailable};
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
 use crate::store::postgres::timeouts::{LIMITER, READ_LIMIT};
