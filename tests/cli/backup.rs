@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
+use store_orders::store::sqlite::{ServerLock, SqliteStore, back_up, check, restore};
 use store_orders::store::{KeyCommands, OperatorStore};
 use testbed::in_process::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT, str};
@@ -195,6 +195,16 @@ write-intent.lock
 #[test]
 fn nothing_is_restored_beside_a_server() {
     let sandbox = backed_up();
+    // Nor does one start until the restore has ended.
+    let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
+    let refused = AtomicI64::new(0);
+    let serve = |_, _| {
+        let error = ServerLock::take(&directory).unwrap_err().to_string();
+        assert!(error.starts_with("a command, such as restore, uses the store"), "{error}");
+        refused.fetch_add(1, Ordering::Relaxed);
+    };
+    restore(&file, &directory, &serve).unwrap();
+    assert!(refused.into_inner() > 0);
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ store-orders restore backup.sqlite
