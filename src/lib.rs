@@ -44,8 +44,6 @@ pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
-#[cfg(test)]
-mod property_config;
 pub mod server;
 pub mod store;
 pub mod store_check;

@@ -1,6 +1,7 @@
 //! The public pages, over plain HTTP: what they load, what a browser may do with
 //! them, and that they are not counted. `cargo xtask browser` opens them.
 
+use contract::pointer::resolved;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -214,10 +215,6 @@ fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
 /// What the section of an operation must have, as HTML.
 fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
     let code = |value: &Value| format!("<code>{}</code>", value.as_str().unwrap());
-    let target = |value: &Value| match value["$ref"].as_str() {
-        Some(reference) => document.pointer(&reference[1..]).unwrap().clone(),
-        None => value.clone(),
-    };
     let mut texts = vec![
         format!(">{}</a> <span class=\"badge\">", operation["summary"].as_str().unwrap()),
         code(&operation["operationId"]),
@@ -240,7 +237,7 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
         ));
     }
     for (status, response) in operation["responses"].as_object().unwrap() {
-        let response = target(response);
+        let response = resolved(document, response);
         let description = response["description"].as_str().unwrap().split('`').next().unwrap();
         texts.push(format!("<strong>{status}</strong> {}", description.trim_end_matches('.')));
         let examples = &response["content"]["application/json"]["examples"];

@@ -6,14 +6,14 @@ use fastrand::Rng;
 use futures::future::join_all;
 use std::net::SocketAddr;
 use store_orders_api::plans::Plan;
-use testbed::WAIT_TIMEOUT;
 use testbed::in_process::TestSetup;
+use testbed::{WAIT_TIMEOUT, seed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-const ROUNDS: u64 = 100;
-const CONNECTIONS_AT_ONCE: u64 = 32;
+const ROUNDS: usize = 100;
+const CONNECTIONS_AT_ONCE: usize = 32;
 
 /// The orders that requests with a valid key name, and those that others do. No changed byte makes
 /// one of the other.
@@ -197,10 +197,10 @@ async fn odd_requests_break_no_promise() {
         assert!(!received.contains("HTTP/1.1 500"), "seed {seed}: 500 to {}", sent());
         answers
     };
-    let mut answers = 0;
-    for round in 0..ROUNDS {
-        let seeds = (0..CONNECTIONS_AT_ONCE).map(|number| round * CONNECTIONS_AT_ONCE + number);
-        answers += join_all(seeds.map(connection)).await.into_iter().sum::<usize>();
+    let (mut answers, mut seeds) = (0, Rng::with_seed(seed()));
+    for _ in 0..ROUNDS {
+        let connections = (0..CONNECTIONS_AT_ONCE).map(|_| connection(seeds.u64(..)));
+        answers += join_all(connections).await.into_iter().sum::<usize>();
     }
     assert!(answers > 5_000, "only {answers} answers");
     let left = server.client(&wide).list_orders().await.unwrap();

@@ -110,6 +110,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testbed::property_config())]
+
         #[test]
         fn a_cursor_is_of_its_filters_alone(from: i64, pet: i64, other: i64) {
             let of = |pet_id| OrderFilter { pet_id, ..OrderFilter::default() };

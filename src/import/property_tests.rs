@@ -1,7 +1,6 @@
 //! Generated input: any bytes, valid records in every format, one invalid field.
 
 use super::{ParseError, Parsed, Record, Unknown, parse};
-use crate::property_config::config;
 use crate::store::NewOrder;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use store_orders_api::types::Pet;
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn any_bytes_are_records_or_errors_with_a_place(

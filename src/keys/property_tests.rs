@@ -2,7 +2,6 @@
 //! key written down once more.
 
 use super::*;
-use crate::property_config::config;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -75,7 +74,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn a_key_of_the_form_has_its_digest_in_its_environment_alone((environment, key) in key()) {

@@ -194,7 +194,6 @@ mod tests {
     use super::super::snapshot::ListMemory;
     use super::super::snapshot::edit::tests::{SMALL, edited};
     use super::*;
-    use crate::property_config::config;
     use crate::store::{ListedOrder, OrderChange};
     use futures::FutureExt;
     use proptest::prelude::*;
@@ -308,7 +307,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(config())]
+        #![proptest_config(testbed::property_config())]
 
         /// Each page is what the model has from where it begins: so no order comes twice, and
         /// what is there all the time is on one page.

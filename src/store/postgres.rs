@@ -27,12 +27,13 @@ mod session;
 mod timeouts;
 
 pub use commands::{
-    PostgresCommands, ReplicaRow, begin_new_store, migrate, move_counts, print_grants, restore,
+    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
+    print_grants, restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,
 };
 pub use error::PostgresError;
-pub use limits::{Admission, PostgresLimits, PostgresLimitsReport, remove_expired};
+pub use limits::{Admission, PostgresLimits, remove_expired};
 pub use serving::{PAGE_ROWS, PostgresStore};
 pub use timeouts::SILENT_FOR;

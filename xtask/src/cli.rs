@@ -114,8 +114,9 @@ enum Command {
     /// Spectral with additional rules, all on the document as it is checked in and as
     /// it is served, `redocly diff` on planted changes and on those since the newest
     /// published document, schemathesis against the server, once with a large limit and
-    /// once up to 429, and the clients that openapi-typescript, openapi-python-client
-    /// and @hey-api/openapi-ts generate. Any finding fails. The servers listen
+    /// once up to 429, each time with requests drawn from SEED, and the clients that
+    /// openapi-typescript, openapi-python-client and @hey-api/openapi-ts generate. Any finding
+    /// fails. The servers listen
     /// on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",

@@ -17,6 +17,7 @@ mod generate;
 mod history;
 mod judge;
 mod mutants;
+mod pins;
 mod planted;
 mod promises;
 mod publish;

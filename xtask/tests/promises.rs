@@ -2,6 +2,7 @@
 //! the changelog must name them.
 
 use crate::checkout::{self, printed};
+use contract::pointer::put;
 use serde_json::{Value, json};
 use testbed::{assert_text, str};
 use xtask::check::{Fix, Problem, check_promises, check_served};
@@ -31,9 +32,7 @@ fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Ve
 /// The document with one value set in it.
 fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     if let Some((pointer, value)) = change {
-        let (parent, key) = pointer.rsplit_once('/').unwrap();
-        let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
-        members.insert(key.to_string(), value);
+        put(&mut document, pointer, value).unwrap();
     }
     document
 }

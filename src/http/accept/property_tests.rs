@@ -2,7 +2,6 @@
 //! 12.4.2 and 12.5.3).
 
 use super::*;
-use crate::property_config::config;
 use http::HeaderValue;
 use proptest::prelude::*;
 
@@ -96,7 +95,7 @@ fn headers(lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> HeaderMap {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn gzip_is_accepted_at_its_own_weight_or_that_of_the_rest((codings, lines) in lines()) {

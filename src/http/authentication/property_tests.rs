@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::keys::{ApiKey, Environment, digest_of};
-use crate::property_config::config;
 use http::HeaderValue;
 use proptest::prelude::*;
 
@@ -41,7 +40,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn the_token_of_the_one_header_is_found(values in prop::collection::vec(value(), 0..4)) {

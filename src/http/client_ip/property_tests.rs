@@ -2,7 +2,6 @@
 //! bytes, against a walk over the addresses themselves.
 
 use super::*;
-use crate::property_config::config;
 use http::HeaderValue;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -138,7 +137,7 @@ fn is_in(ip: IpAddr, (network, length): (IpAddr, u8)) -> bool {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(testbed::property_config())]
 
     #[test]
     fn the_client_is_the_last_address_that_no_proxy_has(

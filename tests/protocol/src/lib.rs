@@ -1,9 +1,9 @@
 //! How replicas agree through PostgreSQL, searched within bounds: three hosts, two replicas, of
 //! which one only cancels, one order or one key to end, and three changes at most. Each search in
 //! `tests.rs` goes through every sequence of steps within its scope; with failovers there are two
-//! changes, and none has them with reads in pages, or restores and two changes of orders. What a
-//! replica decides is the server's own source, `src/store/agreement`; here are the hosts, the steps,
-//! and what must hold after each.
+//! changes at most, and none has them with reads in pages, or restores and two changes of orders.
+//! What a replica decides is the server's own source, `src/store/agreement`; here are the hosts, the
+//! steps, and what must hold after each.
 //!
 //! # What is promised
 //!

@@ -8,6 +8,7 @@
 //!   still.
 //! - [`wait_blocking`] and `wait_for`: waits for what something else brings about. `Relay`: a
 //!   network that fails, falsifies or is read along.
+//! - [`seed`]: where generated inputs begin.
 //! - [`run_samples`]: the programs that the documents have for callers, against a server.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
@@ -31,6 +32,7 @@ mod preload;
 mod program;
 mod report;
 mod samples;
+mod seed;
 mod server_process;
 mod small_disk;
 mod transcript;
@@ -49,6 +51,7 @@ pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;
 pub use samples::{SAMPLES, run_samples};
+pub use seed::seed;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 pub use snapbox::data::Inline;
@@ -84,6 +87,8 @@ mod unprivileged;
 
 #[cfg(feature = "postgres")]
 pub use authority::{Authority, Issued};
+#[cfg(feature = "in-process")]
+pub use seed::property_config;
 #[cfg(any(feature = "in-process", feature = "postgres"))]
 pub use wait::wait_for;
 #[cfg(feature = "in-process")]

@@ -113,6 +113,17 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
+    /// [`ServerProcess::wait`] without blocking the runtime, which may carry a tap.
+    #[cfg(feature = "in-process")]
+    #[expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
+    pub async fn exited(self) -> (ExitStatus, String) {
+        match tokio::task::spawn_blocking(move || self.wait()).await {
+            Ok(Ok(exited)) => exited,
+            Ok(Err(error)) => panic!("{error:#}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     /// SIGTERM; waits for a clean exit.
     pub fn stop(self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;

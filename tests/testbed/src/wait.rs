@@ -82,16 +82,3 @@ pub async fn wait_a_second_until<F: Future<Output = bool>>(
         tokio::time::sleep(INTERVAL).await;
     }
 }
-
-#[cfg(feature = "in-process")]
-impl crate::ServerProcess {
-    /// [`ServerProcess::wait`] without blocking the runtime, which may carry a tap.
-    pub async fn exited(self) -> (std::process::ExitStatus, String) {
-        let waited = tokio::task::spawn_blocking(move || self.wait()).await;
-        match waited {
-            Ok(Ok(exited)) => exited,
-            Ok(Err(error)) => panic!("{error:#}"),
-            Err(error) => panic!("{error}"),
-        }
-    }
-}

@@ -114,7 +114,7 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     writeln!(
         out,
-        "{machine}; {}; medians over {} rounds of {} ms, with quartiles.\n\
+        "{machine}; {}; medians over {} rounds, with quartiles; closed loops of {} ms.\n\
          Before the parts, other programs kept up to {busy_by_others:.1} cores busy.\n",
         humantime::format_rfc3339_seconds(SystemTime::now()),
         cli.rounds,

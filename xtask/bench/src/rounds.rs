@@ -1,4 +1,5 @@
-//! Rounds: everything that a row compares takes a turn in each, so that noise affects all alike.
+//! Rounds: each build and the baseline take a turn in each, so that noise affects all alike. A
+//! baseline that is no program is a constant.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};

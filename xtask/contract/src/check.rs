@@ -24,7 +24,7 @@ pub fn check(reader: &mut Reader<'_>) {
             format!("is of OpenAPI {version}")
         };
         let place = root.get("openapi").unwrap_or(root.clone());
-        reader.refuse(&place, format!("{found}"), "write an OpenAPI 3.0 document");
+        reader.refuse(&place, found.to_string(), "write an OpenAPI 3.0 document");
         return;
     }
     reader.only(&root, "a document", &PARTS);

@@ -1,8 +1,10 @@
 //! Code as rustfmt writes it.
 
-use crate::File;
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
+
+/// A file of a package: its name, and what it says.
+pub type File = (String, String);
 
 /// The style, which is that of this repository.
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];

@@ -29,8 +29,9 @@ mod workspace;
 mod write;
 
 pub use cli::{ContractArgs, write_whole};
+pub use format::File;
 pub use json::parse;
-pub use package::{File, package, write as write_package};
+pub use package::{package, write as write_package};
 pub use refusal::{Refusal, Refusals};
 
 use errors::SharedErrors;

@@ -2,7 +2,7 @@
 //! against the document.
 
 use crate::workspace::dependencies;
-use crate::{Error, client, contract, json};
+use crate::{Error, File, client, contract, json};
 use heck::ToKebabCase;
 use serde_json::Value;
 use std::io;
@@ -40,9 +40,6 @@ pub mod schemas;
 ";
 
 const MEMBERS: &str = "members = [\"client\"]\n";
-
-/// A file of a package: its name, and what it says.
-pub type File = (String, String);
 
 /// The package for the document in this text, of a file of this name; in `client/` that of its
 /// client, unless it is left out.

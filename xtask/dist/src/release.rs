@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
 /// With the C library inside. A static program cannot ask it at run time whether it has
@@ -140,10 +140,21 @@ fn put_papers(
 
 /// The licences of the crates.
 fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
+    let config = NamedTempFile::with_suffix(".toml")?;
+    std::fs::write(config.path(), about_config(&checkout.root)?)?;
     let mut about = checkout.command("cargo");
     about.args(["about", "generate", "--locked", "--offline", "--fail", "--target", triple]);
-    about.args(["--config", "xtask/dist/about.toml", "--manifest-path", "Cargo.toml"]);
+    about.arg("--config").arg(config.path()).args(["--manifest-path", "Cargo.toml"]);
     output(about.arg("xtask/dist/about.hbs"))
+}
+
+/// The settings of `cargo about`, which accepts what `cargo deny` allows.
+fn about_config(root: &Path) -> anyhow::Result<String> {
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).context(name.to_string());
+    let (own, deny) = (read("xtask/dist/about.toml")?, read(".cargo/deny.toml")?);
+    let allowed = deny.split_once("\nallow = [").and_then(|(_, rest)| rest.split_once(']'));
+    let (allowed, _) = allowed.context(".cargo/deny.toml has no list of licences")?;
+    Ok(format!("{own}accepted = [{allowed}]\n"))
 }
 
 /// The crates of the program as a CycloneDX document, without a path of this machine.

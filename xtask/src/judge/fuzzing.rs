@@ -86,7 +86,14 @@ fn run_on(
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
     // It finds the server by the document, in which `servers` is relative without settings.
     command.arg("run").arg(format!("{}{}", server.origin(), of.path));
-    command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
+    command.args([
+        "--checks",
+        "all",
+        "--seed",
+        &testbed::seed().to_string(),
+        "--continue-on-failure",
+        "--max-examples",
+    ]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
     if of.base_path == V2.base_path {

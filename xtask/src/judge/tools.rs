@@ -80,8 +80,8 @@ impl Tools {
         if stamp != self.pins()? {
             bail!(
                 "the tools pinned in tests/judges are not installed in target/judges; \
-                 `cargo xtask judge --install` installs them, with python3 (3.11 or later, with \
-                 venv) and npm (10 or later, with Node 20.19 or later)"
+                 `cargo xtask judge --install` installs them, with npm and with python3 and its \
+                 venv, of the versions that .ci/run looks for"
             );
         }
         Ok(())

@@ -1,11 +1,10 @@
 //! The check of a response against the documents, and what of them was seen.
 
-use super::documented::{
-    Contract, DocumentFacts, DocumentedResponse, Operation, Reader, responses,
-};
+use super::documented::{Contract, DocumentFacts, DocumentedResponse, Operation, responses};
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use super::promise::Promise;
 use super::response::{self, parameter_label};
+use super::schema::Reader;
 use super::undocumented::{self, Subject};
 use contract::pointer::resolved;
 use serde_json::Value;

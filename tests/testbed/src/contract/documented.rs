@@ -1,19 +1,9 @@
 //! What the document says of responses, in a form to check them with.
 
 use super::fields::Fields;
-use super::schema::SchemaCheck;
+use super::schema::{Reader, SchemaCheck};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// How a document is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// Everything that is sent is documented.
-    Closed,
-    /// What is documented is sent, and perhaps more: as programs read a document that was
-    /// published before.
-    Open,
-}
 
 /// What the documents say of responses.
 pub struct Contract {

@@ -1,8 +1,9 @@
 //! Published documents, read as by programs that were written for them: exchanges with today's
 //! server must show all that they promise.
 
-use super::documented::{Contract, DocumentFacts, Operation, Reader};
+use super::documented::{Contract, DocumentFacts, Operation};
 use super::messages::{Exchange, SentRequest};
+use super::schema::Reader;
 use semver::Version;
 use serde_json::Value;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Holds one response against what is documented for its status.
 
-use super::documented::{DocumentedHeader, DocumentedResponse, Reader};
+use super::documented::{DocumentedHeader, DocumentedResponse};
 use super::messages::{ReceivedResponse, SentRequest};
+use super::schema::Reader;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read;

@@ -1,7 +1,6 @@
 //! Checks values against the schemas of the document: no integer of more than 64 bits, and, as
 //! today's document is read, no field that the schema lacks.
 
-use super::documented::Reader;
 use contract::pointer::COMPONENT;
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -22,6 +21,16 @@ const KNOWN_KEYWORDS: [&str; 12] = [
     "x-extensible-enum",
     COMPONENT,
 ];
+
+/// How a document is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Everything that is sent is documented.
+    Closed,
+    /// What is documented is sent, and perhaps more: as programs read a document that was
+    /// published before.
+    Open,
+}
 
 /// A compiled schema.
 pub struct SchemaCheck {

@@ -11,8 +11,9 @@
 //! - What dropshot and hyper reject before any of our code runs is not ours: dot
 //!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
 
-use super::documented::{Contract, DocumentedResponse, Operation, Reader, responses};
+use super::documented::{Contract, DocumentedResponse, Operation, responses};
 use super::messages::SentRequest;
+use super::schema::Reader;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

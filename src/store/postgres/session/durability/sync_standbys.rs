@@ -87,7 +87,6 @@ fn quoted(text: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::property_config::config;
     use proptest::prelude::*;
 
     #[test]
@@ -115,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(config())]
+        #![proptest_config(testbed::property_config())]
 
         #[test]
         fn what_is_written_is_read(
