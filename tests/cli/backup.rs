@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
+use store_orders::store::sqlite::{ServerLock, SqliteStore, back_up, check, restore};
 use store_orders::store::{KeyCommands, OperatorStore};
 use testbed::in_process::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT, str};
@@ -195,6 +195,16 @@ write-intent.lock
 #[test]
 fn nothing_is_restored_beside_a_server() {
     let sandbox = backed_up();
+    // Nor does one start until the restore has ended.
+    let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
+    let refused = AtomicI64::new(0);
+    let serve = |_, _| {
+        let error = ServerLock::take(&directory).unwrap_err().to_string();
+        assert!(error.starts_with("a command, such as restore, uses the store"), "{error}");
+        refused.fetch_add(1, Ordering::Relaxed);
+    };
+    restore(&file, &directory, &serve).unwrap();
+    assert!(refused.into_inner() > 0);
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ store-orders restore backup.sqlite
@@ -205,16 +215,15 @@ $ store-orders restore backup.sqlite
 #[test]
 fn what_is_no_sound_store_is_not_restored() {
     let sandbox = backed_up();
-    let error = sandbox.run(&["restore", "orders.csv", "--data-dir", "new"]).error();
-    assert_eq!(error, "orders.csv is not a store of Store Orders");
-    Connection::open(sandbox.path("other.sqlite"))
-        .unwrap()
-        .execute("CREATE TABLE a (b)", [])
-        .unwrap();
-    let error = sandbox.run(&["restore", "other.sqlite", "--data-dir", "new"]).error();
-    assert_eq!(error, "other.sqlite is not a store of Store Orders");
-    assert!(!sandbox.path("new").exists());
-
+    let other = Connection::open(sandbox.path("other.sqlite")).unwrap();
+    other.execute("CREATE TABLE a (b)", []).unwrap();
+    sandbox.session(str![[r#"
+$ store-orders restore orders.csv --data-dir new
+(1) error: orders.csv is not a store of Store Orders
+$ store-orders restore other.sqlite --data-dir new
+(1) error: other.sqlite is not a store of Store Orders
+$ test ! -e new
+"#]]);
     damage(&sandbox.path("backup.sqlite"), 3);
     let output = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]);
     assert_eq!(output.status, 1, "{}", output.stdout);
@@ -224,16 +233,19 @@ fn what_is_no_sound_store_is_not_restored() {
 #[test]
 fn a_file_that_is_cut_short_is_named() {
     let sandbox = backed_up();
-    let whole = std::fs::read(sandbox.path("backup.sqlite")).unwrap();
-    for length in [50, 4_096, whole.len() / 2, whole.len() - 4_096] {
-        sandbox.write("cut.sqlite", &whole[..length]);
-        let error = sandbox.run(&["restore", "cut.sqlite", "--data-dir", "new"]).error();
-        let begin = "cut.sqlite is not sound: database disk image is malformed; fix: ";
-        assert!(error.starts_with(begin), "{length}: {error}");
-    }
-    sandbox.write("store-orders-data/store.sqlite", &whole[..whole.len() / 2]);
-    let error = sandbox.run(&["backup", "b.sqlite"]).error();
-    assert!(error.starts_with("./store-orders-data/store.sqlite is not sound: "), "{error}");
+    sandbox.session(str![[r#"
+$ LENGTH=$(wc -c < backup.sqlite)
+$ for length in 50 4096 $((LENGTH / 2)) $((LENGTH - 4096)); do
+>   head -c $length backup.sqlite > cut.sqlite; store-orders restore cut.sqlite --data-dir new
+> done
+(1) error: cut.sqlite is not sound: database disk image is malformed; fix: copy the file again if it is itself a copy, or restore an earlier backup
+(1) error: cut.sqlite is not sound: database disk image is malformed; fix: copy the file again if it is itself a copy, or restore an earlier backup
+(1) error: cut.sqlite is not sound: database disk image is malformed; fix: copy the file again if it is itself a copy, or restore an earlier backup
+(1) error: cut.sqlite is not sound: database disk image is malformed; fix: copy the file again if it is itself a copy, or restore an earlier backup
+$ head -c $((LENGTH / 2)) backup.sqlite > store-orders-data/store.sqlite
+$ store-orders backup b.sqlite
+(1) error: ./store-orders-data/store.sqlite is not sound: database disk image is malformed; fix: copy the file again if it is itself a copy, or restore an earlier backup
+"#]]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Thing: is recursive, which is not supported; refer to the other by an id
 /components/schemas/Thing/properties/1st: "1st" is no name in Rust; rename it: letters, then letters, digits or _
 /components/schemas/Thing/properties/Type: is named r#type in Rust, as "type" is; rename one of them
-/components/schemas/Thing/properties/new: there is no type "text" in OpenAPI 3.0
+/components/schemas/Thing/properties/new: there is no type "text" in OpenAPI 3.0; write one of its types
 /components/schemas/Thing/properties/new/anyOf: `anyOf` is not supported; write one object with optional members
 /paths/~1things/post/responses/409/content/application~1json/examples/thing_exists/value/code: "thing_exists" is not among the values of the schema; add it there
 /components/schemas/Thing/properties/new/multipleOf: a schema of integer with `multipleOf` is not supported; leave it out
