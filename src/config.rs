@@ -9,7 +9,6 @@ mod default_file;
 mod document_settings;
 mod effective;
 mod file;
-mod gone_settings;
 mod invalid;
 mod listen;
 mod passwords;

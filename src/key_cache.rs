@@ -1,4 +1,4 @@
-//! The known keys, kept current from the store. A key that cannot be checked is never
+//! The known keys, kept current from the store. A key that may be out of date is never
 //! accepted: once the store has been silent for too long, the cache refuses all.
 
 mod known_keys;
@@ -30,7 +30,7 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
 const USES_PER_TRANSACTION: usize = 1_000;
 
-/// The keys that requests are checked against.
+/// The keys that requests are authenticated by.
 pub struct KeyCache {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -64,7 +64,7 @@ impl KeyCache {
     }
 
     /// The key that the caller presented, and its account, as `map` returns them, if the key is
-    /// valid; `None` if it cannot be checked. A key of the right form that is not known waits until
+    /// valid; `None` if that cannot be known. A key of the right form that is not known waits until
     /// the store has said, after this was called, whether there is a newer one, but not past the
     /// deadline: a key works as soon as it was issued, by whichever process.
     pub async fn find<T>(
@@ -85,7 +85,7 @@ impl KeyCache {
         let mut found = self.find_known(&digest, now, &map);
         if found.is_none() {
             timeout_at(deadline.into(), self.catch_up()).await.ok()?.ok()?;
-            // The store answers a check for longer than keys are known to be current.
+            // The store answers a question for longer than keys are known to be current.
             if !self.is_current() {
                 return None;
             }
@@ -110,7 +110,7 @@ impl KeyCache {
     }
 
     /// Has the cache hold every change that was committed before this was called. Those who
-    /// wait share the check and the reading.
+    /// wait share the question and the reading.
     async fn catch_up(self: &Arc<Self>) -> Result<(), Arc<StoreError>> {
         let stored = self.store.freshness(None)?.wait().await?.last_changes;
         if !self.lacks(stored) {
@@ -155,7 +155,7 @@ impl KeyCache {
         Ok(())
     }
 
-    /// Whether the last successful refresh is recent enough to check keys.
+    /// Whether the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
         let as_of = Duration::from_millis(self.refreshed_at_ms.load(Ordering::Relaxed));
         keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))

@@ -126,6 +126,11 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Whether the request is admitted.
+    pub(crate) fn admits(&self) -> bool {
+        matches!(self, Decision::Admitted(_))
+    }
+
     /// The content of the headers, whatever the decision.
     pub fn status(&self) -> RateLimitStatus {
         match self {

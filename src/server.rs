@@ -36,7 +36,7 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// would only wait.
 const ROW_LOOK_UPS: usize = 4;
 
-const NO_THREADS: &str = "the threads that check the keys and the store cannot be started";
+const NO_THREADS: &str = "the threads that refresh keys and check the store cannot be started";
 
 /// How long the admin listener may take to close, after the other has.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);

@@ -53,6 +53,12 @@ use store_orders_api::types::Pet;
 /// How long a request waits for the store, from its arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long readiness waits for the store: less than a scrape may take.
+pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a command waits for servers and other commands that write.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// What is known of the structure of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {

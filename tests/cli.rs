@@ -12,6 +12,7 @@ mod help;
 mod imports;
 mod keys;
 mod orders;
+mod runbook;
 mod status;
 
 use std::path::Path;

@@ -112,7 +112,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     journal.end(&data).unwrap();
     let mut report = Report::default();
     journal.judge(&mut report);
-    assert_eq!(report.violations(), <[String; 0]>::default());
+    assert_eq!(report.violations(), <[&str; 0]>::default());
     let figures = journal.figures();
     let (lists, cancels, cancelled) =
         (figures.of_kind("lists"), figures.of_kind("cancels"), figures.acknowledged.len());

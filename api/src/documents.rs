@@ -50,8 +50,7 @@ pub static V2: Document = Document {
 pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
 
 impl Document {
-    /// Whether it is the first version, with pets and without pages, whose operations metrics name
-    /// without a version.
+    /// Whether this is v1; its metrics have no version prefix.
     pub fn is_first(&self) -> bool {
         self.base_path == V1.base_path
     }

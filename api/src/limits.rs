@@ -20,7 +20,7 @@ pub const MAX_BAN_SECONDS: u32 = 3_600;
 /// After this long without a ban the next one is a first one again.
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
-/// Requests a minute from one address without a valid key, unless configured.
+/// Maximum requests per minute per client address without a valid key, unless configured.
 pub const KEYLESS_PER_MINUTE: u32 = 1_000;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
 use crate::metrics::FixedFamily;
-use crate::store::{ChangeNumber, StoreError};
+use crate::store::{ChangeNumber, READINESS_TIMEOUT, StoreError};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
@@ -13,9 +13,6 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// A store that takes longer is not ready. Less than a scrape may take.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why requests should not be sent here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +33,7 @@ pub enum Reason {
     WritesFail,
     /// Requests cannot be counted.
     CountsUnavailable,
-    /// Keys cannot be checked.
+    /// Keys may be out of date.
     KeysOutdated,
 }
 
@@ -222,7 +219,7 @@ impl Readiness {
             is_reachable: false,
             unready: Some(unready(self.unreachable(), message)),
         };
-        match tokio::time::timeout(STORE_TIMEOUT, asked).await {
+        match tokio::time::timeout(READINESS_TIMEOUT, asked).await {
             Ok(Ok(asked)) => asked,
             Ok(Err(_)) => silent("the store panicked"),
             Err(_) => silent("the store does not answer"),

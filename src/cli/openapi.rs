@@ -16,7 +16,7 @@ pub struct OpenapiArgs {
     /// instead of the examples
     #[arg(long)]
     served: bool,
-    /// That of version 2, which is in beta, instead of that of the stable version
+    /// Print the v2 (beta) document
     #[arg(long)]
     beta: bool,
     /// Environment whose address comes first

@@ -16,7 +16,7 @@ const WIDTH: usize = 78;
 /// A file with the meaning and the default of every setting.
 pub fn default_file() -> String {
     let mut text = HEAD.to_string();
-    for arg in all_settings().get_arguments().filter(|arg| !arg.is_hide_set()) {
+    for arg in all_settings().get_arguments() {
         let flag = arg.get_long().unwrap_or_default();
         let variable = arg.get_env().unwrap_or_default().to_string_lossy();
         text.push('\n');
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn every_setting_is_in_the_default_file_once() {
         let text = default_file();
-        for arg in all_settings().get_arguments().filter(|arg| !arg.is_hide_set()) {
+        for arg in all_settings().get_arguments() {
             let line = format!("\n#{} = ", arg.get_id());
             assert_eq!(text.matches(&line).count(), 1, "{line:?}");
         }

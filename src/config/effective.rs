@@ -35,8 +35,7 @@ impl EffectiveSettings {
             matches = subcommand;
         }
         let known = all_settings();
-        let shown = known.get_arguments().filter(|arg| !arg.is_hide_set());
-        let settings = shown.filter_map(|arg| Setting::of(arg, matches, file));
+        let settings = known.get_arguments().filter_map(|arg| Setting::of(arg, matches, file));
         EffectiveSettings(settings.collect())
     }
 

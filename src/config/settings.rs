@@ -41,7 +41,7 @@ pub struct ServerConfig {
     /// within a second.
     #[arg(long, env)]
     pub confirm_lists: bool,
-    /// Requests a minute from one address without a valid key
+    /// Maximum requests per minute per client address without a valid key
     #[arg(
         long,
         value_name = "N",
@@ -163,7 +163,7 @@ pub fn is_list(setting: &Arg) -> bool {
 
 /// Whether what is written for a setting may hold a password: no error repeats it.
 pub fn may_hold_password(setting: &Arg) -> bool {
-    ["store", "limits"].contains(&setting.get_id().as_str())
+    setting.get_id() == "store"
 }
 
 /// A value as TOML and JSON have it: numbers and booleans without quotes.

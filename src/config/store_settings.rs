@@ -1,6 +1,5 @@
 //! The settings of every command: where the store is, and where requests are counted.
 
-use super::gone_settings::GoneSettings;
 use super::invalid::InvalidSettings;
 use crate::store::postgres::{PostgresUrl, read_password};
 use clap::Args;
@@ -38,9 +37,6 @@ pub struct StoreSettings {
         default_value = "./store-orders-data"
     )]
     pub data_dir: PathBuf,
-    /// Refused.
-    #[command(flatten)]
-    pub gone: GoneSettings,
 }
 
 /// Where orders, pets, accounts and keys are.

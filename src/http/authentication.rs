@@ -38,7 +38,7 @@ pub enum Unauthenticated {
     },
     /// 503: the keys are out of date, so any of them may be revoked, or the store could not
     /// say whether an unknown one was issued a moment ago.
-    CannotCheck,
+    KeysOutdated,
 }
 
 /// The identity behind the request's key. The store is asked for an unknown key, until the
@@ -62,7 +62,7 @@ pub async fn authenticate(
     };
     let found = server.keys.find(key, server.environment, now, deadline, identity).await;
     found
-        .ok_or(Unauthenticated::CannotCheck)?
+        .ok_or(Unauthenticated::KeysOutdated)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 

@@ -10,9 +10,12 @@ use super::rate_limit;
 use super::request_scope::RequestScope;
 use super::responses::method_not_allowed;
 use crate::context::ServerContext;
+use crate::limits::Decision;
 use crate::metrics::RouteId;
+use crate::store::Freshness;
 use dropshot::{ApiDescription, Body, HttpError};
 use futures::FutureExt;
+use futures::future::poll_immediate;
 use http::{HeaderMap, Request, Response};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
@@ -99,7 +102,7 @@ impl Middleware {
 }
 
 /// Authenticates the request and counts it against its account, or against its
-/// address if it has no valid key. The store is asked meanwhile how fresh the list is.
+/// address if it has no valid key.
 async fn admit(
     scope: &mut RequestScope,
     headers: &HeaderMap,
@@ -109,13 +112,10 @@ async fn admit(
         Ok(identity) => {
             scope.account = Some(identity.request.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
-            // If the store cannot be asked, the handler tries again.
-            let asks = route.reads_list() && !identity.request.is_shut();
-            let freshness = asks.then(|| scope.server().orders.ask_freshness().ok());
-            rate_limit::by_account(scope, &identity).await?;
+            let (decision, freshness) = decide(scope, &identity, route).await;
+            rate_limit::by_account(scope, &identity, decision)?;
             let Identity { key_id, .. } = identity;
-            let (deadline, freshness) = (scope.deadline(), freshness.flatten());
-            ControlFlow::Continue(Caller { key_id, deadline, freshness })
+            ControlFlow::Continue(Caller { key_id, deadline: scope.deadline(), freshness })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
@@ -123,10 +123,29 @@ async fn admit(
             let here = scope.server().environment;
             ControlFlow::Break(unauthorized(refusal, key_sent, here, scope.document()))
         }
-        Err(Unauthenticated::CannotCheck) => {
+        Err(Unauthenticated::KeysOutdated) => {
             rate_limit::status_by_address(scope).await;
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.unavailable(&why))
         }
+    }
+}
+
+/// Counts a request against its account. The store is asked meanwhile how fresh the list is, unless
+/// the request is refused without waiting; if it cannot be asked, the handler tries again.
+async fn decide(
+    scope: &RequestScope,
+    identity: &Identity,
+    route: &Route<'_>,
+) -> (Decision, Option<Freshness>) {
+    let (server, Identity { key_id, request, .. }) = (scope.server(), identity);
+    let mut deciding = server.limits.admit(*request, key_id, scope.now, scope.deadline());
+    let decided = poll_immediate(&mut deciding).await;
+    let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.is_shut();
+    let asks = route.reads_list() && !is_refused;
+    let freshness = asks.then(|| server.orders.ask_freshness().ok()).flatten();
+    match decided {
+        Some(decision) => (decision, freshness),
+        None => (deciding.await, freshness),
     }
 }

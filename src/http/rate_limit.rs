@@ -9,21 +9,19 @@ use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
 use store_orders_api::errors;
 
-/// Counts a request with a valid key against its account, or breaks with a 429 or 503.
-pub async fn by_account(
+/// Notes the decision on a request with a valid key, and breaks with a 429 or 503 if it is one.
+pub fn by_account(
     scope: &mut RequestScope,
     identity: &Identity,
+    decision: Decision,
 ) -> ControlFlow<Response<Body>> {
-    let Identity { key_id, plan, request } = identity;
-    let limits = &scope.server().limits;
-    let decision = limits.admit(*request, key_id, scope.now, scope.deadline()).await;
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),
         Decision::Banned { .. } => Some("banned"),
         Decision::Unavailable(_) => Some("limits_unavailable"),
     };
-    scope.server().metrics.rate_limited.count(Some(*plan), &decision);
+    scope.server().metrics.rate_limited.count(Some(identity.plan), &decision);
     scope.limit_status = Some(decision.status());
     refusal(decision, scope)
 }

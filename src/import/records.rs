@@ -133,7 +133,7 @@ fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
 
 fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
     let time = value.text().and_then(|text| parse_date_time(&text));
-    time.ok_or("an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years 0000 to 9999 in UTC")
+    time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
 /// Without control characters: an unclosed quote in a CSV file would otherwise

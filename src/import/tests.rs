@@ -58,7 +58,7 @@ fn all_formats_say_the_same() {
 fn every_bad_field_has_its_reason() {
     let integer = "must be a 64-bit integer, not";
     let quantity = "quantity must be an integer from 1 to 2147483647, not";
-    let date = "shipDate must be an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years \
+    let date = "shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years \
                 0000 to 9999 in UTC, not";
     for (change, reason) in [
         (r#""id":"7""#, format!(r#"id {integer} "7""#)),

@@ -17,7 +17,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
-/// Longer than any check here takes.
+/// Longer than any question here takes.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A store that counts how often keys were read, how many, and requests that asked for the
@@ -26,7 +26,7 @@ struct Watched {
     store: SqliteStore,
     reads: AtomicUsize,
     rows: AtomicUsize,
-    checks: AtomicUsize,
+    questions: AtomicUsize,
     fails: AtomicBool,
     /// A key is issued once the keys were read.
     issues_while_read: AtomicBool,
@@ -45,14 +45,14 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, rows, checks, fails, issues_while_read, is_locked, asked, gate) =
+        let (reads, rows, questions, fails, issues_while_read, is_locked, asked, gate) =
             Default::default();
         let _directory = directory;
         Watched {
             store,
             reads,
             rows,
-            checks,
+            questions,
             fails,
             issues_while_read,
             is_locked,
@@ -80,7 +80,7 @@ impl Watched {
 impl Store for Watched {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         self.failure()?;
-        self.checks.fetch_add(1, Ordering::Relaxed);
+        self.questions.fetch_add(1, Ordering::Relaxed);
         self.store.freshness(list)
     }
 
@@ -155,7 +155,7 @@ fn open(store: &Arc<Watched>) -> KeyCache {
     KeyCache::open(Arc::clone(store) as Arc<dyn Store>, Arc::new(SystemClock::start())).unwrap()
 }
 
-/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot check it.
+/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot know.
 fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
     let (now, deadline) = (cache.clock.now(), Instant::now() + WAIT);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -170,7 +170,7 @@ fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option
 }
 
 #[test]
-fn a_key_that_was_not_checked_for_a_second_is_refused() {
+fn a_key_is_refused_once_the_store_was_silent_for_a_second() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let key = store.issue();
     let mut cache = open(&store);
@@ -187,7 +187,7 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
 }
 
 #[test]
-fn a_key_that_waits_until_keys_cannot_be_checked_is_refused() {
+fn a_key_that_waits_until_keys_are_outdated_is_refused() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let mut cache = open(&store);
     cache.opened = cache.opened.earlier(2 * KEYS_CURRENT_FOR);
@@ -371,7 +371,7 @@ fn a_key_works_as_soon_as_it_was_issued() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let known = store.issue();
     let cache = Arc::new(open(&store));
-    let counted = || [&store.reads, &store.checks].map(|count| count.load(Ordering::Relaxed));
+    let counted = || [&store.reads, &store.questions].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(accepts(&cache, [&known]), [Some(true)]);
     assert_eq!(counted(), [1, 0], "no one asks for a known key");
     let unknown = ApiKey::generate(Environment::Production);

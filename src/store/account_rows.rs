@@ -41,7 +41,7 @@ impl KeyChange {
     }
 }
 
-/// An account as the server checks its keys.
+/// An account, as far as requests with its keys need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountRow {
     /// The customer's plan.
@@ -52,7 +52,7 @@ pub struct AccountRow {
     pub closed_at_ms: Option<i64>,
 }
 
-/// A key as the server checks it. Its account's row has the rest.
+/// A key, as far as requests with it need it. Its account's row has the rest.
 #[derive(Clone, Debug)]
 pub struct KeyRow {
     /// The row of the key in the store.

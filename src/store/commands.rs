@@ -21,10 +21,6 @@ pub use steps::{
 
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, Records};
-use std::time::Duration;
-
-/// How long a command waits for servers and other commands that write.
-pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.

@@ -29,13 +29,14 @@ mod session;
 mod timeouts;
 
 pub use commands::{
-    PostgresCommands, ReplicaRow, begin_new_store, migrate, move_counts, print_grants, restore,
+    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
+    print_grants, restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,
 };
 pub use error::PostgresError;
 pub use limiter::PostgresLimits;
-pub use limits::{Admission, PostgresLimitsReport, remove_expired};
+pub use limits::{Admission, remove_expired};
 pub use serving::{PAGE_ROWS, PostgresStore};
 pub use timeouts::SILENT_FOR;

@@ -62,21 +62,17 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     sandbox.write("half.toml", "log_level = \"info\"\ntls_cert = \"cert.pem\"\n");
     sandbox.write("twice.toml", "listen = \"0.0.0.0:9000\"\nadmin_listen = \"127.0.0.1:9000\"\n");
     let store = "store = \"postgres://u@127.0.0.1:1/d\"\n";
-    sandbox.write("gone.toml", format!("{store}limits = \"a://b:secret@c\"\n"));
-    sandbox.write("lost.toml", "limits_lost = \"refuse\"\n");
     sandbox.write("counts.toml", "limits_database = \"counts\"\n");
     sandbox.write("shared.toml", format!("{store}limits_database = \"counts\"\n"));
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
     sandbox.session(str![[r#"
-$ for name in unknown network half twice gone lost counts none; do
+$ for name in unknown network half twice counts none; do
 >   store-orders config check $name.toml
 > done
 (1) error: unknown.toml:3: liste: unknown setting; did you mean listen?
 (1) error: network.toml:3: trusted_proxies: invalid value "10.0.0.0/99": invalid IP address syntax
 (1) error: half.toml:2: tls_cert: --tls-cert also needs --tls-key
 (1) error: twice.toml:2: admin_listen: the same address as listen; choose another port
-(1) error: gone.toml:2: limits: invalid value "***": this setting is gone, remove it: servers on one PostgreSQL count requests there
-(1) error: lost.toml:1: limits_lost: invalid value "refuse": this setting is gone, remove it: servers on one PostgreSQL count requests there
 (1) error: counts.toml:1: limits_database: only servers on PostgreSQL count in a database; name the store's with store
 (1) error: none.toml: cannot be read: No such file or directory (os error 2)
 $ test ! -e store-orders-data
@@ -85,7 +81,7 @@ shared.toml: the settings are valid
 $ store-orders config check sound.toml --json
 {"file":"sound.toml","usable":true}
 "#]]);
-    for name in ["unknown", "network", "half", "twice", "gone", "lost", "counts", "none"] {
+    for name in ["unknown", "network", "half", "twice", "counts", "none"] {
         let checked = sandbox.run(&["config", "check", &format!("{name}.toml")]).error();
         let served = sandbox.run(&["serve", "--config", &format!("{name}.toml")]).failed_server();
         assert_eq!(served, checked);
@@ -245,7 +241,7 @@ fn the_default_file_can_be_used_as_it_is() {
 }
 
 #[test]
-fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_refused() {
+fn a_store_in_postgres_needs_no_other_setting() {
     let sandbox = CliSandbox::new();
     sandbox.session(str![[r#"
 $ STORE=postgres://store@127.0.0.1:1/orders
@@ -253,10 +249,6 @@ $ store-orders config check --store $STORE
 the settings are valid; no file was named
 $ store-orders config check --store $STORE --limits-database counts
 the settings are valid; no file was named
-$ store-orders config check --store $STORE --limits local
-(2) error: invalid value '***' for '--limits <LIMITS>': this setting is gone, remove it: servers on one PostgreSQL count requests there
-$ STORE_ORDERS_LIMITS=local store-orders config check
-(1) error: STORE_ORDERS_LIMITS: invalid value "***": this setting is gone, remove it: servers on one PostgreSQL count requests there
 "#]]);
 }
 
@@ -283,21 +275,19 @@ fn no_command_shows_the_password_of_a_store() {
     let url = "postgres://u@127.0.0.1:1/d";
     let missing = ["orders", "list", "--store", url, "--store-password-file", "no-such-file"];
     hidden(&sandbox.run(&missing).error(), "no-such-file cannot be read");
-    for (flag, url) in [
-        ("--store", "postgres://u:pa?ss-secret@h/d"),
-        ("--store", "postgres://u:pa%ss-secret@h/d"),
-        ("--store", "postgres://u:it's-secret@h:x/d"),
-        ("--store", "postgres://u:se@cret-secret@h/d"),
-        ("--store", "postgres://h/d?sslpassword=it's-secret"),
-        ("--store", "postgres://u:it's-secret@h/d?sslmode=wrong"),
-        ("--limits", "a://:pa?ss-secret@h"),
+    for url in [
+        "postgres://u:pa?ss-secret@h/d",
+        "postgres://u:pa%ss-secret@h/d",
+        "postgres://u:it's-secret@h:x/d",
+        "postgres://u:se@cret-secret@h/d",
+        "postgres://h/d?sslpassword=it's-secret",
+        "postgres://u:it's-secret@h/d?sslmode=wrong",
     ] {
-        hidden(&sandbox.run(&["config", "show", flag, url]).usage(), "invalid value '***'");
-        let variable = format!("STORE_ORDERS_{}", flag[2..].to_uppercase());
-        let environment = [(variable.as_str(), url)];
+        hidden(&sandbox.run(&["config", "show", "--store", url]).usage(), "invalid value '***'");
+        let environment = [("STORE_ORDERS_STORE", url)];
         let logged = sandbox.run_with(&["serve"], &environment).failed_server();
-        hidden(&logged, &format!("{variable}: invalid value \"***\": "));
-        sandbox.write("a.toml", format!("{} = \"{url}\"\n", &flag[2..]));
+        hidden(&logged, "STORE_ORDERS_STORE: invalid value \"***\": ");
+        sandbox.write("a.toml", format!("store = \"{url}\"\n"));
         hidden(&sandbox.run(&["config", "check", "a.toml"]).error(), "a.toml:1: ");
     }
     let misplaced = sandbox.run(&["check", "postgres://u:it's se?cret@h/d"]).usage();

@@ -1,9 +1,10 @@
 //! The handbook and the README: what they name exists.
 
+use super::runbook::{self, RUNBOOK};
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, str, wait_until};
+use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, str};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 8] = [
@@ -24,7 +25,7 @@ fn texts() -> Vec<(String, String)> {
     paths.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
-fn read(path: &str) -> String {
+pub(super) fn read(path: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join(path));
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -210,7 +211,7 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 }
 
 /// The blocks marked `console` below this heading of a page.
-fn consoles(page: &str, heading: &str) -> Vec<String> {
+pub(super) fn consoles(page: &str, heading: &str) -> Vec<String> {
     let text = read(page);
     let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -224,7 +225,6 @@ fn consoles(page: &str, heading: &str) -> Vec<String> {
 }
 
 const README: &str = "README.md";
-const RUNBOOK: &str = "src/handbook/runbook.md";
 
 /// A block that no test runs would not be marked.
 #[test]
@@ -240,7 +240,7 @@ fn sessions_that_are_marked_are_run() {
         marked - run
     };
     assert_eq!(of(README, &["A first session"]), 0);
-    assert_eq!(of(RUNBOOK, &["StoreOrdersDown", "StoreOrdersDamaged"]), 0);
+    assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
 }
 
 #[test]
@@ -273,151 +273,6 @@ fn a_session_that_is_wrong_is_found() {
         CliSandbox::new().console(&console);
     };
     assert!(std::panic::catch_unwind(run).is_err());
-}
-
-/// A data directory of the runbook, and the address of its server's admin listener.
-struct Site {
-    sandbox: CliSandbox,
-    admin: String,
-}
-
-impl Site {
-    fn new() -> Site {
-        Site { sandbox: CliSandbox::new(), admin: testbed::free_address().unwrap().to_string() }
-    }
-
-    fn run(&self, arguments: &[&str]) -> String {
-        self.sandbox.run(arguments).done()
-    }
-
-    fn serve(&self, address: &str) -> ServerProcess {
-        let all = ["serve", "--listen", address, "--admin-listen", &self.admin];
-        ServerProcess::start(&mut self.sandbox.command(&all), &self.sandbox.path("server.log"))
-            .unwrap()
-    }
-
-    fn console(&self, text: &str, more: &[(&str, String)]) {
-        let directory = |name: &str| self.sandbox.path(name).display().to_string();
-        let data = directory("store-orders-data");
-        let setup = format!(
-            "export STORE_ORDERS_DATA_DIR={data} STORE_ORDERS_ADMIN_LISTEN={}\n\
-             systemctl() {{ :; }}",
-            self.admin
-        );
-        let own = [
-            ("/var/lib/store-orders", data),
-            ("/var/backups/store-orders", directory("backups")),
-            ("127.0.0.1:8081", self.admin.clone()),
-        ];
-        let real = [&own[..], more].concat();
-        self.sandbox.console(&Console { page: RUNBOOK, text, setup: &setup, real: &real });
-    }
-}
-
-#[test]
-#[ignore = "needs curl: cargo xtask judge"]
-fn with_curl_the_runbook_shows_a_server_that_is_down() {
-    let site = Site::new();
-    let [down, log, up] = consoles(RUNBOOK, "StoreOrdersDown").try_into().unwrap();
-    site.run(&["accounts", "create", "acme", "--plan", "pro"]);
-    site.console(&down, &[]);
-    let same = ["serve", "--listen", "127.0.0.1:1", "--admin-listen", "127.0.0.1:1"];
-    std::fs::write(site.sandbox.path("server.log"), site.sandbox.run(&same).stderr).unwrap();
-    site.console(&log, &[]);
-    let _server = site.serve("127.0.0.1:0");
-    site.console(&up, &[]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs curl: cargo xtask judge"]
-async fn with_curl_the_runbook_restores_a_damaged_store() {
-    let site = Site::new();
-    let blocks = consoles(RUNBOOK, "StoreOrdersDamaged");
-    let [damaged, restored, compared, log, redone, over] = blocks.try_into().unwrap();
-    let key_of = |account: &str, plan: &str| {
-        site.run(&["accounts", "create", account, "--plan", plan]);
-        let issued = site.run(&["keys", "issue", "--account", account, "--json"]);
-        serde_json::from_str::<serde_json::Value>(&issued).unwrap()
-    };
-    let rows: String = (1..=2_000).map(|id| format!("{id},7,1\n")).collect();
-    site.sandbox.write("orders.csv", format!("id,petId,quantity\n{rows}"));
-    site.run(&["orders", "import", "orders.csv"]);
-    let key = key_of("acme", "business");
-    let partner = key_of("old-partner", "free");
-    std::fs::create_dir(site.sandbox.path("backups")).unwrap();
-    let backup = site.sandbox.path("backups/2026-11-24.sqlite").display().to_string();
-    site.run(&["backup", &backup]);
-    site.run(&["keys", "revoke", partner["id"].as_str().unwrap()]);
-    key_of("newcorp", "free");
-    let server = site.serve("127.0.0.1:0");
-    let key = key["key"].as_str().unwrap();
-    for id in [5, 6] {
-        let mut cancel = std::process::Command::new("curl");
-        cancel.args(["--silent", "--fail", "--request", "DELETE", "--header"]);
-        cancel.arg(format!("Authorization: Bearer {key}"));
-        cancel.arg(format!("{}/store/orders/{id}", server.base_url()));
-        assert!(cancel.status().unwrap().success());
-    }
-    wait_until("the use of the key is recorded", || async {
-        site.run(&["keys", "list", "--json"]).contains("usedAt")
-    })
-    .await;
-    server.stop().unwrap();
-    let store = site.sandbox.path("store-orders-data/store.sqlite");
-    let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
-    // An order that was changed while its index was away.
-    spoil(
-        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_version';
-         PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_version'",
-    );
-    spoil("UPDATE orders SET version = 3 WHERE id = 7");
-    spoil(
-        "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept",
-    );
-    site.console(&damaged, &[]);
-    site.console(&restored, &[]);
-    let revoked = partner["id"].as_str().unwrap().to_string();
-    site.console(&compared, &[("key_GpZ7NzGWTPL8", revoked)]);
-    site.console(&log, &[]);
-    let address = testbed::free_address().unwrap().to_string();
-    let real = [("127.0.0.1:8080", address.clone()), ("$KEY", key.to_string())];
-    let (started, redone) = redone.split_once('\n').unwrap();
-    assert_eq!(started, "$ store-orders serve --listen 127.0.0.1:8080");
-    let _server = site.serve(&address);
-    site.console(redone, &real);
-    wait_until("its request is counted", || async {
-        site.run(&["check"]).contains("counted for 1 accounts")
-    })
-    .await;
-    site.console(&over, &[]);
-}
-
-/// What the annotation of each alert names is a section of the runbook, with all its parts.
-#[test]
-fn each_alert_has_its_section_of_the_runbook() {
-    let sandbox = CliSandbox::new();
-    let alerts = sandbox.run(&["alerts"]).done();
-    let names: Vec<&str> = alerts
-        .lines()
-        .filter_map(|line| line.split_once("- alert: "))
-        .map(|(_, name)| name)
-        .collect();
-    assert!(names.len() > 12, "{alerts}");
-    for name in &names {
-        let address = format!("runbook: store-orders handbook runbook {name}\n");
-        assert_eq!(alerts.matches(&address).count(), 1, "{name}");
-        let section = sandbox.run(&["handbook", "runbook", name]).done();
-        let headings = section.lines().filter(|line| line.starts_with("## "));
-        assert_eq!(headings.collect::<Vec<_>>(), [format!("## {name}")]);
-        for part in ["**Means.**", "**Do.**", "**Do not**", "**Over when**"] {
-            assert_eq!(section.matches(&format!("\n{part}")).count(), 1, "{name}: {part}");
-        }
-        assert!(section.contains("$ ") || section.contains("`store-orders "), "{name}");
-    }
-    let sections = read("src/handbook/runbook.md");
-    assert_eq!(sections.matches("\n## ").count(), names.len());
-    let error = sandbox.run(&["handbook", "runbook", "StoreOrdersUp"]).error();
-    assert!(error.contains("There are: StoreOrdersDown, StoreOrdersNotReady, "), "{error}");
 }
 
 /// Files below this directory.

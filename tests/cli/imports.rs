@@ -7,7 +7,7 @@ use store_orders::store::{STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, Store};
 use testbed::{ChildProcess, CliSandbox, Signal, str};
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
-                   1001,3,2,2026-12-01T01:00:00+02:00,true,shipped\n\
+                   1001,3,2,2025-12-01T01:00:00+02:00,true,shipped\n\
                    -7,4,1,,,\n";
 
 #[test]
@@ -20,7 +20,7 @@ $ store-orders orders import - --json < orders.csv
 $ store-orders orders list --json
 [
 {"id":-7,"petId":4,"quantity":1,"complete":false,"status":"pending"},
-{"id":1001,"petId":3,"quantity":2,"shipDate":"2026-11-30T23:00:00Z","complete":true,"status":"shipped"}
+{"id":1001,"petId":3,"quantity":2,"shipDate":"2025-11-30T23:00:00Z","complete":true,"status":"shipped"}
 ]
 "#]]);
 }

@@ -202,11 +202,11 @@ $ cat > wrong.json <<END
 > {"id": 8, "complete": true}]
 > END
 $ store-orders orders update wrong.json --json
-{"error":{"code":"failed","message":"wrong.json: nothing was changed, because of:\n  line 2, column 1: order 3 is in the file twice, first on line 1, column 2\n  line 3, column 1: has neither shipDate nor complete\n  line 4, column 1: shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\"\n  line 5, column 1: there is no order 8\n4 bad rows"},"changed":0,"badRows":4,"errors":[{"line":2,"column":1,"field":"id","problem":"order 3 is in the file twice, first on line 1, column 2"},{"line":3,"column":1,"problem":"has neither shipDate nor complete"},{"line":4,"column":1,"field":"shipDate","problem":"shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\""},{"line":5,"column":1,"field":"id","problem":"there is no order 8"}]}
+{"error":{"code":"failed","message":"wrong.json: nothing was changed, because of:\n  line 2, column 1: order 3 is in the file twice, first on line 1, column 2\n  line 3, column 1: has neither shipDate nor complete\n  line 4, column 1: shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\"\n  line 5, column 1: there is no order 8\n4 bad rows"},"changed":0,"badRows":4,"errors":[{"line":2,"column":1,"field":"id","problem":"order 3 is in the file twice, first on line 1, column 2"},{"line":3,"column":1,"problem":"has neither shipDate nor complete"},{"line":4,"column":1,"field":"shipDate","problem":"shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC, not \"soon\""},{"line":5,"column":1,"field":"id","problem":"there is no order 8"}]}
 (1) error: wrong.json: nothing was changed, because of:
 (1)   line 2, column 1: order 3 is in the file twice, first on line 1, column 2
 (1)   line 3, column 1: has neither shipDate nor complete
-(1)   line 4, column 1: shipDate must be an RFC 3339 date-time like YYYY-MM-DDT09:30:00Z, in the years 0000 to 9999 in UTC, not "soon"
+(1)   line 4, column 1: shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC, not "soon"
 (1)   line 5, column 1: there is no order 8
 (1) 4 bad rows
 $ echo '{"id": 3, "quantity": 2}' | store-orders orders update -

@@ -65,7 +65,7 @@ async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
         }
     }
     remaining.sort_unstable();
-    assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each sandbox is given once");
+    assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each remaining count is given once");
     let limited = refused.iter().filter(|code| *code == "rate_limit_exceeded").count();
     assert_eq!((limited, refused.len()), (140, 140), "a burst does not ban");
 }

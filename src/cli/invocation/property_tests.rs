@@ -1,5 +1,5 @@
-//! Passwords in the URLs of a store and of its limits, valid and broken ones: no error and no
-//! shown setting has them.
+//! Passwords in the URLs of a store, valid and broken ones: no error and no shown setting has
+//! them.
 
 use super::*;
 use crate::config::without_passwords;
@@ -8,30 +8,27 @@ use proptest::sample::Index;
 use std::path::Path;
 
 /// Of which one is chosen; `P` stands for the password.
-const URLS: [(&str, &str); 14] = [
-    ("--store", "postgres://u:P@db/orders"),
-    ("--store", "postgresql://:P@a,b:6000/orders?sslmode=require"),
-    ("--store", "postgres://u:P@db:port/orders"),
-    ("--store", "postgres://u:P@db/orders?colour=red"),
-    ("--store", "postgres://u:P@"),
-    ("--store", "postgres://db/orders?user=u&password=P"),
-    ("--store", "postgres://db/orders?sslpassword=P"),
-    ("--store", "postgres://db/orders?sslmode=require&user=u&password=P"),
-    ("--store", "postgres://u:P@db/orders?sslrootcert=/a@b.pem"),
-    ("--store", "postgres://db/orders?password=P&sslmode=on"),
-    ("--store", "mysql://u:P@db/orders"),
-    ("--store", "u:P@db/orders"),
-    ("--limits", "http://u:P@counts:7000/3"),
-    ("--limits", ":P@counts"),
+const URLS: [&str; 12] = [
+    "postgres://u:P@db/orders",
+    "postgresql://:P@a,b:6000/orders?sslmode=require",
+    "postgres://u:P@db:port/orders",
+    "postgres://u:P@db/orders?colour=red",
+    "postgres://u:P@",
+    "postgres://db/orders?user=u&password=P",
+    "postgres://db/orders?sslpassword=P",
+    "postgres://db/orders?sslmode=require&user=u&password=P",
+    "postgres://u:P@db/orders?sslrootcert=/a@b.pem",
+    "postgres://db/orders?password=P&sslmode=on",
+    "mysql://u:P@db/orders",
+    "u:P@db/orders",
 ];
 
 /// All that is printed of a URL in a flag and in a file.
-fn printed(flag: &str, url: &str) -> String {
-    let flagged = format!("{flag}={url}");
+fn printed(url: &str) -> String {
+    let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);
-    let key = flag.trim_start_matches('-');
     // A string of JSON is one of TOML.
-    let file = format!("{key} = {}\n", serde_json::to_string(url).unwrap());
+    let file = format!("store = {}\n", serde_json::to_string(url).unwrap());
     let mut printed = match Invocation::read(arguments) {
         Ok(invocation) => serde_json::to_string(invocation.effective.settings()).unwrap(),
         Err(InvocationError::CommandLine(error)) => {
@@ -58,11 +55,11 @@ proptest! {
         encodes in any::<bool>(),
         chosen in 0..URLS.len(),
     ) {
-        let (flag, pattern) = URLS[chosen];
+        let pattern = URLS[chosen];
         let written = if encodes { percent_encoded(&password) } else { password.clone() };
-        let text = printed(flag, &pattern.replace('P', &written));
+        let text = printed(&pattern.replace('P', &written));
         // What is printed of any other password is none.
-        let harmless = printed(flag, &pattern.replace('P', "%00"));
+        let harmless = printed(&pattern.replace('P', "%00"));
         for secret in [&password, &written] {
             let escaped = secret.escape_debug().to_string();
             for secret in [secret, &escaped] {
@@ -77,8 +74,7 @@ proptest! {
         password in "[ -9;-~]{4,24}",
         chosen in any::<Index>(),
     ) {
-        let patterns = URLS.map(|(_, pattern)| pattern);
-        let urls: Vec<_> = patterns.iter().filter(|pattern| pattern.contains("://")).collect();
+        let urls: Vec<_> = URLS.iter().filter(|pattern| pattern.contains("://")).collect();
         let pattern = chosen.get(&urls);
         let url = pattern.replace('P', &password);
         let text = format!("unexpected argument '{url}' found");

@@ -5,11 +5,11 @@ use super::lease::Time;
 use super::list::{Lacks, ListFreshness};
 use std::time::Duration;
 
-/// How long after their last look at the store began keys can still be checked: within this time a
-/// revocation holds, or no key is accepted.
+/// How long keys are current after the store was last asked: within this time a revocation holds, or
+/// no key is accepted.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Whether keys that were known as of then can be checked now.
+/// Whether keys that were known as of then are current now.
 pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
     now <= as_of + KEYS_CURRENT_FOR
 }

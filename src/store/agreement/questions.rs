@@ -61,7 +61,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn a_list_takes_the_first_check_that_is_sent_after_it_arrived() {
+    fn a_list_takes_the_first_question_that_is_sent_after_it_arrived() {
         let mut questions = Questions::new(1);
         assert_eq!(questions.due(2), None);
         assert_eq!(*questions.join(), 1);

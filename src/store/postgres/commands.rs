@@ -9,11 +9,13 @@ mod blocking;
 mod check;
 mod identity;
 mod inserts;
+mod limits_report;
 mod migrate;
 mod restore;
 mod servers;
 
 pub use identity::begin_new_store;
+pub use limits_report::PostgresLimitsReport;
 pub use migrate::{migrate, move_counts, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
@@ -54,7 +56,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the primary at this URL, whatever its schema.
-    pub(super) fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
+    fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
             source,
@@ -67,7 +69,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the database of the request counts, unless they are in the store's own.
-    pub(super) fn open_separate_limits(
+    fn open_separate_limits(
         &self,
         url: &PostgresUrl,
     ) -> Result<Option<PostgresCommands>, StoreError> {
@@ -75,7 +77,7 @@ impl PostgresCommands {
     }
 
     /// Does `work`, which reads.
-    pub(super) fn ask<T>(
+    fn ask<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

@@ -16,8 +16,11 @@ pub use tls::check_tls;
 pub use url::{InvalidUrl, PostgresUrl, read_password};
 
 use super::error::PostgresError;
+use super::timeouts::{
+    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, UNACKNOWLEDGED_LIMIT,
+};
 use link::drive;
-use roles::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT};
+use roles::Role;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -6,13 +6,9 @@ use super::error::{read, waited, written};
 use super::rows::value;
 use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
-use crate::store::postgres::timeouts::HEARD_WITHIN;
-use std::time::Duration;
+use crate::store::postgres::timeouts::{HEARD_WITHIN, LOOK_INTERVAL};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, GenericClient, Transaction};
-
-/// How often a command looks for heartbeats: there are four a second.
-pub const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// Identifies a heartbeat.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
@@ -61,7 +57,7 @@ pub async fn seen_and_silent(
         if silent.is_empty() || Instant::now() >= until {
             return Ok((seen, silent));
         }
-        sleep(LOOKS_EVERY).await;
+        sleep(LOOK_INTERVAL).await;
     }
 }
 

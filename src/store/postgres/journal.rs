@@ -5,8 +5,8 @@ use super::error::{read, require_one_row, unreachable_because, waited, written};
 use super::rows::value;
 use crate::store::agreement::journal;
 use crate::store::{Half, LastChanges, StoreError};
-use tokio_postgres::types::Type;
-use tokio_postgres::{Client, GenericClient, Row, ToStatement, Transaction};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, GenericClient, Row, Statement, Transaction};
 
 /// The last change, in two pages of the index.
 pub const SELECT_LAST: &str =
@@ -68,14 +68,22 @@ pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), Sto
     Ok((value(first(&rows)?, 0)?, last_changes_of(&rows)?))
 }
 
-/// What the primary tells who has seen this.
-pub async fn ask<S: ToStatement + Sync + ?Sized>(
+/// What the primary tells who has seen this, by [`SELECT_LAST_AND_KNOWN`].
+pub async fn ask(
     client: &Client,
-    select_last_and_known: &S,
+    select_last_and_known: &Statement,
     seen: &Seen,
 ) -> Result<Answer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     answer_of(&client.query(select_last_and_known, &[&number, &id]).await.map_err(read)?)
+}
+
+/// [`ask`] on a connection that has nothing prepared.
+pub async fn ask_once(client: &Client, seen: &Seen) -> Result<Answer, StoreError> {
+    let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&number, Type::INT8), (&id, Type::TEXT)];
+    let rows = client.query_typed(SELECT_LAST_AND_KNOWN, &parameters).await;
+    answer_of(&rows.map_err(read)?)
 }
 
 /// Takes the lock of changes: waits for all others, and keeps them waiting until the transaction

@@ -2,45 +2,29 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
-use crate::clock::Now;
-use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
+use crate::clock::{BootInstant, Now};
+use crate::limits::{
+    AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
+};
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
-use crate::store::postgres::limits::admission::{MAX_KEYS, remove_expired, unavailable};
+use crate::store::postgres::limits::admission::{MAX_KEYS, banned, remove_expired, unavailable};
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
-use crate::store::postgres::timeouts::{LIMITER, READ_LIMIT};
+use crate::store::postgres::timeouts::{
+    COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
+};
 use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
 use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, info, warn};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
-
-/// How long a request waits for its decision, unless its deadline comes first. It leaves time
-/// for what the request asks of the store.
-const WAIT_LIMIT: Duration = Duration::from_secs(2);
-
-/// How long a batch may take, before its session ends: it is several statements, if a key of it is
-/// banned or refused.
-const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(2);
-
-/// How many batches are under way at once: a request waits for a quarter of a round trip at most
-/// until its own can be sent.
-const LANES: u32 = 4;
-
-// A slow statement ends before its late answer would end the session, also behind those of the
-// other lanes and a removal.
-const _: () =
-    assert!((LANES as u128 + 1) * (LIMITER.statement_ms as u128) < COUNT_LIMIT.as_millis());
-
-/// How long a failure makes the server unready, if no request is counted meanwhile.
-const FAILURE_LASTS: Duration = Duration::from_secs(2);
 
 /// How often expired rows are removed.
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
@@ -67,7 +51,15 @@ struct Shared {
     bans: Counter,
     /// When the last batch failed and why, if none has succeeded since.
     failure: SyncMutex<Option<(Instant, String)>>,
+    /// The bans that the session has told of, by key.
+    known_bans: SyncMutex<HashMap<i64, KnownBan>>,
     log: Logger,
+}
+
+struct KnownBan {
+    until: BootInstant,
+    /// That of the request that was told.
+    unbanned_at_ms: i64,
 }
 
 impl PostgresLimits {
@@ -78,8 +70,8 @@ impl PostgresLimits {
         log: Logger,
     ) -> PostgresLimits {
         let addresses = InMemoryLimits::new(keyless_per_minute, log.clone());
-        let shared = Shared { bans: Counter::default(), failure: SyncMutex::default(), log };
-        let shared = Arc::new(shared);
+        let (bans, failure, known_bans) = Default::default();
+        let shared = Arc::new(Shared { bans, failure, known_bans, log });
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
         PostgresLimits { waiting, sessions, shared, addresses }
@@ -96,10 +88,12 @@ impl Shared {
                 Ok(Ok(session)) => Arc::clone(session),
                 _ => return,
             };
+            // A failover may forget a ban, and sets the clock by which it ends.
+            self.known_bans.lock().clear();
             let counts = async {
                 tokio::select! {
-                    _ = join_all((0..LANES).map(|_| self.lane(&session, &queue))) => {}
-                    () = keep_removing(&session) => {}
+                    _ = join_all((0..COUNTS_UNDER_WAY).map(|_| self.lane(&session, &queue))) => {}
+                    () = self.keep_removing(&session) => {}
                 }
             };
             tokio::select! {
@@ -121,7 +115,7 @@ impl Shared {
     }
 
     async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
-        let now = Instant::now();
+        let (now, sent) = (Instant::now(), BootInstant::now());
         batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
         if batch.is_empty() {
             return;
@@ -145,12 +139,41 @@ impl Shared {
         }
         for (waiting, decision) in batch.into_iter().zip(decisions) {
             let Waiting { request, now, key_id, decided, .. } = waiting;
-            // Logged here, because the client may have gone away.
-            if let Decision::Banned { status, begins: true } = decision {
-                self.bans.inc();
-                log_ban(&self.log, &request, &key_id, status, now);
+            if let Decision::Banned { status, begins } = decision {
+                let (until, unbanned_at_ms) = (sent + status.resets_in, request.unbanned_at_ms);
+                self.known_bans.lock().insert(request.key, KnownBan { until, unbanned_at_ms });
+                // Logged here, because the client may have gone away.
+                if begins {
+                    self.bans.inc();
+                    log_ban(&self.log, &request, &key_id, status, now);
+                }
             }
             let _ = decided.send(decision);
+        }
+    }
+
+    /// The decision on a request that no count can change: it costs no round trip, and keeps no
+    /// other request waiting.
+    fn refusal(&self, request: &KeyedRequest) -> Option<Decision> {
+        // Its whole day is away, whatever was counted.
+        if request.limits.per_day == 0 {
+            return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
+        }
+        let known_bans = self.known_bans.lock();
+        let ban = known_bans.get(&request.key).filter(|_| !request.is_shut())?;
+        let ends_in = ban.until.since(BootInstant::now());
+        let is_banned = !ends_in.is_zero() && ban.unbanned_at_ms >= request.unbanned_at_ms;
+        is_banned.then(|| banned(request, ends_in, false))
+    }
+
+    /// Removes what has expired, from time to time.
+    async fn keep_removing(&self, session: &Session) {
+        loop {
+            sleep(REMOVAL_INTERVAL).await;
+            let now = BootInstant::now();
+            self.known_bans.lock().retain(|_, ban| now < ban.until);
+            // What fails is tried again a minute later.
+            while let Ok(true) = remove_expired(&session.limits.client).await {}
         }
     }
 
@@ -183,15 +206,6 @@ async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
     Some(batch)
 }
 
-/// Removes what has expired, from time to time.
-async fn keep_removing(session: &Session) {
-    loop {
-        sleep(REMOVAL_INTERVAL).await;
-        // What fails is tried again a minute later.
-        while let Ok(true) = remove_expired(&session.limits.client).await {}
-    }
-}
-
 #[async_trait]
 impl Limits for PostgresLimits {
     async fn admit(
@@ -201,12 +215,17 @@ impl Limits for PostgresLimits {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        let deadline = deadline.min(Instant::now() + WAIT_LIMIT);
+        // While there is no session, nothing waits for one.
+        if current(&self.sessions).is_err() {
+            return unavailable(&request);
+        }
+        if let Some(refusal) = self.shared.refusal(&request) {
+            return refusal;
+        }
+        let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
         let (decided, decision) = oneshot::channel();
         let waiting = Waiting { request, now, deadline, key_id: Arc::clone(key_id), decided };
-        // While there is no session, nothing waits for one.
-        if current(&self.sessions).is_ok()
-            && self.waiting.send(waiting).is_ok()
+        if self.waiting.send(waiting).is_ok()
             && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
         {
             return decision;
@@ -224,7 +243,7 @@ impl Limits for PostgresLimits {
 
     fn unavailable_because(&self) -> Option<String> {
         let failure = self.shared.failure.lock();
-        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_LASTS);
+        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < COUNT_FAILURE_LASTS);
         lasts.map(|(_, why)| why.clone())
     }
 }

@@ -4,7 +4,7 @@ mod batch;
 
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
-use super::journal::{SELECT_LAST_AND_KNOWN, ask};
+use super::journal::ask_once;
 use super::limiter::PostgresLimits;
 use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
@@ -15,7 +15,7 @@ use crate::log::ErrorChain;
 use crate::store::agreement::reading::Rows;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
+use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
 use crate::store::statements;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
@@ -23,8 +23,10 @@ use crate::store::{
     Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
+use futures::future::poll_immediate;
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
@@ -33,9 +35,6 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
-
-/// How long a test of writing may take: less than readiness waits for it.
-const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// The store in PostgreSQL, as a server uses it. Its blocking methods may be called on any
 /// thread, also on one of the runtime's.
@@ -391,7 +390,7 @@ async fn scanned<T>(
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
         let seen = replica.seen();
-        let found = ask(&own.client, SELECT_LAST_AND_KNOWN, &seen);
+        let found = ask_once(&own.client, &seen);
         session.follow(replica, within(READ_LIMIT, found).await?)
     };
     let read = async {
@@ -435,20 +434,27 @@ async fn read_changed_keys(
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
     let read_rows = async {
-        // One snapshot: the rows and the last changes belong together.
-        let begin = client.batch_execute(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
-        );
-        within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
+        // Sent together: who presents a key that was issued a moment ago waits for them. One
+        // snapshot: the rows and the last changes belong together.
+        let begun = within(READ_LIMIT, async {
+            let begin =
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+            client.batch_execute(begin).await.map_err(read)
+        });
         let seen = replica.seen();
-        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
-        let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
-        let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
-        pin_mut!(rows);
-        while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
-            visit(&row.map_err(read)?)?;
-        }
-        within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
+        let last = within(READ_LIMIT, ask_once(client, &seen));
+        let rows = async {
+            let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
+            let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
+            pin_mut!(rows);
+            while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
+                visit(&row.map_err(read)?)?;
+            }
+            Ok(())
+        };
+        let ((), answer, ()) = tokio::try_join!(begun, last, rows)?;
+        // Its answer tells nothing, and the next statement is sent behind it.
+        let _ = poll_immediate(pin!(client.batch_execute("COMMIT"))).await;
         Ok::<_, StoreError>(answer)
     };
     let found = tokio::select! {

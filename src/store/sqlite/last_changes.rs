@@ -75,9 +75,9 @@ mod tests {
         without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
         for keys in 1..=3 {
             assert_eq!(raise_change_number(&other, Half::Keys).unwrap(), keys);
-            for checker in [&mut with, &mut without] {
-                assert_eq!(checker.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
-                assert_eq!(checker.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
+            for cached in [&mut with, &mut without] {
+                assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
+                assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
             }
             assert!(with.header.is_some() && without.header.is_none());
         }

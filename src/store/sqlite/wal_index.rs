@@ -5,7 +5,7 @@
 //! mean that nothing was committed (<https://sqlite.org/walformat.html>, 2.1: `iChange`
 //! counts transactions).
 //!
-//! Each list and each refresh of the keys makes this check. It takes 39 instructions and
+//! Each list and each refresh of the keys reads it once. That takes 39 instructions and
 //! one system call; `PRAGMA data_version` takes 2,112 and two (SQLite 3.54, callgrind and
 //! strace): 1.5 µs against 7 µs on a busy machine.
 

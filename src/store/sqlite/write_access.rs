@@ -9,9 +9,7 @@
 //! pause.
 
 use super::directory::private_file;
-use crate::store::REQUEST_TIMEOUT;
-use crate::store::StoreError;
-use crate::store::commands::COMMAND_TIMEOUT;
+use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};

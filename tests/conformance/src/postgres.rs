@@ -62,6 +62,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         counting::a_server_that_registers_afterwards_does_not_count_in_the_old_place,
         counting::a_server_is_not_ready_after_its_counts_were_moved,
         counting::counts_of_another_store_are_refused,
+        counting::a_banned_key_and_a_shut_account_wait_for_no_count,
         granting::the_printed_grants_let_a_role_serve_and_no_more,
         granting::what_a_url_names_and_is_missing_is_told_with_what_to_do,
         checking::check_finds_what_is_wrong,

@@ -18,7 +18,7 @@ use findings::{Findings, Interval};
 use keys::Keys;
 use orders::Orders;
 use recovery::Recovery;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use windows::{SECOND, Windows};
@@ -34,6 +34,8 @@ pub struct Checker {
     recovery: Recovery,
     findings: Findings,
     may_be_unavailable: bool,
+    /// Since when nothing is synced, while that is so.
+    unsynced_since: Option<u64>,
 }
 
 impl Checker {
@@ -61,6 +63,8 @@ impl Checker {
                 self.faults.begin(at, fault);
             }
             What::Promoted => self.windows.trust(at.saturating_add(SECOND.unsigned_abs())),
+            What::Unsynced => self.unsynced_since = Some(at),
+            What::Synced => self.unsynced_since = None,
             What::Undone => {
                 self.faults.undone(at);
                 self.recovery.undone(at);
@@ -81,6 +85,11 @@ impl Checker {
     /// Everything found so far. Times are judged with the stalls that are known by now.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
+    }
+
+    /// How many exceeded bounds of each rule the machine's stalls explain.
+    pub fn excused(&self) -> BTreeMap<Rule, usize> {
+        self.findings.excused()
     }
 
     /// How many violations need no look at the stalls.
@@ -134,6 +143,11 @@ impl Checker {
                 Answer::Lost(_) | Answer::Status(Answered { status: 503, .. }),
             ) => self.orders.is_untold(*id, &operation),
             (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
+                if status == 204 && self.unsynced_since.is_some_and(|since| operation.begun > since)
+                {
+                    let text = format!("order {id}");
+                    findings.add(Violation::new(Rule::AcknowledgedUnsynced, text, &[&operation]));
+                }
                 self.orders.cancel_answered(*id, status, &operation, findings);
             }
             (

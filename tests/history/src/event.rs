@@ -46,7 +46,11 @@ pub enum What {
     Fault(FaultBegun),
     /// A standby became the primary. From a second later on, every count is kept.
     Promoted,
-    /// It has been undone.
+    /// From now on nothing that a server writes is synced.
+    Unsynced,
+    /// It may be synced again.
+    Synced,
+    /// The fault has been undone.
     Undone,
     /// A server answered that it is ready, for the first time since a fault was undone or
     /// since it was not.

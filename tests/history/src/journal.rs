@@ -92,6 +92,9 @@ impl Journal {
         let is_idle = figures.acknowledged.is_empty();
         report.expect_unless_stalled(!is_idle, || "nothing was cancelled".to_string());
         figures.lines().into_iter().for_each(|line| report.figure(line));
+        for (rule, times) in self.state.lock().checker.excused() {
+            report.figure(format!("excused by stalls, {times} times: {rule}"));
+        }
         for violation in &violations {
             match violation.is_of_time {
                 true => report.expect_unless_stalled(false, || violation.to_string()),

@@ -17,6 +17,9 @@ pub enum Rule {
     /// Every 204 is in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
+    /// No 204 to a request that began, and was answered, while nothing could be synced.
+    #[strum(message = "a 204 came while nothing was synced")]
+    AcknowledgedUnsynced,
     /// No list that began after a 204 was received anywhere shows the id.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,

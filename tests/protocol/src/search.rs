@@ -3,41 +3,84 @@
 use crate::world::{Broken, Scope, Step, World};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Mutex;
+use std::thread;
+
+/// The world with this number, and where it stands in the list of steps.
+type Numbered = (usize, World);
+
+/// A broken promise, the world before it, and the step that broke it.
+type BrokenAfter = (Broken, usize, Step);
 
 /// How many worlds there are, or a shortest way to a broken promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::of(scope);
-    // Of a world only the hash is kept: that two of a million share one has a chance of 1 to 10^7.
-    let mut reached = HashSet::<u64, BuildHasherDefault<Mixer>>::default();
-    reached.insert(hash_of(&World::new(scope)));
+    let reached = Reached::default();
+    reached.insert(&World::new(scope));
     // Which step led to a world, and from which.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
+    let workers = thread::available_parallelism().map_or(1, usize::from);
     while !level.is_empty() {
+        let found: Result<Vec<_>, BrokenAfter> = thread::scope(|threads| {
+            let parts = level.chunks(level.len().div_ceil(workers));
+            let parts: Vec<_> = parts
+                .map(|part| threads.spawn(|| reached.next_worlds(part, &all, scope)))
+                .collect();
+            parts.into_iter().map(|part| part.join().expect("a search panicked")).collect()
+        });
+        let found = found.map_err(|(broken, number, step)| {
+            let before = std::iter::successors(steps.get(number), |(number, _)| steps.get(*number));
+            let mut way: Vec<_> = before.map(|(_, step)| *step).collect();
+            way.reverse();
+            way.push(step);
+            (broken, way)
+        })?;
+        level.clear();
+        for (number, step, world) in found.into_iter().flatten() {
+            level.push((steps.len(), world));
+            steps.push((number, step));
+        }
+    }
+    Ok(reached.count())
+}
+
+/// The worlds that were reached, in parts, so that threads seldom wait for each other. Of a world
+/// only the hash is kept: that two of a million share one has a chance of 1 to 10^7.
+#[derive(Default)]
+struct Reached([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
+
+impl Reached {
+    /// Whether it is reached for the first time.
+    fn insert(&self, world: &World) -> bool {
+        let hash = hash_of(world);
+        let part = &self.0[(hash >> 32) as usize % self.0.len()];
+        part.lock().expect("a search panicked").insert(hash)
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
+    }
+
+    /// The worlds that a step from these reaches for the first time.
+    fn next_worlds(
+        &self,
+        level: &[Numbered],
+        steps: &[Step],
+        scope: &Scope,
+    ) -> Result<Vec<(usize, Step, World)>, BrokenAfter> {
         let mut next = Vec::new();
         for (number, world) in level {
-            for &step in &all {
-                match world.after(step, scope) {
-                    Some(Ok(after)) if reached.insert(hash_of(&after)) => {
-                        next.push((steps.len(), after));
-                        steps.push((number, step));
-                    }
-                    Some(Ok(_)) | None => {}
-                    Some(Err(broken)) => {
-                        let before = std::iter::successors(steps.get(number), |(number, _)| {
-                            steps.get(*number)
-                        });
-                        let mut way: Vec<_> = before.map(|(_, step)| *step).collect();
-                        way.reverse();
-                        way.push(step);
-                        return Err((broken, way));
-                    }
+            for &step in steps {
+                let Some(after) = world.after(step, scope) else { continue };
+                let after = after.map_err(|broken| (broken, *number, step))?;
+                if self.insert(&after) {
+                    next.push((*number, step, after));
                 }
             }
         }
-        level = next;
+        Ok(next)
     }
-    Ok(reached.len())
 }
 
 fn hash_of(world: &World) -> u64 {

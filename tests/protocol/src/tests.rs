@@ -36,7 +36,7 @@ fn no_world_with_a_restore_breaks_a_promise_of_lists() {
 }
 
 #[test]
-fn no_world_with_several_checks_breaks_a_promise_of_lists() {
+fn no_world_with_several_questions_breaks_a_promise_of_lists() {
     expect_kept(Scope { changes: 1, questions: 2, ..SCOPE });
 }
 

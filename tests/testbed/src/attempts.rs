@@ -1,16 +1,12 @@
 //! A run that is repeated until the machine did not stand still meanwhile.
 
 use crate::canary::Canary;
-use crate::report::{Report, Verdict};
+use crate::report::{EXCUSING_STALL, Report, Verdict};
 use std::io::Write;
 use std::time::Duration;
 
 /// A run in which the machine itself stood still for longer proves nothing.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
-
-/// A failure proves nothing if the machine stood still for longer: a request may wait for
-/// 250 ms to be counted, and is refused by such a stall alone.
-const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 /// How often a run that proves nothing is repeated.
 const ATTEMPTS: u32 = 3;
@@ -54,6 +50,7 @@ fn exit_status(verdict: Verdict, has_ended: bool, stall: Duration) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{assert_text, str};
 
     #[test]
     fn a_stall_excuses_failures_but_no_contradiction() {
@@ -67,6 +64,28 @@ mod tests {
         assert_eq!(statuses(Verdict::Violated, false), [2, 2, 3, 3, 3]);
         assert_eq!(statuses(Verdict::Contradicted, true), [1; 5]);
         assert_eq!(statuses(Verdict::Contradicted, false), [1; 5]);
+    }
+
+    #[test]
+    fn a_report_says_what_a_stall_excuses() {
+        let printed = |stall| {
+            let (mut report, mut printed) = (Report::default(), Vec::new());
+            report.expect(false, || "order 1 is lost".to_string());
+            report.expect_unless_stalled(false, || "a 503".to_string());
+            report.time("an answer", Duration::from_millis(1_100), Duration::from_secs(1));
+            report.write(Duration::from_millis(stall), &mut printed).unwrap();
+            String::from_utf8(printed).unwrap()
+        };
+        let expected = str![[r#"
+  an answer: 1.10s (at most 1s)
+  the machine's longest stall: 201.00ms
+violation: order 1 is lost
+excused by the stall: an answer took 1.10s, more than 1s
+excused by the stall: a 503
+
+"#]];
+        assert_text(&printed(201), expected);
+        assert_eq!(printed(0).matches("violation: ").count(), 3);
     }
 
     #[test]

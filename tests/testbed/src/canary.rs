@@ -25,7 +25,7 @@ impl Canary {
         Canary::telling(|_| ())
     }
 
-    /// Starts the thread; it tells each time by which a sleep was late, when it is over.
+    /// Starts the thread. Calls `tell` with each sleep's lateness as it ends.
     pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
         let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
         let stop = Arc::clone(&ends);

@@ -1,6 +1,6 @@
 /* Stands before the C library's fsync and fdatasync (LD_PRELOAD). Each takes number()
-   milliseconds longer; -1 makes them fail, and -2 makes them succeed without a sync, as a disk
-   does that lies. Otherwise the real call is made first, so durability is what it was. If
+   milliseconds longer; -1 makes them fail, -2 makes them succeed without a sync, as a disk
+   does that lies, and -3 holds them until it is another number. Otherwise the real call is made first, so durability is what it was. If
    DRILL_SYNCED names a directory, the file is copied there first, as it is when it is synced:
    what a power cut leaves of it. Several processes may do so at once. The copy of a file that is
    removed is removed too. */
@@ -58,7 +58,11 @@ static int keep(int file, const char *directory) {
 }
 
 static int sync_file(long call, int file) {
-    long milliseconds = number();
+    long milliseconds;
+    struct timespec left = {0, 10000000};
+    while ((milliseconds = number()) == -3) {
+        nanosleep(&left, NULL);
+    }
     const char *directory = getenv("DRILL_SYNCED");
     if (milliseconds == -2) {
         return 0;
@@ -69,7 +73,7 @@ static int sync_file(long call, int file) {
     }
     long result = syscall(call, file);
     int error = errno;
-    struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    left = (struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
     errno = error;

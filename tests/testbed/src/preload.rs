@@ -21,7 +21,7 @@ impl Preload {
     }
 
     /// A disk, each of whose fsyncs takes longer by the number, in milliseconds. With -1 it fails,
-    /// with -2 it succeeds and syncs nothing.
+    /// with -2 it succeeds and syncs nothing, with -3 it waits until the number is another.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }

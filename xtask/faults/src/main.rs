@@ -11,10 +11,10 @@ mod replicas;
 mod scenario;
 mod sqlite;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Parser;
 use drills::DrillArgs;
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 use scenario::{Scenario, Tools};
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -73,23 +73,35 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
         return judge(history, out);
     }
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let scenarios = scenarios(cli)?;
     let program = if cli.tests.list { Program::at(&checkout) } else { Program::build(&checkout)? };
     let tools = Arc::new(Tools::new(program, cli.drills.first_seed()));
-    let scenarios: Vec<Scenario> = [
+    let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
+    let conclusion = libtest_mimic::run(&cli.tests, trials);
+    // A scenario that panicked has no exit status.
+    Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
+}
+
+/// All scenarios, of which some are to run.
+fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
+    let groups = [
         sqlite::scenarios(),
         orders::conformance::scenarios(),
         orders::scenarios(),
         limits::scenarios(),
         cli.drills.scenarios(),
         drills::controls(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
-    let conclusion = libtest_mimic::run(&cli.tests, trials);
-    // A scenario that panicked has no exit status.
-    Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
+    ];
+    let scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
+    let is_left_out =
+        |one: &Scenario| cli.tests.is_filtered_out(&Trial::test(one.name(), || Ok(())));
+    if scenarios.iter().all(is_left_out) {
+        let mut groups: Vec<&str> =
+            scenarios.iter().filter_map(|one| Some(one.name().rsplit_once("::")?.0)).collect();
+        groups.dedup();
+        bail!("no scenario has such a name: they are in {}", groups.join(", "));
+    }
+    Ok(scenarios)
 }
 
 fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -105,6 +117,20 @@ fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
 mod tests {
     use super::*;
     use testbed::{assert_text, str};
+
+    #[test]
+    fn a_name_of_no_scenario_is_an_error_that_lists_the_groups() {
+        let groups = |arguments: &[&str]| {
+            let cli = Cli::parse_from([&["faults"], arguments].concat());
+            scenarios(&cli).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let all = "no scenario has such a name: they are in sqlite, conformance, orders, limits, \
+                   drills::postgres, drills::embedded, controls";
+        assert_eq!(groups(&["drill::postgres"]), all);
+        let of_disks = all.replace("drills::postgres, ", "");
+        assert_eq!(groups(&["drills::postgres", "--fault", "disk-full"]), of_disks);
+        assert_eq!(groups(&["drills::embedded", "--fault", "disk-full"]), "");
+    }
 
     #[test]
     fn a_violation_shows_the_operations_that_contradict_each_other() {

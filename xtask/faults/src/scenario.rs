@@ -82,6 +82,11 @@ impl Scenario {
         Scenario { name, is_timed: true, time_limit, run: Box::new(run) }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// It draws faults for this long, on a slow machine twice as long, which its time limit leaves
     /// out.
     pub fn drawing_for(self, time: Duration) -> Scenario {

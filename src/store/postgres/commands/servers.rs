@@ -4,9 +4,10 @@ use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::agreement::lease::LEASE;
 use crate::store::postgres::error::read;
-use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, seen_and_silent, silent_since};
+use crate::store::postgres::heartbeats::{heartbeats, seen_and_silent, silent_since};
 use crate::store::postgres::journal;
 use crate::store::postgres::rows::value;
+use crate::store::postgres::timeouts::LOOK_INTERVAL;
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
@@ -72,7 +73,7 @@ impl PostgresCommands {
 async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
     let awaited = heartbeats(client).await?;
     while !silent_since(client, &awaited).await?.is_empty() {
-        sleep(LOOKS_EVERY).await;
+        sleep(LOOK_INTERVAL).await;
     }
     Ok(())
 }

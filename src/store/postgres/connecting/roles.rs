@@ -1,15 +1,9 @@
 //! What every connection is set to, whatever the database and the role say.
 
-use crate::store::postgres::timeouts::{self, ServerLimits};
+use crate::store::postgres::timeouts::{
+    self, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, ServerLimits, UNACKNOWLEDGED_LIMIT,
+};
 use std::fmt::Write as _;
-use std::time::Duration;
-
-/// After how long, and how often, a silent end is probed, and how many probes stay unanswered
-/// until it is lost: 30 s in all, as after what it does not acknowledge.
-pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
-pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-pub const KEEPALIVE_RETRIES: u32 = 4;
-pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
 /// What correctness leans on. `default_transaction_read_only` is not set: with it an operator
 /// fences a primary. Without `warning` a wait for the standby that was cancelled is not told.

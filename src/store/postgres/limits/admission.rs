@@ -6,6 +6,7 @@
 use crate::limits::{
     AccountWindows, Ban, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
 };
+use crate::store::postgres::timeouts::UNCOUNTED_RETRY_AFTER;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
@@ -17,9 +18,6 @@ pub const MAX_KEYS: usize = 500;
 
 /// How many expired rows one statement removes: their locks are held for milliseconds.
 const REMOVED_AT_A_TIME: u64 = 500;
-
-/// `Retry-After` where a request could not be counted.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Each statement is planned once, for single rows. A failover may forget the last counts, so none
 /// waits for the disk or a standby.
@@ -190,7 +188,8 @@ fn set(decisions: &mut [Decision], position: usize, decision: Decision) {
     }
 }
 
-fn banned(request: &KeyedRequest, resets_in: Duration, begins: bool) -> Decision {
+/// The decision on a request whose key is banned.
+pub fn banned(request: &KeyedRequest, resets_in: Duration, begins: bool) -> Decision {
     let status = RateLimitStatus { limit: request.limits.per_minute, remaining: 0, resets_in };
     Decision::Banned { status, begins }
 }
@@ -198,7 +197,7 @@ fn banned(request: &KeyedRequest, resets_in: Duration, begins: bool) -> Decision
 /// The decision on a request that could not be counted.
 pub fn unavailable(request: &KeyedRequest) -> Decision {
     let limit = request.limits.per_minute;
-    Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in: RETRY_AFTER })
+    Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in: UNCOUNTED_RETRY_AFTER })
 }
 
 /// The bans of these keys that have not ended, by [`SELECT_BANS`].
@@ -231,10 +230,10 @@ pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
     Ok(is_more)
 }
 
-pub(super) fn timestamp(micros: i64) -> Timestamp {
+pub fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_nanos(micros.saturating_mul(1_000))
 }
 
-pub(super) fn in_u32(count: i64) -> u32 {
+pub fn in_u32(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -15,7 +15,7 @@ use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::prepared::BatchStatements;
 use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::timeouts::{
-    ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT,
+    ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_PAUSE, SESSION_WAIT,
 };
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
@@ -229,10 +229,10 @@ pub async fn carry_out(
         // From now on it may have been carried out.
         waits_until = deadline;
         let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
-        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
+        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
             return Err(error);
         }
-        sleep(RETRY_AFTER).await;
+        sleep(RETRY_PAUSE).await;
     }
 }
 

@@ -5,6 +5,7 @@ mod sync_standbys;
 
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::rows::value;
+use crate::store::postgres::timeouts::STANDBY_LIMIT;
 use crate::store::{Standbys, StoreError};
 use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;
@@ -16,8 +17,8 @@ use tokio_postgres::Client;
 /// long. Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how
 /// many there are. `found` is what it sees of them.
 pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(), StoreError> {
-    let query = "
-        SELECT current_setting('synchronous_standby_names'),
+    let query = format!(
+        "SELECT current_setting('synchronous_standby_names'),
                ARRAY(SELECT application_name FROM pg_stat_replication
                      WHERE sync_state IN ('sync', 'quorum')),
                (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
@@ -25,8 +26,10 @@ pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(
                        WHERE wait_event = 'SyncRep' AND usename = current_user
                          AND application_name LIKE 'store-orders %'
                          AND application_name <> 'store-orders command'
-                         AND state_change < clock_timestamp() - interval '1 s')";
-    let row = client.query_one(query, &[]).await.map_err(read)?;
+                         AND state_change < clock_timestamp() - interval '{} ms')",
+        STANDBY_LIMIT.as_millis()
+    );
+    let row = client.query_one(&query, &[]).await.map_err(read)?;
     let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };
     let (streaming, hidden): (Vec<String>, i64) = (value(&row, 1)?, value(&row, 2)?);
     let SyncStandbys { needed, .. } = standbys;

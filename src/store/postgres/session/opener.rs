@@ -17,14 +17,16 @@ use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
+use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask_once};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
 use crate::store::postgres::rows::value;
-use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
+use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
 use crate::store::{Standbys, StoreError, history_of};
+use futures::FutureExt;
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -57,24 +59,32 @@ impl Opener {
         Ok(receiver)
     }
 
+    /// Replaces sessions until the server ends, also after a panic, which the hook logs: without a
+    /// session the server would refuse all requests until it is restarted.
     async fn keep(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
+        while AssertUnwindSafe(self.replace(&mut session, &current)).catch_unwind().await.is_err() {
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn replace(&self, session: &mut Arc<Session>, current: &watch::Sender<Current>) {
         loop {
             let why = session.closed().await;
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
-            session = loop {
+            *session = loop {
                 if current.is_closed() || self.replica.has_left() {
                     return;
                 }
-                match self.open(Some(&session)).await {
+                match self.open(Some(session)).await {
                     Ok(session) => break session,
                     Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
                 }
-                sleep(RETRY_AFTER).await;
+                sleep(RETRY_PAUSE).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
                 "timeline" => &session.server.timeline, "generation" => session.generation);
-            drop(current.send_replace(Ok(Arc::clone(&session))));
+            drop(current.send_replace(Ok(Arc::clone(session))));
         }
     }
 
@@ -150,7 +160,7 @@ impl Opener {
             return Err(error.into());
         }
         let seen = replica.seen();
-        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
+        let answer = within(READ_LIMIT, ask_once(client, &seen)).await?;
         let opening = answer.open(&seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport, RateLimitStatus};
+use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport, RateLimitStatus, Window};
 use store_orders::store::Store;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
@@ -249,4 +249,43 @@ pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow
     migrate(&url)?;
     ensure!(remaining(&database.server_at(url, SILENT_FOR)?)? == 9);
     Ok(())
+}
+
+/// They are refused at once while nobody can count, so they keep nobody else waiting.
+pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let micros = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    database.execute(&format!(
+        "INSERT INTO limits_accounts SELECT 1, 0, 0, 0, 0, 0, 0, 0, {micros} + 300000000, 0;
+         INSERT INTO limits_keys SELECT 1, 1, 0, 0, 300, {micros} + 300000000, 0, 0, 0, 0, 0"
+    ))?;
+    let store = database.server_of_owner()?;
+    let limits = store.limits(1_000, Logger::root(Discard, o!()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let decide = |account, unbanned_at_ms, per_day| {
+        let limits_of = PlanLimits { per_minute: 10, per_day };
+        let request = KeyedRequest { account, key: account, limits: limits_of, unbanned_at_ms };
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        runtime.block_on(limits.admit(request, &Arc::from("key_1"), NOW, deadline))
+    };
+    let ban = |decision: Decision| match decision {
+        Decision::Banned { status, begins: false } => Ok(status),
+        _ => bail!("{decision:?}"),
+    };
+    let told = ban(decide(1, 0, 1_000))?;
+    let locks = "LOCK TABLE limits_accounts, limits_keys IN ACCESS EXCLUSIVE MODE";
+    database.before_commit(locks, || {
+        let known = ban(decide(1, 0, 1_000))?;
+        ensure!(known.resets_in <= told.resets_in, "{known:?} after {told:?}");
+        ensure!(known.resets_in + WAIT_TIMEOUT > told.resets_in, "{known:?} after {told:?}");
+        let shut = decide(2, 0, 0);
+        ensure!(matches!(shut, Decision::Limited(_, Window::Day)), "{shut:?}");
+        // The operator has lifted the ban since.
+        let lifted = decide(1, 1, 1_000);
+        ensure!(matches!(lifted, Decision::Unavailable(_)), "{lifted:?}");
+        Ok(())
+    })?;
+    admitted(decide(1, 1, 1_000)).map(drop)
 }

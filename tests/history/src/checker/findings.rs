@@ -46,6 +46,8 @@ impl Interval {
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
     late: BTreeMap<Rule, Vec<Late>>,
+    /// How many of them were removed because stalls explain them.
+    excused: BTreeMap<Rule, usize>,
     stalls: Vec<Interval>,
 }
 
@@ -80,7 +82,9 @@ impl Findings {
         }
         let late = self.late.entry(violation.rule).or_default();
         if late.len() >= KEPT_LATE {
+            let before = late.len();
             late.retain(|one| one.is_unexplained(&self.stalls));
+            *self.excused.entry(violation.rule).or_default() += before - late.len();
         }
         if late.len() < KEPT_LATE {
             late.push(Late { interval, bound, violation });
@@ -109,6 +113,17 @@ impl Findings {
     /// How many violations are no matter of time.
     pub fn certain(&self) -> usize {
         self.found.values().map(|(times, _)| times).sum()
+    }
+
+    /// How many exceeded bounds of each rule stalls explain.
+    pub fn excused(&self) -> BTreeMap<Rule, usize> {
+        let mut excused = self.excused.clone();
+        for (rule, late) in &self.late {
+            let explained = late.iter().filter(|one| !one.is_unexplained(&self.stalls)).count();
+            *excused.entry(*rule).or_default() += explained;
+        }
+        excused.retain(|_, times| *times > 0);
+        excused
     }
 
     /// The first violations of each rule.

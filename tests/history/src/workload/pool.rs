@@ -67,7 +67,7 @@ impl Pool {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
 
-    /// The order this far behind the next one to cancel.
+    /// The order `by` places after the next one to cancel.
     pub fn ahead(&self, by: usize) -> usize {
         self.next.load(Ordering::SeqCst) + by
     }
@@ -120,7 +120,7 @@ impl Pool {
         self.rests.store(times, Ordering::SeqCst);
     }
 
-    /// Rests for as long after a request, or as many times as long.
+    /// Sleeps `rest`, times the factor of [`Pool::set_rests`].
     pub async fn pause(&self, rest: Duration) {
         tokio::time::sleep(rest * self.rests.load(Ordering::SeqCst)).await;
     }

@@ -41,6 +41,8 @@ enum Control {
     Unflushed,
     /// An embedded store on a disk that syncs nothing, and a power cut
     LyingDisk,
+    /// An embedded store that does not wait for its disk, which holds what is to be synced
+    UnheldAnswers,
     /// An embedded store whose counts are gone after a kill
     LostCounts,
     /// A key cache that does not expire: revoked keys are accepted
@@ -131,7 +133,7 @@ impl Control {
             // In the startup options.
             Control::Unflushed => rewritten(&[("synchronous_commit=on", "synchronous_commit=no")]),
             Control::Unshipped => Disabled { statements: UNSHIPPED, ..whole },
-            Control::LyingDisk => Disabled { syncs: true, ..whole },
+            Control::LyingDisk | Control::UnheldAnswers => Disabled { syncs: true, ..whole },
             Control::LostCounts => Disabled { counts: true, ..whole },
             // In the poll for changes of keys, there is none after the first.
             Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
@@ -145,6 +147,7 @@ impl Control {
             Control::AsynchronousStandby | Control::NoJournal => FaultKind::PromoteKilled,
             Control::Unflushed => FaultKind::PrimaryKill,
             Control::LyingDisk => FaultKind::PowerCut,
+            Control::UnheldAnswers => FaultKind::DiskHung,
             Control::LostCounts => FaultKind::ServerKill,
             _ => FaultKind::ServerClock,
         }
@@ -163,6 +166,7 @@ impl Control {
             Control::Uncounted | Control::LostCounts => Rule::AdmittedTooMany,
             Control::Unshipped => Rule::CameBack,
             Control::Unflushed | Control::LyingDisk => Rule::CancellationLost,
+            Control::UnheldAnswers => Rule::AcknowledgedUnsynced,
             Control::KeyCache => Rule::RevokedKeyAccepted,
         }
     }
@@ -171,7 +175,9 @@ impl Control {
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {
-                Control::LyingDisk | Control::LostCounts => Topology::Embedded,
+                Control::LyingDisk | Control::UnheldAnswers | Control::LostCounts => {
+                    Topology::Embedded
+                }
                 _ => Topology::Postgres,
             },
             seed: tools.seed,
@@ -183,7 +189,7 @@ impl Control {
         };
         let found = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = found.iter().find(|violation| violation.rule == self.rule());
-        report.expect_unless_stalled(by_rule.is_some(), || {
+        report.expect(by_rule.is_some(), || {
             format!("not found: {}; but {} others", self.rule(), found.len())
         });
         if let Some(violation) = by_rule {

@@ -16,8 +16,8 @@ use tokio::time::sleep;
 /// How long servers do not reach the old primary after a promotion.
 const LOST_FOR: Duration = Duration::from_millis(800);
 
-/// How long after its beginning a disk that hangs has taken an fsync.
-const HANGS_AFTER: Duration = Duration::from_millis(300);
+/// How long the disk holds what is to be synced before the power is cut.
+const HELD_FOR: Duration = Duration::from_millis(300);
 
 /// How soon something meets a fault: the operator rests between two commands. A fault that comes
 /// with another may find that nothing commits.
@@ -66,12 +66,13 @@ impl Drawn {
                 journal.note(What::Promoted);
             }
             sleep(fault.lasts).await;
-            if fault.is_met(site, within).await? {
+            let has_dropped = fault.kind != FaultKind::PowerCut || site.has_dropped();
+            if has_dropped && fault.is_met(site, within).await? {
                 site.injected.insert(fault.kind);
             }
         }
         for fault in self.faults.iter().rev() {
-            fault.undo(site).await.with_context(|| fault.kind.name())?;
+            fault.undo(site, workload).await.with_context(|| fault.kind.name())?;
         }
         journal.note(What::Undone);
         Ok(())
@@ -101,8 +102,13 @@ impl Fault {
             FaultKind::PowerCut => {
                 // A command that goes on would write to files that are gone.
                 let _no_command = workload.pool.commands.write().await;
+                // It has written a commit, which no client may know of.
+                self.stop_syncs(site, workload, site.held())?;
+                self.is_met(site, MET_WITHIN).await?;
+                sleep(HELD_FOR).await;
                 site.server_mut(number)?.kill()?;
                 site.drop_unsynced()?;
+                self.sync_again(site, workload)?;
             }
             FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
@@ -111,14 +117,8 @@ impl Fault {
                 site.server(number)?.preload.set(step)?;
             }
             FaultKind::DiskSlow => site.server(number)?.preload.set(millis(self.delay)?)?,
-            FaultKind::DiskFails => site.server(number)?.preload.set(-1)?,
-            FaultKind::DiskHung => {
-                // Those that begin now come back when it is over.
-                site.server(number)?.preload.set(millis(self.lasts)?)?;
-                self.is_met(site, MET_WITHIN).await?;
-                sleep(HANGS_AFTER).await;
-                site.server(number)?.preload.set(0)?;
-            }
+            FaultKind::DiskFails => self.stop_syncs(site, workload, -1)?,
+            FaultKind::DiskHung => self.stop_syncs(site, workload, site.held())?,
             FaultKind::DiskFull => site.full = Some(site.disk()?.keep_full()?),
             FaultKind::PrimaryKill | FaultKind::StandbyKill => {
                 let databases = site.databases_mut()?;
@@ -143,7 +143,8 @@ impl Fault {
                 FaultKind::ServerClock
                 | FaultKind::DiskSlow
                 | FaultKind::DiskFails
-                | FaultKind::DiskHung => server.preload.was_used(),
+                | FaultKind::DiskHung
+                | FaultKind::PowerCut => server.preload.was_used(),
                 FaultKind::StoreCutAtCommit => server.to_store.iter().any(Relay::has_cut),
                 FaultKind::CommandsCutAtCommit => site.to_commands.iter().any(Relay::has_cut),
                 _ => true,
@@ -153,15 +154,25 @@ impl Fault {
         Ok(wait_for("something meets it", within, is_met).await.is_ok())
     }
 
-    async fn undo(&self, site: &mut Site) -> anyhow::Result<()> {
+    /// From now on the server's disk does this instead of a sync.
+    fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
+        site.server(self.number(site))?.preload.set(number)?;
+        workload.journal.note(What::Unsynced);
+        Ok(())
+    }
+
+    fn sync_again(&self, site: &Site, workload: &Workload) -> anyhow::Result<()> {
+        workload.journal.note(What::Synced);
+        site.server(self.number(site))?.preload.set(0)
+    }
+
+    async fn undo(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let number = self.number(site);
         match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut => site.start_server(number).await?,
             FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
-            FaultKind::ServerClock | FaultKind::DiskSlow | FaultKind::DiskFails => {
-                site.server(number)?.preload.set(0)?;
-            }
-            FaultKind::DiskHung => {}
+            FaultKind::ServerClock | FaultKind::DiskSlow => site.server(number)?.preload.set(0)?,
+            FaultKind::DiskFails | FaultKind::DiskHung => self.sync_again(site, workload)?,
             FaultKind::DiskFull => site.full = None,
             FaultKind::PrimaryKill | FaultKind::StandbyKill => {
                 let databases = site.databases_mut()?;

@@ -11,7 +11,7 @@ use anyhow::Context;
 use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -55,6 +55,8 @@ pub struct Site {
     pub full: Option<Full>,
     /// The kinds of fault that there were.
     pub injected: BTreeSet<FaultKind>,
+    /// How many bytes of the store each power cut dropped.
+    pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
     /// Copies of the files that were synced.
     synced: Option<SmallDisk>,
@@ -100,7 +102,7 @@ impl Site {
         if topology == Topology::Postgres {
             site.databases()?.execute(disabled.statements).await?;
         } else if disabled.syncs {
-            site.server(0)?.preload.set(-2)?;
+            site.server(0)?.preload.set(site.held())?;
         }
         Ok(site)
     }
@@ -156,7 +158,7 @@ impl Site {
         root: TempDir,
     ) -> Site {
         let (operator, injected) = (Arc::new(operator), BTreeSet::new());
-        let (databases, to_commands, full, disk, synced) = Default::default();
+        let (databases, to_commands, full, dropped, disk, synced) = Default::default();
         Site {
             topology,
             databases,
@@ -165,6 +167,7 @@ impl Site {
             to_commands,
             full,
             injected,
+            dropped,
             disk,
             synced,
             disabled,
@@ -187,11 +190,26 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
+    /// What a disk does that holds all syncs, for [`testbed::Preload`]; in a control it lies.
+    pub fn held(&self) -> i64 {
+        if self.disabled.syncs { -2 } else { -3 }
+    }
+
+    /// Whether the last power cut dropped something.
+    pub fn has_dropped(&self) -> bool {
+        self.dropped.last().is_some_and(|bytes| *bytes > 0)
+    }
+
     /// Leaves of an embedded store what was synced. The file of its counts is replaced whole.
-    pub fn drop_unsynced(&self) -> anyhow::Result<()> {
+    pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
+        let mut dropped = 0;
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
             let (file, copy) = (self.disk()?.path().join(name), synced.path().join(name));
+            // The index of the log is never synced.
+            if !name.ends_with("-shm") {
+                dropped += differing_bytes(&file, &copy)?;
+            }
             if file.exists() {
                 std::fs::remove_file(&file)?;
             }
@@ -199,6 +217,7 @@ impl Site {
                 std::fs::copy(copy, file)?;
             }
         }
+        self.dropped.push(dropped);
         Ok(())
     }
 
@@ -248,4 +267,12 @@ impl Site {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);
     }
+}
+
+/// How many bytes of two files differ; one that is missing is empty.
+fn differing_bytes(one: &Path, other: &Path) -> anyhow::Result<usize> {
+    let read = |path: &Path| if path.exists() { std::fs::read(path) } else { Ok(Vec::new()) };
+    let (one, other) = (read(one)?, read(other)?);
+    let differ = one.iter().zip(&other).filter(|(one, other)| one != other).count();
+    Ok(differ + one.len().abs_diff(other.len()))
 }

@@ -86,8 +86,13 @@ async fn load(limiter: &Limiter, lasts: Duration, report: &mut Report) -> (Durat
             (limiter.admit(request(account, UNLIMITED)).await, sent.elapsed())
         });
         for (decision, took) in join_all(sent).await {
-            let is_admitted = matches!(decision, Decision::Admitted(_));
-            report.expect_unless_stalled(is_admitted, || format!("not admitted: {decision:?}"));
+            let (is_admitted, is_unavailable) = (
+                matches!(decision, Decision::Admitted(_)),
+                matches!(decision, Decision::Unavailable(_)),
+            );
+            let text = || format!("not admitted: {decision:?}");
+            report.expect(is_admitted || is_unavailable, text);
+            report.expect_unless_stalled(is_admitted, text);
             times.push(took);
         }
     }

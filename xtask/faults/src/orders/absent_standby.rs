@@ -70,6 +70,7 @@ async fn expect_none_waits(
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
         let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        report.expect(!said.is_empty(), || format!("start {number} succeeded: {reason}"));
         report.expect_unless_stalled(said.contains(reason), || format!("start {number}: {said:?}"));
     }
     let now = backends_waiting(primary).await?;

@@ -49,26 +49,33 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let began = Instant::now();
     let replicas = start_replicas(&on.store, SERVERS).await?;
     report.time("ready with a million keys", began.elapsed(), OPENED_WITHIN + READY_WITHIN);
-    let (is_over, requests) = (Cell::new(false), Cell::new(0_u32));
+    let (is_over, requests, taken) = (Cell::new(false), Cell::new(0_u32), Cell::new(None));
     let flood = replicas.iter().cycle().take(FLOODING_CLIENTS).map(async |replica: &Replica| {
         while !is_over.get() {
             let key = ApiKey::generate(Environment::Production);
             let status = replica.key_status(key.expose()).await?;
             // Above its limit, an address without a valid key has 429.
-            if ![401, 429].contains(&status) {
-                bail!("an unknown key was answered {status}");
+            match status {
+                401 | 429 => {}
+                503 => bail!("an unknown key was answered 503"),
+                _ => taken.set(Some(status)),
             }
             requests.set(requests.get() + 1);
         }
         Ok(())
     });
     let others = async {
-        let (replica, mut refused) = (replicas.first().context("there are replicas")?, 0);
+        let replica = replicas.first().context("there are replicas")?;
+        let (mut refused, mut unavailable) = (0, 0);
         while !is_over.get() {
-            refused += u32::from(replica.key_status(&on.key.text).await? != 400);
+            match replica.key_status(&on.key.text).await? {
+                400 => {}
+                503 => unavailable += 1,
+                _ => refused += 1,
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        anyhow::Ok(refused)
+        anyhow::Ok((refused, unavailable))
     };
     let changes = async {
         change_keys(&on, &replicas, report).await?;
@@ -76,9 +83,11 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         is_over.set(true);
         Ok(())
     };
-    let (refused, (), _) = try_join3(others, changes, try_join_all(flood)).await?;
-    report
-        .expect_unless_stalled(refused == 0, || format!("another key was refused {refused} times"));
+    let ((refused, unavailable), (), _) = try_join3(others, changes, try_join_all(flood)).await?;
+    report.expect(refused == 0, || format!("another key was refused {refused} times"));
+    report.expect_unless_stalled(unavailable == 0, || format!("{unavailable} times 503"));
+    let taken = taken.into_inner();
+    report.expect(taken.is_none(), || format!("an unknown key was answered {taken:?}"));
     report.figure(format!("{ISSUED} keys; {} requests with unknown ones", requests.get()));
     Ok(())
 }
@@ -95,8 +104,9 @@ async fn change_keys(
         let statuses = replicas.iter().map(|replica| replica.key_status(&fresh.text));
         for status in join_all(statuses).await {
             let status = status?;
-            report.expect(status != 401, || format!("fresh key {number} is refused"));
-            report.expect_unless_stalled(status == 400, || format!("fresh key {number}: {status}"));
+            let text = || format!("fresh key {number}: {status}");
+            report.expect(matches!(status, 400 | 503), text);
+            report.expect_unless_stalled(status == 400, text);
         }
         if number <= REVOKED {
             on.store.run(&["keys", "revoke", &fresh.id]).await?;

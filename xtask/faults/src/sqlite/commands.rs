@@ -75,7 +75,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    report.expect_unless_stalled(output.status.success(), || {
+    // It waits for a minute to write.
+    report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });
 }
@@ -83,6 +84,7 @@ fn expect_success(output: &Output, report: &mut Report) {
 /// A server on a slow disk, with clients that cancel.
 struct LoadedServer {
     disk: Preload,
+    slower: Duration,
     store: Embedded,
     server: ServerProcess,
     traffic: Traffic,
@@ -98,7 +100,7 @@ impl LoadedServer {
         let clients = Clients { load: LOAD, ..Clients::new(bases, &store.key, ORDERS) };
         let traffic = clients.start(Journal::new(None))?;
         traffic.workload.pool.set_rests(0);
-        Ok(LoadedServer { disk, store, server, traffic })
+        Ok(LoadedServer { disk, slower, store, server, traffic })
     }
 
     /// How many cancellations were acknowledged.
@@ -120,6 +122,8 @@ impl LoadedServer {
     async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
         let seen = self.traffic.stop().await?;
         let stopped = self.disk.set(0).and_then(|()| self.server.stop());
+        let is_slow = self.slower.is_zero() || self.disk.was_used();
+        report.expect(is_slow, || "no sync met the slow disk".to_string());
         let unavailable = seen.figures().count("503");
         report.expect_unless_stalled(unavailable == 0, || {
             format!("{unavailable} cancellations were refused")

@@ -1,13 +1,13 @@
-//! What was counted, for the operator's commands, while servers count.
+//! The request counts, as commands see them while servers count.
 
-use super::admission::{SELECT_BANS, bans, in_u32, timestamp};
-use super::location::require_recorded;
+use super::PostgresCommands;
 use crate::clock::Now;
 use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
-use crate::store::postgres::commands::PostgresCommands;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
+use crate::store::postgres::limits::location::require_recorded;
+use crate::store::postgres::limits::{SELECT_BANS, bans, in_u32, timestamp};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
