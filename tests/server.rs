@@ -50,9 +50,7 @@ async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(8 * 1024).unwrap();
     let mut reader = socket.connect(address).await.unwrap();
-    let bearer = format!("Authorization: Bearer {}", key.text);
-    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
-    reader.write_all(request.as_bytes()).await.unwrap();
+    reader.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
     let mut status = [0; 17];
     reader.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");

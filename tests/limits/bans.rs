@@ -185,11 +185,9 @@ async fn a_ban_whose_client_has_gone_is_counted_and_logged() {
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(3, 1_000);
     let server = setup.serve().await;
-    let bearer = format!("Authorization: Bearer {}", key.text);
-    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
     let is_banned = || async {
         let mut client = TcpStream::connect(server.untapped_address()).await.unwrap();
-        client.write_all(request.as_bytes()).await.unwrap();
+        client.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
         drop(client);
         server.setup.clock.advance(Duration::from_millis(100));
         captured.lines("WARN").iter().any(|line| line["msg"] == "key banned")

@@ -20,8 +20,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let held = hold_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
-    let bearer = format!("Authorization: Bearer {}", key.text);
-    write!(client, "DELETE /v1/store/orders/1 HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").unwrap();
+    client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
     // It waits for the store when its key is used for the first time.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };

@@ -21,12 +21,11 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 /// A list that is being made, and what the allocator keeps.
 const OTHER_MEMORY: f64 = 88.0 * MIB;
 
-/// A list that is asked for and not read.
+/// A list that is asked for and not read; it has begun to come.
 async fn unread(address: SocketAddr, key: &Key) -> TcpStream {
     let mut client = TcpStream::connect(address).await.unwrap();
-    let bearer = format!("Authorization: Bearer {}", key.text);
-    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
-    client.write_all(request.as_bytes()).await.unwrap();
+    client.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
+    assert!(client.peek(&mut [0]).await.unwrap() > 0, "the connection was closed");
     client
 }
 
@@ -71,8 +70,9 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let [greedy, oldest, other] = ["greedy", "oldest", "other"]
         .map(|name| data.issue_enterprise_key(name, 1_000_000, 1_000_000).unwrap());
     let bound = mib.to_string();
-    let flags = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
-    let server = data.serve(&flags).unwrap();
+    let listen = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
+    // However long this takes, nobody is disconnected for it.
+    let server = data.serve(&[&listen[..], &["--stalled-after", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
     let (_tap, client) = super::client(&server, &other);
 

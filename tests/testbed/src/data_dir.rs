@@ -35,6 +35,14 @@ pub struct Key {
     pub text: String,
 }
 
+impl Key {
+    /// The bytes of a request that is sent by hand: `target` is `GET /v1/pets/7` or the like.
+    pub fn http1(&self, target: &str) -> Vec<u8> {
+        let bearer = format!("Authorization: Bearer {}", self.text);
+        format!("{target} HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").into_bytes()
+    }
+}
+
 impl DataDir {
     /// A directory for this program to keep its data in.
     pub fn at(program: &Program, path: &Path) -> DataDir {

@@ -24,13 +24,13 @@ pub fn check(reader: &mut Reader<'_>) {
             format!("is of OpenAPI {version}")
         };
         let place = root.get("openapi").unwrap_or(root.clone());
-        reader.refuse(&place, format!("{found}; write an OpenAPI 3.0 document"));
+        reader.refuse(&place, format!("{found}"), "write an OpenAPI 3.0 document");
         return;
     }
     reader.only(&root, "a document", &PARTS);
     for key in ["info", "paths"] {
         if root.get(key).is_none() {
-            reader.refuse(&root, format!("has no `{key}`; add it"));
+            reader.refuse(&root, format!("has no `{key}`"), "add it");
         }
     }
     references(reader, &root);
@@ -39,7 +39,11 @@ pub fn check(reader: &mut Reader<'_>) {
     if reader.refusals.is_empty()
         && let Err(error) = serde_json::from_value::<OpenAPI>(root.value.clone())
     {
-        reader.refuse(&root, format!("is no OpenAPI 3.0: {error}"));
+        reader.refuse(
+            &root,
+            format!("is no OpenAPI 3.0: {error}"),
+            "write it as the specification says",
+        );
     }
 }
 
@@ -109,7 +113,8 @@ fn read<'n, T: serde::de::DeserializeOwned>(
             };
             reader.refuse(
                 &node,
-                format!("is not {what} of OpenAPI 3.0{reason}; write it as the specification says"),
+                format!("is not {what} of OpenAPI 3.0{reason}"),
+                "write it as the specification says",
             );
         }
     }
@@ -123,12 +128,11 @@ fn references(reader: &mut Reader<'_>, node: &Node<'_>) {
         if !text.starts_with("#/") {
             reader.refuse(
                 &reference,
-                format!(
-                    "{text:?} leads out of the document; copy what it leads to into components"
-                ),
+                format!("{text:?} leads out of the document"),
+                "copy what it leads to into components",
             );
         } else if reader.root.target(text).is_none() {
-            reader.refuse(&reference, format!("{text} leads nowhere; add what it names"));
+            reader.refuse(&reference, format!("{text} leads nowhere"), "add what it names");
         }
     }
     let is_free = |key: &str| {

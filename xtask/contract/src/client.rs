@@ -128,8 +128,11 @@ fn check_names(root: &Node<'_>, rust: &ForRust, errors: &Errors, places: &mut Pl
     for (name, schema) in schemas.iter().flat_map(Node::members) {
         let is_own = write::is_own(&crate::names::pascal(name).unwrap_or_default());
         if is_own && name != errors.schema {
-            places
-                .refuse(&schema, format!("the client has a {name} of its own; rename the schema"));
+            places.refuse(
+                &schema,
+                format!("the client has a {name} of its own"),
+                "rename the schema",
+            );
         }
     }
     for of in &rust.enums {
@@ -138,7 +141,7 @@ fn check_names(root: &Node<'_>, rust: &ForRust, errors: &Errors, places: &mut Pl
             let text = text.as_str().unwrap_or_default();
             if errors::variant(text).is_none() {
                 let node = Node { pointer: of.pointer.clone(), value: &of.schema };
-                places.refuse(&node, errors::not_a_variant(text));
+                places.refuse_variant(&node, text);
             }
         }
     }

@@ -58,10 +58,8 @@ pub fn errors<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> 
             if found.iter().any(|other| other.name == variant.name) {
                 reader.refuse(
                     &response,
-                    format!(
-                        "has the error {} a second time; give one of them another code",
-                        variant.name
-                    ),
+                    format!("has the error {} a second time", variant.name),
+                    "give one of them another code",
                 );
             } else {
                 found.push(variant);
@@ -111,7 +109,7 @@ fn of_response<'a>(
     let response =
         match node.text("$ref").map(|reference| (reference, reader.root.target(reference))) {
             Some((reference, None)) => {
-                reader.refuse(node, format!("{reference} leads nowhere; add it to components"));
+                reader.refuse(node, format!("{reference} leads nowhere"), "add it to components");
                 return Vec::new();
             }
             Some((_, Some(response))) => response,
@@ -137,21 +135,24 @@ fn of_response<'a>(
             if variant.is_none() {
                 reader.refuse(
                     node,
-                    format!(
-                        "{status} is no status of an error; write one such as 404, 4XX or default"
-                    ),
+                    format!("{status} is no status of an error"),
+                    "write one such as 404, 4XX or default",
                 );
             }
             return variant.into_iter().collect();
         }
         [("application/json", media)] => media,
         _ => {
-            reader.refuse(node, "an error with content other than application/json alone is not supported; write that one");
+            reader.refuse(
+                node,
+                "an error with content other than application/json alone is not supported",
+                "write that one",
+            );
             return Vec::new();
         }
     };
     let Some(schema) = media.get("schema") else {
-        reader.refuse(media, "JSON needs a `schema`; add it");
+        reader.refuse(media, "JSON needs a `schema`", "add it");
         return Vec::new();
     };
     let hint =
@@ -175,7 +176,8 @@ fn of_response<'a>(
         if variant.is_none() {
             reader.refuse(
                 node,
-                format!("{status} is no status of an error; write one such as 404, 4XX or default"),
+                format!("{status} is no status of an error"),
+                "write one such as 404, 4XX or default",
             );
         }
         variants.extend(variant);
@@ -200,13 +202,18 @@ fn of_example(
     let Some((number, (_, constant))) =
         status.parse().ok().or(own).and_then(|number| Some((number, status::names(number)?)))
     else {
-        reader.refuse(&value, format!("shows an error of {status} without its status; add a member with it, or write the status instead of {status}"));
+        reader.refuse(
+            &value,
+            format!("shows an error of {status} without its status"),
+            format!("add a member with it, or write the status instead of {status}"),
+        );
         return None;
     };
     let Some(name) = pascal(code) else {
         reader.refuse(
             example,
-            format!("{code:?} is no name in Rust; rename it: letters, then letters, digits or _"),
+            format!("{code:?} is no name in Rust"),
+            "rename it: letters, then letters, digits or _",
         );
         return None;
     };
@@ -261,7 +268,8 @@ fn code_value(
         let member = example.get(&field.key).unwrap_or_else(|| example.clone());
         reader.refuse(
             &member,
-            format!("{code:?} is not among the values of the schema; add it there"),
+            format!("{code:?} is not among the values of the schema"),
+            "add it there",
         );
     }
     path

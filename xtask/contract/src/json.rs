@@ -13,18 +13,15 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let place = Place { pointer: String::new(), doubled: &doubled };
     let parsed = place.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    let refusal = |pointer: &String| Refusal {
-        pointer: pointer.clone(),
-        reason: "stands twice in its object; remove one of the two".to_string(),
-    };
+    let refusal =
+        |at: &String| Refusal::new(at, "stands twice in its object", "remove one of the two");
     let refusals: Vec<_> = doubled.borrow().iter().map(refusal).collect();
     match parsed {
         Ok(value) if refusals.is_empty() => Ok(value),
         Ok(_) => Err(Refusals(refusals)),
-        Err(error) => Err(Refusals(vec![Refusal {
-            pointer: String::new(),
-            reason: format!("is not JSON: {error}"),
-        }])),
+        Err(error) => {
+            Err(Refusals(vec![Refusal::new("", format!("is not JSON: {error}"), "correct it")]))
+        }
     }
 }
 

@@ -116,7 +116,7 @@ pub fn operations(reader: &mut Reader<'_>) -> Vec<Operation> {
         check_path(reader, path, &item);
         for (method, node) in item.members().filter(|(key, _)| METHODS.contains(key)) {
             if method == "trace" {
-                reader.refuse(&node, "dropshot serves no TRACE; leave the operation out");
+                reader.refuse(&node, "dropshot serves no TRACE", "leave the operation out");
             } else if is_new(reader, &mut ids, &node) {
                 operations.extend(operation(reader, (path, &item), method, &node));
             }
@@ -128,19 +128,20 @@ pub fn operations(reader: &mut Reader<'_>) -> Vec<Operation> {
 /// Whether the operation has a name in Rust that none before it has.
 fn is_new(reader: &mut Reader<'_>, ids: &mut BTreeMap<String, String>, node: &Node<'_>) -> bool {
     let Some(id) = node.get("operationId") else {
-        reader.refuse(node, "an operation needs an `operationId`; add it");
+        reader.refuse(node, "an operation needs an `operationId`", "add it");
         return false;
     };
     let text = id.value.as_str().unwrap_or_default();
     let (Some(name), Some(_)) = (snake(text), pascal(text)) else {
         reader.refuse(
             &id,
-            format!("{text:?} is no name in Rust; rename it: letters, then letters, digits or _"),
+            format!("{text:?} is no name in Rust"),
+            "rename it: letters, then letters, digits or _",
         );
         return false;
     };
     if let Some(other) = ids.insert(name.clone(), id.pointer.clone()) {
-        reader.refuse(&id, format!("is named {name} in Rust, as {other} is; rename one of them"));
+        reader.refuse(&id, format!("is named {name} in Rust, as {other} is"), "rename one of them");
         return false;
     }
     true
@@ -157,18 +158,25 @@ fn check_path(reader: &mut Reader<'_>, path: &str, item: &Node<'_>) {
         if segment.contains(['{', '}']) && (!is_variable || inner.contains(['{', '}'])) {
             reader.refuse(
                 item,
-                format!("{segment} is more than a parameter; write a parameter as a whole segment"),
+                format!("{segment} is more than a parameter"),
+                "write a parameter as a whole segment",
             );
         }
     }
     if !path.starts_with('/') || path.ends_with('/') && path.len() > 1 || path.contains("//") {
-        reader.refuse(item, "a path begins with `/` and has no empty segment; write it so");
+        reader.refuse(item, "a path begins with `/` and has no empty segment", "write it so");
     }
     let root = reader.root.clone();
     let paths = root.get("paths");
     for (other, _) in paths.iter().flat_map(Node::members) {
         if let Some((own, others)) = conflict(path, other).filter(|_| other < path) {
-            reader.refuse(item, format!("{own} stands where {other} has {others}, and dropshot does not tell them apart; use the same parameter, or another path"));
+            reader.refuse(
+                item,
+                format!(
+                    "{own} stands where {other} has {others}, and dropshot does not tell them apart"
+                ),
+                "use the same parameter, or another path",
+            );
             return;
         }
     }
@@ -243,12 +251,12 @@ fn has_security(reader: &mut Reader<'_>, node: &Node<'_>) -> bool {
     for way in security.elements() {
         ways += 1;
         if way.members().next().is_none() {
-            reader.refuse(&way, "a key that may be absent is not supported; leave it out");
+            reader.refuse(&way, "a key that may be absent is not supported", "leave it out");
         }
         for (name, scheme) in way.members() {
             if schemes.as_ref().is_none_or(|schemes| schemes.get(name).is_none()) {
                 let add = "add it, or name another";
-                reader.refuse(&scheme, format!("{name:?} is no scheme of components; {add}"));
+                reader.refuse(&scheme, format!("{name:?} is no scheme of components"), add);
             }
         }
     }
@@ -313,17 +321,19 @@ fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>, all: &[
     for name in in_path.iter().filter(|name| !declared.contains(*name)) {
         reader.refuse(
             &list,
-            format!("the path has {{{name}}}, which is no parameter of the operation; add it here"),
+            format!("the path has {{{name}}}, which is no parameter of the operation"),
+            "add it here",
         );
     }
     let mut known = BTreeSet::new();
     for name in in_path.iter().filter(|name| !known.insert(**name)) {
-        reader.refuse(node, format!("the path has {{{name}}} twice; rename one of them"));
+        reader.refuse(node, format!("the path has {{{name}}} twice"), "rename one of them");
     }
     for name in declared.iter().filter(|name| !in_path.contains(name)) {
         reader.refuse(
             &list,
-            format!("{name:?} is a path parameter that the path has not; remove it"),
+            format!("{name:?} is a path parameter that the path has not"),
+            "remove it",
         );
     }
 }
@@ -360,15 +370,14 @@ fn parameter_field<'a>(
             let place = other.unwrap_or_default();
             reader.refuse(
                 node,
-                format!(
-                    "a parameter in {place:?} is not supported; put it into path, query or header"
-                ),
+                format!("a parameter in {place:?} is not supported"),
+                "put it into path, query or header",
             );
             return None;
         }
     };
     let (Some(key), Some(schema)) = (node.text("name"), node.get("schema")) else {
-        reader.refuse(node, "a parameter needs `name` and `schema`; add them");
+        reader.refuse(node, "a parameter needs `name` and `schema`", "add them");
         return None;
     };
     let own = sets.iter().find(|set| set.place == place);
@@ -385,20 +394,21 @@ fn parameter_field<'a>(
     if shape.rule.is_none() || shape.is_list {
         reader.refuse(
             &schema,
-            "dropshot has no parameter of this schema; write a text, a number, an integer or a boolean",
+            "dropshot has no parameter of this schema",
+            "write a text, a number, an integer or a boolean",
         );
         return None;
     }
     if node.text("style").is_some_and(|style| !["form", "simple"].contains(&style)) {
-        reader.refuse(node, "a parameter of this style is not supported; leave out `style`");
+        reader.refuse(node, "a parameter of this style is not supported", "leave out `style`");
         return None;
     }
     let is_required = node.is("required");
     if place == "Path" && !is_required {
-        reader.refuse(node, "a parameter in the path is always there; write `required: true`");
+        reader.refuse(node, "a parameter in the path is always there", "write `required: true`");
     }
     if let Some(inner) = schema.get("description") {
-        reader.refuse(&inner, "is lost beside the description of the parameter; write it there");
+        reader.refuse(&inner, "is lost beside the description of the parameter", "write it there");
     }
     shape.description = node.text("description").map(str::to_string);
     Some((place, Field { name, key: key.to_string(), is_required, shape }))
@@ -414,7 +424,7 @@ fn request_body<'a>(
     }
     let media = node.at(&["content", "application/json"])?;
     let Some(schema) = media.get("schema") else {
-        reader.refuse(&media, "a body needs a `schema`; add it");
+        reader.refuse(&media, "a body needs a `schema`", "add it");
         return None;
     };
     Some(RequestBody::Json(reader.inner(&schema, &format!("{type_name}Body"))?.ty))
@@ -426,7 +436,8 @@ fn successes<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> V
         let place = node.get("responses").unwrap_or(node.clone());
         reader.refuse(
             &place,
-            "an operation needs a success with a status of its own; write 200 or the like",
+            "an operation needs a success with a status of its own",
+            "write 200 or the like",
         );
         return Vec::new();
     };
@@ -459,7 +470,7 @@ fn success<'a>(
         return Some(SuccessVariant { name, status: None, description, body, headers });
     }
     let Some((name, constant)) = status.parse().ok().and_then(status::names) else {
-        reader.refuse(node, format!("{status} is no status of a success; write one such as 200"));
+        reader.refuse(node, format!("{status} is no status of a success"), "write one such as 200");
         return None;
     };
     let response = reader.component(node, "responses")?;
@@ -468,13 +479,13 @@ fn success<'a>(
     if let Some(content) = &content
         && ["204", "205", "304"].contains(&status)
     {
-        reader.refuse(content, format!("a response of {status} has no content; leave it out"));
+        reader.refuse(content, format!("a response of {status} has no content"), "leave it out");
     }
     let body = match kinds.as_slice() {
         [] => SuccessBody::None,
         [("application/json", media)] => {
             let Some(schema) = media.get("schema") else {
-                reader.refuse(media, "JSON needs a `schema`; add it");
+                reader.refuse(media, "JSON needs a `schema`", "add it");
                 return None;
             };
             let hint = format!("{type_name}{name}");
@@ -500,7 +511,8 @@ fn response_headers(reader: &mut Reader<'_>, response: &Node<'_>) -> Vec<Respons
         if name == "body" || found.iter().any(|other| other.name == name) {
             reader.refuse(
                 &node,
-                format!("is named {name} in Rust, as another part is; rename one of them"),
+                format!("is named {name} in Rust, as another part is"),
+                "rename one of them",
             );
             continue;
         }
@@ -519,14 +531,15 @@ fn header_name(
     ignored: &[&str],
 ) -> Option<String> {
     if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
-        reader.refuse(node, format!("OpenAPI ignores a header {key:?} here; leave it out"));
+        reader.refuse(node, format!("OpenAPI ignores a header {key:?} here"), "leave it out");
         return None;
     }
     let name = snake(&key.to_lowercase()).filter(|_| HeaderName::try_from(key).is_ok());
     if name.is_none() {
         reader.refuse(
             node,
-            format!("{key:?} is no name of a header and in Rust; rename it: letters, then letters, digits, - or _"),
+            format!("{key:?} is no name of a header and in Rust"),
+            "rename it: letters, then letters, digits, - or _",
         );
     }
     name

@@ -7,14 +7,23 @@ use std::fmt;
 pub struct Refusal {
     /// The JSON pointer to the place.
     pub pointer: String,
-    /// What stands there, and what to write instead.
-    pub reason: String,
+    /// What stands there.
+    pub found: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl Refusal {
+    /// At the place that this pointer leads to.
+    pub fn new(pointer: &str, found: impl Into<String>, fix: impl Into<String>) -> Refusal {
+        Refusal { pointer: pointer.to_string(), found: found.into(), fix: fix.into() }
+    }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = if self.pointer.is_empty() { "(the whole document)" } else { &self.pointer };
-        write!(f, "{pointer}: {}", self.reason)
+        write!(f, "{pointer}: {}; {}", self.found, self.fix)
     }
 }
 

@@ -227,8 +227,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a place that no code can be made of.
-    pub fn refuse(&mut self, node: &Node<'_>, reason: impl Into<String>) {
-        let refusal = Refusal { pointer: node.pointer.clone(), reason: reason.into() };
+    pub fn refuse(&mut self, node: &Node<'_>, found: impl Into<String>, fix: impl Into<String>) {
+        let refusal = Refusal::new(&node.pointer, found, fix);
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
@@ -238,7 +238,11 @@ impl<'a> Reader<'a> {
     pub fn only(&mut self, node: &Node<'_>, what: &str, keys: &[&str]) {
         for (key, member) in node.members() {
             if !keys.contains(&key) && !key.starts_with("x-") {
-                self.refuse(&member, format!("{what} with `{key}` is not supported; leave it out"));
+                self.refuse(
+                    &member,
+                    format!("{what} with `{key}` is not supported"),
+                    "leave it out",
+                );
             }
         }
     }
@@ -248,7 +252,8 @@ impl<'a> Reader<'a> {
         let Some(name) = name else {
             self.refuse(
                 node,
-                format!("{of:?} is no name in Rust; rename it: letters, then letters, digits or _"),
+                format!("{of:?} is no name in Rust"),
+                "rename it: letters, then letters, digits or _",
             );
             return None;
         };
@@ -257,7 +262,8 @@ impl<'a> Reader<'a> {
                 let other = other.clone();
                 self.refuse(
                     node,
-                    format!("is named {name} in Rust, as {other} is; rename one of them"),
+                    format!("is named {name} in Rust, as {other} is"),
+                    "rename one of them",
                 );
                 None
             }
@@ -275,7 +281,8 @@ impl<'a> Reader<'a> {
             if self.is_recursive(&node, &node.pointer, &mut Vec::new()) {
                 self.refuse(
                     &node,
-                    "is recursive, which is not supported; refer to the other by an id",
+                    "is recursive, which is not supported",
+                    "refer to the other by an id",
                 );
                 continue;
             }
@@ -322,7 +329,7 @@ impl<'a> Reader<'a> {
             reference.starts_with(&format!("#/components/{kind}/")) && target.text("$ref").is_none()
         });
         if target.is_none() {
-            self.refuse(node, format!("{reference} is none of components/{kind}; refer to one"));
+            self.refuse(node, format!("{reference} is none of components/{kind}"), "refer to one");
         }
         target
     }
@@ -333,9 +340,8 @@ impl<'a> Reader<'a> {
             if let Some(member) = node.get(key).filter(|_| key == "default" || node.is(key)) {
                 self.refuse(
                     &member,
-                    format!(
-                        "a named schema with `{key}` is not supported; write it where it is used"
-                    ),
+                    format!("a named schema with `{key}` is not supported"),
+                    "write it where it is used",
                 );
             }
         }
@@ -383,7 +389,11 @@ impl<'a> Reader<'a> {
         for name in &required {
             let key = name.value.as_str().unwrap_or_default();
             if properties.as_ref().is_none_or(|properties| properties.get(key).is_none()) {
-                self.refuse(name, format!("{key:?} is required and no property; add the property"));
+                self.refuse(
+                    name,
+                    format!("{key:?} is required and no property"),
+                    "add the property",
+                );
             }
         }
         let additional = node.get("additionalProperties");
@@ -392,7 +402,8 @@ impl<'a> Reader<'a> {
         {
             self.refuse(
                 additional,
-                "more members beside `properties` are not supported; leave it out, or write false",
+                "more members beside `properties` are not supported",
+                "leave it out, or write false",
             );
         }
         self.push(Item::Record(Record {
@@ -409,9 +420,8 @@ impl<'a> Reader<'a> {
         let Some(name) = snake(key) else {
             self.refuse(
                 node,
-                format!(
-                    "{key:?} is no name in Rust; rename it: letters, then letters, digits or _"
-                ),
+                format!("{key:?} is no name in Rust"),
+                "rename it: letters, then letters, digits or _",
             );
             return None;
         };
@@ -419,7 +429,8 @@ impl<'a> Reader<'a> {
             let other = &other.key;
             self.refuse(
                 node,
-                format!("is named {name} in Rust, as {other:?} is; rename one of them"),
+                format!("is named {name} in Rust, as {other:?} is"),
+                "rename one of them",
             );
             return None;
         }
@@ -434,7 +445,11 @@ impl<'a> Reader<'a> {
                 && key != "default"
                 && !is_schema_fact(key)
             {
-                self.refuse(&member, format!("{what} with `{key}` is not supported; leave it out"));
+                self.refuse(
+                    &member,
+                    format!("{what} with `{key}` is not supported"),
+                    "leave it out",
+                );
             }
         }
     }
@@ -442,7 +457,7 @@ impl<'a> Reader<'a> {
     /// A schema, wherever it stands. A type that it needs is named after `hint`.
     pub fn shape(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
         if !node.value.is_object() {
-            self.refuse(node, "a schema must be an object");
+            self.refuse(node, "a schema must be an object", "write one");
             return None;
         }
         let mut shape = match (node.text("$ref"), node.text("type")) {
@@ -454,7 +469,11 @@ impl<'a> Reader<'a> {
             (None, Some("array")) => self.array(node, hint),
             (None, Some("object")) => self.object(node, hint),
             (None, Some(other)) => {
-                self.refuse(node, format!("there is no type {other:?} in OpenAPI 3.0"));
+                self.refuse(
+                    node,
+                    format!("there is no type {other:?} in OpenAPI 3.0"),
+                    "write one of its types",
+                );
                 None
             }
             (None, None) => self.untyped(node, hint),
@@ -471,13 +490,14 @@ impl<'a> Reader<'a> {
         for (key, member) in node.members().filter(|(key, _)| *key != "$ref") {
             self.refuse(
                 &member,
-                format!("`{key}` beside `$ref` has no effect; write allOf with the one $ref"),
+                format!("`{key}` beside `$ref` has no effect"),
+                "write allOf with the one $ref",
             );
         }
         let name = reference.strip_prefix("#/components/schemas/");
         let target = name.and_then(|name| self.root.at(&["components", "schemas", name]));
         let (Some(name), Some(target)) = (name, target) else {
-            self.refuse(node, format!("{reference} leads to no schema of components; add it"));
+            self.refuse(node, format!("{reference} leads to no schema of components"), "add it");
             return None;
         };
         let rust = type_name(name)?;
@@ -509,7 +529,8 @@ impl<'a> Reader<'a> {
                 if let Some(member) = node.get(key) {
                     self.refuse(
                         &member,
-                        format!("`{key}` is not supported; write one object with optional members"),
+                        format!("`{key}` is not supported"),
+                        "write one object with optional members",
                     );
                     return None;
                 }
@@ -522,7 +543,11 @@ impl<'a> Reader<'a> {
         match parts.as_slice() {
             [one] if one.text("$ref").is_some() => self.shape(one, ""),
             _ => {
-                self.refuse(&all, "`allOf` of anything but one $ref is not supported; write one object with all members");
+                self.refuse(
+                    &all,
+                    "`allOf` of anything but one $ref is not supported",
+                    "write one object with all members",
+                );
                 None
             }
         }
@@ -570,7 +595,11 @@ impl<'a> Reader<'a> {
         let Some(bound) = node.get(key) else { return Some(None) };
         let exact = bound.value.as_i64().filter(|bound| (-MAX_EXACT..=MAX_EXACT).contains(bound));
         if exact.is_none() {
-            self.refuse(&bound, format!("`{key}` must be an integer between -2^53 and 2^53; leave it out, the type has bounds"));
+            self.refuse(
+                &bound,
+                format!("`{key}` must be an integer between -2^53 and 2^53"),
+                "leave it out, the type has bounds",
+            );
             return None;
         }
         Some(exact)
@@ -597,7 +626,11 @@ impl<'a> Reader<'a> {
             ),
         };
         if ty.rust == "f32" && range != (None, None) {
-            self.refuse(node, "bounds of a number of format float are not supported; write double");
+            self.refuse(
+                node,
+                "bounds of a number of format float are not supported",
+                "write double",
+            );
         }
         let rule = (ty.rust == "f64").then_some(rule);
         Some(Shape { bounds: Bounds { range, ..Bounds::default() }, rule, ..of_type(ty) })
@@ -640,7 +673,11 @@ impl<'a> Reader<'a> {
         };
         let bounds = Bounds { length, pattern, ..Bounds::default() };
         if rule.is_some() && bounds != Bounds::default() {
-            self.refuse(node, "a format that is a type of its own takes no bounds; leave them out");
+            self.refuse(
+                node,
+                "a format that is a type of its own takes no bounds",
+                "leave them out",
+            );
         }
         let rule = Some(rule.map_or_else(|| self.text_rule(&bounds, hint), str::to_string));
         Some(Shape { bounds, rule, ..of_type(ty) })
@@ -666,8 +703,16 @@ impl<'a> Reader<'a> {
         let has_shorthand =
             ["\\d", "\\w", "\\s", "\\b"].iter().any(|of| pattern.to_lowercase().contains(of));
         match regex::Regex::new(pattern) {
-            Err(_) => self.refuse(node, "the regular expression has what Rust's have not, such as look-around; write it without"),
-            Ok(_) if has_shorthand => self.refuse(node, "\\d, \\w, \\s and \\b are not supported; write a class such as [0-9]"),
+            Err(_) => self.refuse(
+                node,
+                "the regular expression has what Rust's have not, such as look-around",
+                "write it without",
+            ),
+            Ok(_) if has_shorthand => self.refuse(
+                node,
+                "\\d, \\w, \\s and \\b are not supported",
+                "write a class such as [0-9]",
+            ),
             Ok(_) => return Some(pattern.to_string()),
         }
         None
@@ -676,7 +721,7 @@ impl<'a> Reader<'a> {
     fn array(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
         self.schema_keys(node, &["type", "items", "minItems", "maxItems", "nullable"]);
         let Some(items) = node.get("items") else {
-            self.refuse(node, "an array needs `items`; add it");
+            self.refuse(node, "an array needs `items`", "add it");
             return None;
         };
         let inner = self.inner(&items, &format!("{hint}Item"))?;
@@ -740,13 +785,14 @@ impl<'a> Reader<'a> {
         for value in list.elements() {
             let text = value.value.as_str();
             let Some((text, variant)) = text.and_then(|text| Some((text, pascal(text)?))) else {
-                self.refuse(&value, "is no name in Rust; write a word of letters and digits");
+                self.refuse(&value, "is no name in Rust", "write a word of letters and digits");
                 continue;
             };
             if values.iter().any(|(other, ..)| *other == variant) {
                 self.refuse(
                     &value,
-                    format!("is named {variant} in Rust, as another value is; rename one of them"),
+                    format!("is named {variant} in Rust, as another value is"),
+                    "rename one of them",
                 );
                 continue;
             }
@@ -802,7 +848,8 @@ impl<'a> Reader<'a> {
         if text.is_none() {
             self.refuse(
                 node,
-                "a `default` of this type is not supported; say it in the description",
+                "a `default` of this type is not supported",
+                "say it in the description",
             );
         }
         text

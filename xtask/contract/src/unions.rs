@@ -24,10 +24,8 @@ impl<'a> Reader<'a> {
                 if variants.iter().any(|other| other.name == variant.name) {
                     self.refuse(
                         form,
-                        format!(
-                            "is named {} in Rust, as another form is; rename one of them",
-                            variant.name
-                        ),
+                        format!("is named {} in Rust, as another form is", variant.name),
+                        "rename one of them",
                     );
                     return None;
                 }
@@ -74,7 +72,12 @@ impl<'a> Reader<'a> {
                 vec![(key, held)]
             }
             _ => {
-                self.refuse(form, "is no form of `oneOf` that is supported; write objects with one required member of a single value that tells them apart");
+                self.refuse(
+                    form,
+                    "is no form of `oneOf` that is supported",
+                    "write objects with one required member of a single value that tells them \
+                     apart",
+                );
                 return None;
             }
         };
@@ -83,9 +86,8 @@ impl<'a> Reader<'a> {
             let Some(name) = pascal(&key) else {
                 self.refuse(
                     form,
-                    format!(
-                        "{key:?} is no name in Rust; rename it: letters, then letters, digits or _"
-                    ),
+                    format!("{key:?} is no name in Rust"),
+                    "rename it: letters, then letters, digits or _",
                 );
                 return None;
             };
@@ -98,7 +100,11 @@ impl<'a> Reader<'a> {
     fn union_keys(&mut self, node: &Node<'a>, known: &[&str]) {
         for (key, member) in node.members() {
             if !known.contains(&key) && !is_schema_fact(key) {
-                self.refuse(&member, format!("a form with `{key}` is not supported; leave it out"));
+                self.refuse(
+                    &member,
+                    format!("a form with `{key}` is not supported"),
+                    "leave it out",
+                );
             }
         }
     }
@@ -114,7 +120,8 @@ impl<'a> Reader<'a> {
             if properties.as_ref().is_none_or(|properties| properties.get(key).is_none()) {
                 self.refuse(
                     &name,
-                    format!("{key:?} is required and no property; add the property"),
+                    format!("{key:?} is required and no property"),
+                    "add the property",
                 );
             }
         }

@@ -32,15 +32,12 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 
 /// What no code can be made of.
 fn refused(refusals: &contract::Refusals) -> Vec<Problem> {
-    let problem = |refusal: &contract::Refusal| {
-        let (found, fix) = refusal.reason.split_once("; ").unwrap_or((&refusal.reason, "edit it"));
-        Problem {
-            place: refusal.pointer.clone(),
-            expected: "what code can be made of".to_string(),
-            found: found.to_string(),
-            reasons: Vec::new(),
-            fix: Fix::ByHand(fix.to_string()),
-        }
+    let problem = |refusal: &contract::Refusal| Problem {
+        place: refusal.pointer.clone(),
+        expected: "what code can be made of".to_string(),
+        found: refusal.found.clone(),
+        reasons: Vec::new(),
+        fix: Fix::ByHand(refusal.fix.clone()),
     };
     refusals.0.iter().map(problem).collect()
 }

@@ -11,11 +11,17 @@ pub struct Places(pub Vec<Refusal>);
 
 impl Places {
     /// Notes one.
-    pub fn refuse(&mut self, node: &Node<'_>, reason: impl Into<String>) {
-        let refusal = Refusal { pointer: node.pointer.clone(), reason: reason.into() };
+    pub fn refuse(&mut self, node: &Node<'_>, found: impl Into<String>, fix: impl Into<String>) {
+        let refusal = Refusal::new(&node.pointer, found, fix);
         if !self.0.contains(&refusal) {
             self.0.push(refusal);
         }
+    }
+
+    /// Notes a value that cannot be a variant.
+    pub fn refuse_variant(&mut self, node: &Node<'_>, text: &str) {
+        let found = format!("{text:?} cannot name a variant of an enum beside `Other`");
+        self.refuse(node, found, "use the form of order_not_found");
     }
 }
 

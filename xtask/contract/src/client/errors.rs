@@ -54,19 +54,34 @@ impl Errors {
                 (Some(name), Some(other)) if name == other => {}
                 _ => {
                     let other = schema.as_deref().unwrap_or("a schema of `components`");
-                    places.refuse(&media, format!("an error with another schema than {other} is not supported by the client, which has one type for the bodies of errors; use that schema"));
+                    places.refuse(
+                        &media,
+                        format!(
+                            "an error with another schema than {other} is not supported by the \
+                             client, which has one type for the bodies of errors"
+                        ),
+                        "use that schema",
+                    );
                 }
             }
         }
         let Some(schema) = schema else {
-            places.refuse(&root, "the client needs errors with a body; add responses of errors with JSON of one schema");
+            places.refuse(
+                &root,
+                "the client needs errors with a body",
+                "add responses of errors with JSON of one schema",
+            );
             return None;
         };
         let examples: Vec<Example<'_>> =
             documents.iter().flat_map(|document| examples(&Node::root(document))).collect();
         let node = root.at(&["components", "schemas", &schema])?;
         let Some(code) = code_member(&node, &examples) else {
-            places.refuse(&node, "has no member by which programs tell errors apart; name each example of an error by its code, or write `x-extensible-enum`");
+            places.refuse(
+                &node,
+                "has no member by which programs tell errors apart",
+                "name each example of an error by its code, or write `x-extensible-enum`",
+            );
             return None;
         };
         let example = examples.first().map(|of| of.value.clone()).unwrap_or(json!({}));
@@ -140,7 +155,7 @@ fn codes(
                     about: about.to_string(),
                     status: status(text, examples),
                 }),
-                None => places.refuse(node, not_a_variant(text)),
+                None => places.refuse_variant(node, text),
             }
         };
     for document in documents {
@@ -184,13 +199,6 @@ fn status(code: &str, examples: &[Example<'_>]) -> u16 {
 /// `order_not_found` as `OrderNotFound`.
 pub fn variant(text: &str) -> Option<String> {
     pascal(text).filter(|variant| variant != "Other")
-}
-
-/// Why a value cannot be a variant.
-pub fn not_a_variant(text: &str) -> String {
-    format!(
-        "{text:?} cannot name a variant of an enum beside `Other`; use the form of order_not_found"
-    )
 }
 
 /// The headers of a response of an operation.

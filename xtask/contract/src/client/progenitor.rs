@@ -52,7 +52,7 @@ pub fn core(
     rust: &ForRust,
     shared: &BTreeMap<String, String>,
 ) -> Result<Core, Refusals> {
-    let refused = |reason: String| Refusals(vec![Refusal { pointer: String::new(), reason }]);
+    let refused = |found: String| Refusals(vec![Refusal::new("", found, "write it another way")]);
     let api: OpenAPI = serde_json::from_value(rust.document.clone())
         .map_err(|error| refused(format!("progenitor cannot read it: {error}")))?;
     let generate = || generator(version, &api, rust, shared).generate_tokens(&api);

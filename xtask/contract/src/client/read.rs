@@ -26,7 +26,8 @@ pub fn check(root: &Node<'_>, places: &mut Places) {
         {
             places.refuse(
                 &body,
-                "a body other than JSON is not supported by the client; write application/json",
+                "a body other than JSON is not supported by the client",
+                "write application/json",
             );
         }
         let successes: Vec<_> =
@@ -36,7 +37,8 @@ pub fn check(root: &Node<'_>, places: &mut Places) {
         let Some((primary, _)) = primary else {
             places.refuse(
                 &node,
-                "the client needs a success with a status of its own; write 200 or the like",
+                "the client needs a success with a status of its own",
+                "write 200 or the like",
             );
             continue;
         };
@@ -44,13 +46,24 @@ pub fn check(root: &Node<'_>, places: &mut Places) {
             let has_content =
                 response.get("content").is_some_and(|of| of.members().next().is_some());
             if has_content && status != primary {
-                places.refuse(response, format!("a success with content beside {primary} is not supported by the client; leave its content out"));
+                places.refuse(
+                    response,
+                    format!(
+                        "a success with content beside {primary} is not supported by the client"
+                    ),
+                    "leave its content out",
+                );
             } else if has_content && !is_json(response) {
-                places.refuse(response, "a success other than JSON is not supported by the client; write application/json");
+                places.refuse(
+                    response,
+                    "a success other than JSON is not supported by the client",
+                    "write application/json",
+                );
             } else if status.parse::<u16>().is_err() {
                 places.refuse(
                     response,
-                    format!("{status} is no status of a success; write one such as 200"),
+                    format!("{status} is no status of a success"),
+                    "write one such as 200",
                 );
             }
         }
@@ -220,7 +233,12 @@ impl Source<'_> {
                 Some(Outcome { done, after_retry, codes })
             }
             _ => {
-                places.refuse(&after, "an outcome needs `name` and `description`, here and at a success without content, and an error with a code; add them");
+                places.refuse(
+                    &after,
+                    "an outcome needs `name` and `description`, here and at a success without \
+                     content, and an error with a code",
+                    "add them",
+                );
                 None
             }
         }
@@ -265,7 +283,12 @@ impl Source<'_> {
         };
         let pages = found();
         if let (Some(named), None) = (&named, &pages) {
-            places.refuse(named, "names no pages: `cursor` must be an optional text among the parameters, `next` an optional text and `items` a list in the success");
+            places.refuse(
+                named,
+                "names no pages",
+                "write an optional text of the parameters as `cursor`, an optional text of the \
+                 success as `next`, and its list as `items`",
+            );
         }
         pages
     }
