@@ -9,8 +9,7 @@
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeats` | which servers run, as the others and the commands see it |
-//! | `limiter` | the [`Limits`](crate::limits::Limits) trait: requests that wait are counted in batches |
-//! | `limits` | the statements that count, and where the counts are |
+//! | `limits` | the [`Limits`](crate::limits::Limits) trait: the request counts |
 //! | `rows` | rows, read as values |
 //! | `timeouts` | how long everything waits |
 //! | `error` | what PostgreSQL answers instead of a result |
@@ -20,7 +19,6 @@ mod connecting;
 mod error;
 mod heartbeats;
 mod journal;
-mod limiter;
 mod limits;
 mod rows;
 pub mod schema;
@@ -36,7 +34,6 @@ pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,
 };
 pub use error::PostgresError;
-pub use limiter::PostgresLimits;
-pub use limits::{Admission, remove_expired};
+pub use limits::{Admission, PostgresLimits, remove_expired};
 pub use serving::{PAGE_ROWS, PostgresStore};
 pub use timeouts::SILENT_FOR;

@@ -1,13 +1,15 @@
-//! The request counts of several servers, in PostgreSQL: the statements that count, and where the
-//! counts are.
+//! The request counts of several servers, in PostgreSQL.
 //!
 //! | File | Its job |
 //! |---|---|
+//! | `limiter` | requests that wait are counted in batches |
 //! | `admission`, `count.sql`, `strike.sql` | the statements of a batch, and the decisions |
 //! | `location` | where requests are counted, as the store records it |
 
-pub(super) mod admission;
+mod admission;
+mod limiter;
 pub(super) mod location;
 
 pub use admission::{Admission, remove_expired};
 pub(super) use admission::{SELECT_BANS, bans, in_u32, timestamp};
+pub use limiter::PostgresLimits;

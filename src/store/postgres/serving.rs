@@ -5,7 +5,7 @@ mod batch;
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::ask_once;
-use super::limiter::PostgresLimits;
+use super::limits::PostgresLimits;
 use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};

@@ -2,13 +2,13 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
+use super::admission::{MAX_KEYS, banned, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
 use crate::limits::{
     AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
-use crate::store::postgres::limits::admission::{MAX_KEYS, banned, remove_expired, unavailable};
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
 use crate::store::postgres::timeouts::{
