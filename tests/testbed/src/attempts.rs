@@ -82,7 +82,6 @@ mod tests {
 violation: order 1 is lost
 excused by the stall: an answer took 1.10s, more than 1s
 excused by the stall: a 503
-
 "#]];
         assert_text(&printed(201), expected);
         assert_eq!(printed(0).matches("violation: ").count(), 3);
