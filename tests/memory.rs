@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use allocation_counter::measure;
-use rand::RngExt;
 use slog::{Discard, Logger, o};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
@@ -67,7 +66,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
 
 /// So many accounts, each with so many keys.
 fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
-    let (mut random, plan) = (rand::rng(), Plan::Free);
+    let plan = Plan::Free;
     let account = AccountRow { plan, limits: plan.limits().unwrap(), closed_at_ms: None };
     let keys = (0..accounts * keys_each).map(|row| {
         let key = KeyRow {
@@ -79,7 +78,9 @@ fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
             used_at_ms: 0,
             unbanned_at_ms: 0,
         };
-        KeyChange::Key(Digest(random.random()), key)
+        let mut digest = [0; 32];
+        fastrand::fill(&mut digest);
+        KeyChange::Key(Digest(digest), key)
     });
     let accounts = (0..accounts).map(|id| KeyChange::Account(id, account));
     KnownKeys::new(ChangeNumber::default(), accounts.chain(keys))
@@ -137,14 +138,13 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
 #[test]
 fn a_million_addresses_cost_no_more_than_the_bound() {
     let limits = InMemoryLimits::new(5, Logger::root(Discard, o!()));
-    let mut random = rand::rng();
     let mut refused = 0;
     let allocations = measure(|| {
         for number in 0..1_000_000_u64 {
             let address = if number % 2 == 0 {
-                IpAddr::V4(Ipv4Addr::from_bits(random.random()))
+                IpAddr::V4(Ipv4Addr::from_bits(fastrand::u32(..)))
             } else {
-                IpAddr::V6(Ipv6Addr::from_bits(random.random()))
+                IpAddr::V6(Ipv6Addr::from_bits(fastrand::u128(..)))
             };
             // Over three minutes: windows close, and others take their place.
             let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));

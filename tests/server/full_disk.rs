@@ -97,7 +97,7 @@ async fn lists_need_no_temporary_file() {
     data.import_pending(1..=1).unwrap();
     let key = data.issue_key("acme", "business").unwrap();
     let server = serve(&data);
-    let (_tap, client) = client(&server, &key);
+    let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
     // Each far more than SQLite sorts in memory of its own accord; the second reads the whole table.
     for ids in [2..=90_000, 90_001..=200_000] {

@@ -74,7 +74,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     // However long this takes, nobody is disconnected for it.
     let server = data.serve(&[&listen[..], &["--stalled-after", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
-    let (_tap, client) = super::client(&server, &other);
+    let client = super::unchecked_client(&server, &other);
 
     let mut oldest = unread(address, &oldest).await;
     let windows = [with_window(address, 0).await, with_window(address, 1).await];

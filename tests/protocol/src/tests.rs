@@ -1,11 +1,12 @@
 //! All promises hold, whatever happens. What is searched of lists is divided: all at once would be
-//! a hundred million worlds.
+//! a hundred million worlds. The largest part takes a minute and is searched each night alone: of
+//! the mutants, each is found in the others.
 
 use crate::hosts::Half;
 use crate::search::search;
 use crate::world::Scope;
 
-/// Two changes, one question under way.
+/// Two changes with failovers, one question under way.
 const SCOPE: Scope = Scope {
     half: Half::Orders,
     changes: 2,
@@ -26,7 +27,8 @@ fn expect_kept(scope: Scope) {
 }
 
 #[test]
-fn no_world_breaks_a_promise_of_lists() {
+#[ignore = "takes a minute; .ci/run nightly"]
+fn no_world_with_two_changes_breaks_a_promise_of_lists() {
     expect_kept(SCOPE);
 }
 

@@ -184,14 +184,15 @@ impl World {
         World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
-    /// The world after this step, or the promise that it breaks; none if it cannot be taken.
-    pub fn after(mut self, step: Step, scope: &Scope) -> Option<Result<World, Broken>> {
+    /// Takes this step, which may break a promise. None if it cannot be taken: the world may have
+    /// changed then.
+    pub fn step(&mut self, step: Step, scope: &Scope) -> Option<Result<(), Broken>> {
         self.take(step, scope)?;
         let broken = self.broken(scope);
         if let List::Sent { .. } = self.replica.list {
             self.replica.list = List::None;
         }
-        Some(broken.map_or(Ok(self), Err))
+        Some(broken.map_or(Ok(()), Err))
     }
 
     fn take(&mut self, step: Step, scope: &Scope) -> Option<()> {
