@@ -20,7 +20,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// A PEM file cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{} cannot be used", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -154,5 +154,20 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::ErrorChain;
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_once() {
+        let url = "postgres://a/d?sslmode=verify-full&sslrootcert=/none.pem".parse().unwrap();
+        let said = ErrorChain(&check_tls(&url).unwrap_err()).to_string();
+        let expected =
+            "/none.pem cannot be used: I/O error: No such file or directory (os error 2)";
+        assert_eq!(said, expected);
     }
 }

@@ -49,10 +49,10 @@ enum Control {
     KeyCache,
 }
 
-/// The last change in the check of lists, and the one before it.
-const CHECK: &str =
+/// The last change in the question how fresh a list is, and the one before it.
+const QUESTION: &str =
     "SELECT version, id, orders, keys FROM changes ORDER BY version DESC LIMIT 1) last";
-const LATE_CHECK: &str =
+const LATE_QUESTION: &str =
     "SELECT version,id,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1) last";
 
 /// Numbers that are committed in another order than they are drawn, by writers that do not wait
@@ -127,7 +127,7 @@ impl Control {
                 "FROM replicas WHERE id = $1",
             )]),
             Control::AsynchronousStandby => Disabled { synchronous_standby: true, ..whole },
-            Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
+            Control::LateSharing => rewritten(&[(QUESTION, LATE_QUESTION)]),
             Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
             Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
             // In the startup options.
