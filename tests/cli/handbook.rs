@@ -4,7 +4,7 @@ use super::runbook::{self, RUNBOOK};
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, str};
+use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, consoles, str};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 8] = [
@@ -25,7 +25,7 @@ fn texts() -> Vec<(String, String)> {
     paths.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
-pub(super) fn read(path: &str) -> String {
+fn read(path: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join(path));
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -208,20 +208,6 @@ $ BACKUPS=backups sh script > said 2>&1
 $ ls backups/*.sqlite | grep -c -F -x -f kept
 14
 "#]]);
-}
-
-/// The blocks marked `console` below this heading of a page.
-pub(super) fn consoles(page: &str, heading: &str) -> Vec<String> {
-    let text = read(page);
-    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let blocks = section.split("```console\n").skip(1).map(|rest| {
-        let block = rest.split("```").next().unwrap();
-        let indent = block.len() - block.trim_start().len();
-        let lines = block.lines().map(|line| line.get(indent..).unwrap_or_default());
-        lines.map(|line| format!("{line}\n")).collect::<String>()
-    });
-    blocks.collect()
 }
 
 const README: &str = "README.md";
