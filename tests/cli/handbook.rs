@@ -154,7 +154,7 @@ fn links_lead_to_files_and_headings() {
 #[test]
 fn pages_are_those_of_this_version() {
     let version = env!("CARGO_PKG_VERSION");
-    let upgrading = read("src/handbook/upgrading.md");
+    let upgrading = read(UPGRADING);
     let newest = upgrading.lines().filter(|line| line.starts_with("## ")).nth(2);
     assert_eq!(newest, Some(&*format!("## {version}")));
     let kubernetes = read("src/handbook/kubernetes.md");
@@ -211,6 +211,7 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 }
 
 const README: &str = "README.md";
+const UPGRADING: &str = "src/handbook/upgrading.md";
 
 /// A block that no test runs would not be marked.
 #[test]
@@ -219,7 +220,7 @@ fn sessions_that_are_marked_are_run() {
     let marked = |(page, text): &(String, String)| {
         (text.matches("```console\n").count() > 0).then(|| page.clone())
     };
-    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, README]);
+    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, UPGRADING, README]);
     let of = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
         let run: usize = headings.iter().map(|heading| consoles(page, heading).len()).sum();
@@ -227,6 +228,8 @@ fn sessions_that_are_marked_are_run() {
     };
     assert_eq!(of(README, &["A first session"]), 0);
     assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
+    // By `cargo xtask faults`.
+    assert_eq!(of(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }
 
 #[test]

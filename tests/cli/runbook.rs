@@ -8,10 +8,13 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// Those with sessions that are run here.
-pub(super) const SECTIONS: [&str; 11] = [
+/// Those with sessions that are run: here, or by `cargo xtask faults` on PostgreSQL.
+pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
+    "StoreOrdersStoreUnreachable",
+    "StoreOrdersStandbyAway",
+    "StoreOrdersListBehind",
     "StoreOrdersErrors",
     "StoreOrdersSlow",
     "StoreOrdersWritesHang",

@@ -98,6 +98,8 @@ fn without_any_time(text: &str) -> String {
         (r#"(W/")[0-9a-f-]+"#, "${1}TAG"),
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
+        (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
+        (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r"\r\n", "\n"),
