@@ -4,7 +4,7 @@ use super::runbook::{self, RUNBOOK};
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, str};
+use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, consoles, str};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 8] = [
@@ -25,7 +25,7 @@ fn texts() -> Vec<(String, String)> {
     paths.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
-pub(super) fn read(path: &str) -> String {
+fn read(path: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join(path));
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -154,7 +154,7 @@ fn links_lead_to_files_and_headings() {
 #[test]
 fn pages_are_those_of_this_version() {
     let version = env!("CARGO_PKG_VERSION");
-    let upgrading = read("src/handbook/upgrading.md");
+    let upgrading = read(UPGRADING);
     let newest = upgrading.lines().filter(|line| line.starts_with("## ")).nth(2);
     assert_eq!(newest, Some(&*format!("## {version}")));
     let kubernetes = read("src/handbook/kubernetes.md");
@@ -210,21 +210,8 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 "#]]);
 }
 
-/// The blocks marked `console` below this heading of a page.
-pub(super) fn consoles(page: &str, heading: &str) -> Vec<String> {
-    let text = read(page);
-    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let blocks = section.split("```console\n").skip(1).map(|rest| {
-        let block = rest.split("```").next().unwrap();
-        let indent = block.len() - block.trim_start().len();
-        let lines = block.lines().map(|line| line.get(indent..).unwrap_or_default());
-        lines.map(|line| format!("{line}\n")).collect::<String>()
-    });
-    blocks.collect()
-}
-
 const README: &str = "README.md";
+const UPGRADING: &str = "src/handbook/upgrading.md";
 
 /// A block that no test runs would not be marked.
 #[test]
@@ -233,7 +220,7 @@ fn sessions_that_are_marked_are_run() {
     let marked = |(page, text): &(String, String)| {
         (text.matches("```console\n").count() > 0).then(|| page.clone())
     };
-    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, README]);
+    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, UPGRADING, README]);
     let of = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
         let run: usize = headings.iter().map(|heading| consoles(page, heading).len()).sum();
@@ -241,6 +228,8 @@ fn sessions_that_are_marked_are_run() {
     };
     assert_eq!(of(README, &["A first session"]), 0);
     assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
+    // By `cargo xtask faults`.
+    assert_eq!(of(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }
 
 #[test]

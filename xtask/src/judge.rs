@@ -3,9 +3,10 @@
 //!
 //! Linters and a validator read the document, as it is checked in and as it is served, another tool
 //! judges breaking changes, and schemathesis sends requests generated from it. The programs to copy
-//! and the sessions with curl run against the server, and clients that other generators make from the
-//! document list and cancel orders. promtool reads alerts and metrics. The tools are pinned in
-//! `tests/judges` and installed under `target/judges`, except promtool and curl, which are Debian's.
+//! and the sessions with curl, openssl and ss run against the server, and clients that other
+//! generators make from the document list and cancel orders. promtool reads alerts and metrics. The
+//! tools are pinned in `tests/judges` and installed under `target/judges`, except promtool, curl,
+//! openssl and ss, which are Debian's.
 
 mod breaking_changes;
 mod clients;
@@ -67,7 +68,7 @@ const JUDGES: [Judge; 15] = [
         claim: "kubernetes-validate: no findings in the handbook's files",
         run: kubernetes::manifests,
     },
-    Judge { claim: "sessions with curl of README and runbook", run: sessions::curl },
+    Judge { claim: "sessions with curl, openssl and ss of README and runbook", run: sessions::run },
     Judge { claim: "the documents' programs to copy: curl", run: samples::curl },
     Judge { claim: "the documents' programs to copy: Python", run: samples::python },
     Judge { claim: "the documents' programs to copy: TypeScript", run: samples::typescript },
@@ -88,7 +89,7 @@ pub fn judge(
     }
     tools.check()?;
     metrics::check_promtool()?;
-    sessions::check_curl()?;
+    sessions::check_programs()?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `database` | a new database, and what uses it |
 //! | `own_servers` | the cases that start servers themselves |
+//! | `handbook` | the sessions of the handbook, on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `serving` | the other cases |
 
 mod checking;
@@ -12,6 +13,7 @@ mod connecting;
 mod counting;
 mod database;
 mod granting;
+mod handbook;
 mod importing;
 mod journal;
 mod migrating;
@@ -102,5 +104,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::a_server_starts_while_the_first_host_is_suspended,
         own_servers::servers_and_commands_leave_a_host_that_was_fenced_as_read_only,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
+        handbook::the_runbook_shows_databases_that_are_away,
+        handbook::the_runbook_shows_a_list_that_is_behind,
+        handbook::the_handbook_shows_a_server_that_is_too_old,
     ]
 }

@@ -56,7 +56,7 @@ pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 pub use snapbox::data::Inline;
 pub use snapbox::str;
-pub use transcript::{Console, assert_text};
+pub use transcript::{Console, assert_text, consoles};
 pub use wait::{WAIT_TIMEOUT, wait_blocking};
 
 #[cfg(feature = "postgres")]

@@ -45,6 +45,22 @@ pub struct Console<'a> {
     pub real: &'a [(&'a str, String)],
 }
 
+/// The sessions below this heading of a page of this checkout: its blocks marked `console`.
+#[track_caller]
+pub fn consoles(page: &str, heading: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```console\n").skip(1).map(|rest| {
+        let block = rest.split("```").next().unwrap();
+        let indent = block.len() - block.trim_start().len();
+        let lines = block.lines().map(|line| line.get(indent..).unwrap_or_default());
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    });
+    blocks.collect()
+}
+
 /// Runs the commands of a document's session, and asserts that they print what it shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
@@ -58,7 +74,7 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
             console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
         format!("$ {command}\n{}", replaced(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
     });
-    let actual = without_any_time(&actual.collect::<String>());
+    let actual = without_any_time(&format!("{}\n", actual.collect::<String>().trim_end()));
     let expected = without_any_time(&format!("{}\n", console.text.trim_end()));
     let expected = replaced(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
     let result = Assert::new().normalize_paths(false).try_eq(
@@ -82,6 +98,8 @@ fn without_any_time(text: &str) -> String {
         (r#"(W/")[0-9a-f-]+"#, "${1}TAG"),
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
+        (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
+        (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r"\r\n", "\n"),

@@ -39,8 +39,8 @@ Scenarios are named by what they try:
   controls::     damaged set-ups, which the drills' rules must notice
 
 Those that bound times run alone, others several at once. Debian and Ubuntu have what they
-need: apt-get install gcc libc6-dev nginx-light postgresql; a disk that can be full is mounted
-as root or with sudo.
+need: apt-get install curl gcc libc6-dev nginx-light postgresql; a disk that can be full is
+mounted as root or with sudo.
 
 Examples:
   cargo xtask faults --list

@@ -25,19 +25,19 @@ const FOUND_WITHIN: Duration = Duration::from_secs(10);
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// Where the servers of a case live, and what their connections run on.
-struct OwnServers {
+pub struct OwnServers {
     runtime: Runtime,
-    cluster: Cluster,
+    pub cluster: Cluster,
 }
 
 impl OwnServers {
-    fn new() -> anyhow::Result<OwnServers> {
+    pub fn new() -> anyhow::Result<OwnServers> {
         let mut runtime = runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build()?;
         Ok(OwnServers { runtime, cluster: Cluster::create(&Installed::find()?)? })
     }
 
-    fn wait<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    pub fn wait<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         self.runtime.block_on(work)
     }
 }

@@ -1,0 +1,147 @@
+//! The handbook's sessions that need PostgreSQL show what the commands print.
+
+use super::database::PostgresUnderTest;
+use super::own_servers::OwnServers;
+use anyhow::{Context, anyhow};
+use store_orders::store::postgres::schema::{MIGRATIONS, Migration, STORE, Schema, migrate};
+use testbed::postgres::{Cluster, DATABASE, Postgres, USER};
+use testbed::relay::{Fault, Relay};
+use testbed::{
+    CliSandbox, Console, DataDir, Program, ServerProcess, WAIT_TIMEOUT, consoles, free_address,
+    wait_blocking,
+};
+
+const RUNBOOK: &str = "src/handbook/runbook.md";
+const READY: &str = "readyz: ready";
+
+/// The server of the handbook, whose store is on `db1` and its standby `s1`, `db2`. It is dropped
+/// after both.
+struct Site {
+    server: ServerProcess,
+    admin: String,
+    ports: [u16; 2],
+    /// From the server to `db1`, if it is used.
+    network: Relay,
+    data: DataDir,
+    sandbox: CliSandbox,
+    own: OwnServers,
+}
+
+impl Site {
+    /// It is ready, and reaches `db1` through the relay or without.
+    fn start(is_relayed: bool) -> anyhow::Result<(Site, Postgres, Postgres)> {
+        let (own, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);
+        let primary = own.wait(own.cluster.primary("primary", &[]))?;
+        own.cluster.copy("template", "standby")?;
+        std::fs::write(own.cluster.path().join("standby/standby.signal"), "")?;
+        let ports = [primary.port, free_address()?.port()];
+        let standby = start_standby(&own, ports)?;
+        own.wait(primary.set("synchronous_standby_names", "s1"))?;
+        own.wait(primary.wait_for_standby())?;
+        let on_store = |ports| DataDir::on_store(&program, &sandbox.path("server"), &url(ports));
+        let data = on_store(ports);
+        data.run(&["migrate"])?;
+        let network = own.wait(async { Relay::to(primary.port) })?;
+        let first = if is_relayed { network.port } else { primary.port };
+        let server = on_store([first, standby.port]).serve(&["--admin-listen", "127.0.0.1:0"])?;
+        let admin = server.printed_after("admin listener on http://");
+        let admin = admin.context("no admin listener")?.to_string();
+        let site = Site { server, admin, ports, network, data, sandbox, own };
+        site.wait_for_health(READY)?;
+        Ok((site, primary, standby))
+    }
+
+    fn wait_for_health(&self, words: &str) -> anyhow::Result<()> {
+        wait_blocking(words, WAIT_TIMEOUT, || {
+            let said = self.sandbox.run(&["health", "--admin-listen", &self.admin]);
+            (said.stdout + &said.stderr).contains(words).then_some(())
+        })
+    }
+
+    /// Runs the session `text` in a shell that has first done `setup`.
+    fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
+        let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
+        let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);
+        let setup = format!(
+            "export STORE_ORDERS_STORE={store} STORE_ORDERS_ADMIN_LISTEN={admin}\n\
+             export PGUSER={USER} PGPORT={port}\n{setup}"
+        );
+        let real = [
+            ("db1,db2", format!("{db1},{db2}")),
+            ("db1:5432", db1),
+            ("db2:5432", db2),
+            ("--host db1", "--host 127.0.0.1".to_string()),
+            ("127.0.0.1:8080", self.server.address()?.to_string()),
+            ("127.0.0.1:8081", self.admin.clone()),
+            ("schema 8", format!("schema {}", MIGRATIONS.len() + 1)),
+            ("1.2.0", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        self.sandbox.console(&Console { page, text, setup: &setup, real: &real });
+        Ok(())
+    }
+}
+
+/// The store behind these ports.
+fn url([first, second]: [u16; 2]) -> String {
+    format!("postgres://{USER}@127.0.0.1:{first},127.0.0.1:{second}/{DATABASE}")
+}
+
+fn start_standby(own: &OwnServers, ports: [u16; 2]) -> anyhow::Result<Postgres> {
+    let upstream = Cluster::upstream(ports[0]).replace("=standby", "=s1");
+    own.wait(own.cluster.start_at("standby", ports[1], &[("primary_conninfo", &upstream)]))
+}
+
+fn sessions<const COUNT: usize>(page: &str, heading: &str) -> anyhow::Result<[String; COUNT]> {
+    let found = consoles(page, heading).try_into();
+    found.map_err(|found: Vec<String>| anyhow!("{page}: {heading} has {} sessions", found.len()))
+}
+
+pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    let [standby_away, standby_back] = sessions(RUNBOOK, "StoreOrdersStandbyAway")?;
+    let [unreachable, reached] = sessions(RUNBOOK, "StoreOrdersStoreUnreachable")?;
+    let (site, primary, standby) = Site::start(false)?;
+    let [db1, db2] = site.ports.map(|port| format!("127.0.0.1:{port}: Connection refused"));
+    standby.stop()?;
+    site.wait_for_health(&format!("away: s1; {db2}"))?;
+    site.console(RUNBOOK, &standby_away, "")?;
+    primary.stop()?;
+    site.wait_for_health(&format!("reached: {db1} (os error 111); {db2}"))?;
+    site.console(RUNBOOK, &unreachable, "")?;
+    let _primary = site.own.wait(site.own.cluster.start_at("primary", site.ports[0], &[]))?;
+    let _standby = start_standby(&site.own, site.ports)?;
+    site.wait_for_health(READY)?;
+    site.console(RUNBOOK, &reached, "")?;
+    site.console(RUNBOOK, &standby_back, "")
+}
+
+pub fn the_runbook_shows_a_list_that_is_behind(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    let [behind] = sessions(RUNBOOK, "StoreOrdersListBehind")?;
+    let (site, _primary, _standby) = Site::start(true)?;
+    let key = site.data.issue_key("acme", "business")?.text;
+    site.data.import_pending(1..=1)?;
+    wait_blocking("its list is current", WAIT_TIMEOUT, || {
+        site.data.run(&["status"]).ok()?.contains("list is current").then_some(())
+    })?;
+    site.network.set(Fault::Silent);
+    site.data.import_pending(2..=2)?;
+    let request = format!(
+        "until grep -q 'key cannot be checked' server.log; do curl --silent --output /dev/null \
+         --header 'Authorization: Bearer {key}' {}/store/orders; done",
+        site.server.base_url()
+    );
+    site.console(RUNBOOK, &behind, &request)
+}
+
+pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    const PAGE: &str = "src/handbook/upgrading.md";
+    const NEWER: Migration =
+        Migration { what: "a newer program", sql: "SELECT 1", oldest_program: "9.0.0" };
+    let [refused] = sessions(PAGE, "Several servers, in PostgreSQL")?;
+    let (site, primary, _standby) = Site::start(false)?;
+    site.own.wait(async {
+        let schema = Schema { migrations: &[MIGRATIONS, &[NEWER]].concat(), ..STORE };
+        Ok(migrate(&mut primary.admin(DATABASE).await?, schema).await?)
+    })?;
+    site.wait_for_health("9.0.0")?;
+    site.console(PAGE, &refused, "")
+}
