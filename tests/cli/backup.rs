@@ -122,22 +122,6 @@ taken
 }
 
 #[test]
-fn what_was_backed_up_comes_back() {
-    let sandbox = backed_up();
-    sandbox.session(str![[r#"
-$ store-orders restore backup.sqlite --data-dir new
-restored new
-orders    1 pending, 0 shipped, 0 cancelled; version 1
-pets      0
-accounts  0
-keys      0; version 0
-$ store-orders orders list --data-dir new
-id  petId  quantity  complete  status
- 7      1         1  false     pending
-"#]]);
-}
-
-#[test]
 fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
     let sandbox = backed_up();
     sandbox.run(&["accounts", "create", "acme", "--plan", "free"]).done();
