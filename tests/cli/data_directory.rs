@@ -17,6 +17,7 @@ fn a_command_that_needs_a_store_creates_none() {
         &["keys", "issue", "--account", "acme"],
         &["keys", "revoke", "key_x"],
         &["check"],
+        &["status"],
         &["backup", "b.sqlite"],
     ] {
         assert_eq!(
