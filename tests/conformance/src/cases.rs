@@ -14,16 +14,9 @@ mod updating;
 
 use crate::engine::Case;
 
-/// A case for each of these functions, named after it.
-macro_rules! cases {
-    ($($module:ident :: $case:ident),+ $(,)?) => {
-        vec![$(Case { name: stringify!($case), run: $module::$case }),+]
-    };
-}
-
 /// Every case.
 pub fn all() -> Vec<Case> {
-    cases![
+    cases![Case:
         health::a_new_store_is_empty_ready_and_sound,
         health::check_counts_what_the_store_holds,
         importing::an_import_stores_all_orders_or_none,

@@ -31,16 +31,9 @@ pub struct PostgresCase {
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 
-/// A case for each of these functions, named after it.
-macro_rules! cases {
-    ($($module:ident :: $case:ident),+ $(,)?) => {
-        vec![$(PostgresCase { name: stringify!($case), run: $module::$case }),+]
-    };
-}
-
 /// Every case.
 pub fn postgres_cases() -> Vec<PostgresCase> {
-    cases![
+    cases![PostgresCase:
         migrating::migrate_creates_the_store_once,
         migrating::a_store_of_an_older_schema_goes_on,
         migrating::an_import_that_an_older_program_left_becomes_a_change,
