@@ -44,9 +44,6 @@ fn why_a_file_cannot_be_read_is_data_with_json() {
 $ echo id,petId,quantity,color | store-orders orders import - --json 2> /dev/null
 {"error":{"code":"failed","message":"standard input: line 1 has to name the columns, separated by commas: \"color\" is unknown; the names are id, petId, quantity, shipDate, complete, status"},"imported":0,"badRows":0,"errors":[{"line":1,"problem":"standard input: line 1 has to name the columns, separated by commas: \"color\" is unknown; the names are id, petId, quantity, shipDate, complete, status"}]}
 (1)
-$ printf '[\n{]' | store-orders orders import - --json 2> /dev/null
-{"error":{"code":"failed","message":"standard input: not a valid JSON array: key must be a string at line 2 column 2"},"imported":0,"badRows":0,"errors":[{"line":2,"problem":"standard input: not a valid JSON array: key must be a string at line 2 column 2"}]}
-(1)
 $ printf '' | store-orders orders import - --json
 {"error":{"code":"failed","message":"standard input: there is nothing in it; write a JSON array, JSON lines, or CSV with a header row"},"imported":0,"badRows":0,"errors":[{"problem":"standard input: there is nothing in it; write a JSON array, JSON lines, or CSV with a header row"}]}
 (1) error: standard input: there is nothing in it; write a JSON array, JSON lines, or CSV with a header row
@@ -67,8 +64,6 @@ $ store-orders orders import orders.csv
 ...
 (1)   line 23: quantity must be an integer from 1 to 2147483647, not "0"
 (1) 52 bad rows, of which the first 20 are shown
-$ store-orders orders import orders.csv 2>&1 | grep -c '^  line'
-20
 $ store-orders orders list
  id  petId  quantity  complete  status
 500      1         1  false     pending
@@ -180,8 +175,6 @@ skipped 4, already in the store
 fn unknown_columns_are_ignored_on_demand_and_named() {
     CliSandbox::new().session(str![[r#"
 $ printf 'ID,Note,PETID,quantity,COMPLETE\n1,hello,2,3,TRUE\n' > orders.csv
-$ store-orders orders import orders.csv
-(1) error: orders.csv: line 1 has to name the columns, separated by commas: "Note" is unknown; the names are id, petId, quantity, shipDate, complete, status
 $ store-orders orders import orders.csv --ignore-unknown
 imported 1 order
 ignored the fields "Note"
@@ -200,15 +193,11 @@ $ store-orders orders import orders.ndjson --ignore-unknown --json
 #[test]
 fn a_file_that_cannot_be_read_is_one_line() {
     CliSandbox::new().session(str![[r#"
-$ printf 'id,name\n1,K\344the\n' > latin1.csv
 $ store-orders orders import missing.csv
 (1) error: cannot read missing.csv: No such file or directory (os error 2)
 $ store-orders orders import .
 (1) error: cannot read .: Is a directory (os error 21)
-$ store-orders orders import latin1.csv
-(1) error: latin1.csv: line 2 is not UTF-8 text; save the file as UTF-8
 $ ls
-latin1.csv
 "#]]);
 }
 

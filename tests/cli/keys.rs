@@ -18,12 +18,7 @@ account      acme
 environment  staging
 state        active
 issuedAt     YYYY-MM-DDThh:mm:ssZ
-$ printf '  %s\r\n' "$KEY" | store-orders keys find - | tail -n +2
-account      acme
-environment  staging
-state        active
-issuedAt     YYYY-MM-DDThh:mm:ssZ
-$ printf '%s\nmore' "$KEY" | store-orders keys find - | tail -n +2
+$ printf '  %s\r\nmore' "$KEY" | store-orders keys find - | tail -n +2
 account      acme
 environment  staging
 state        active
@@ -39,12 +34,6 @@ $ echo "$KEY" | sed 's/a$/b/;t;s/.$/a/' | store-orders keys find -
 (1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
 $ printf '' | store-orders keys find -
 (1) error: there is no key on the first line of standard input
-$ echo | store-orders keys find -
-(1) error: there is no key on the first line of standard input
-$ echo "Bearer $KEY" | store-orders keys find -
-(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
-$ printf '\033[31m' | store-orders keys find -
-(1) error: the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 letters and digits, of which the last six are a checksum; this one is incomplete, mistyped, or not alone on its line
 $ store-orders keys find "$KEY"
 (2) error: invalid value 'sto_test_...' for '<->': a key is read from standard input, because every user of a machine can read arguments, and a shell keeps them; write - here
 "#]]);
@@ -112,10 +101,7 @@ fn a_key_is_shown_at_issue_and_never_again() {
     let sandbox = CliSandbox::new();
     sandbox.session(str![[r#"
 $ store-orders accounts create acme --plan pro > /dev/null
-$ store-orders keys issue --account acme | tee first
-id   key_111111111111
-key  sto_live_111111111111111111111111111111111111
-Copy this key now; it is not shown again.
+$ store-orders keys issue --account acme > first
 $ store-orders keys issue --account acme --environment staging --expires 90d > second
 $ store-orders keys rotate $(head -n 1 first | cut -c6-) > third
 $ store-orders keys list --json > shown; store-orders keys list >> shown
@@ -168,12 +154,6 @@ $ store-orders keys issue --account acme --expires soon
 (2) error: invalid value 'soon' for '--expires <DURATION>': expected number at 0; write a duration like 30m, 24h or 7d
 $ store-orders keys issue --account acme --expires 0s
 (2) error: invalid value '0s' for '--expires <DURATION>': a key is valid for more than 0 s and at most 100 years; without --expires it is valid until it is revoked
-$ store-orders keys issue --account acme --environment test
-(2) error: invalid value 'test' for '--environment <ENVIRONMENT>'
-(2)   [possible values: production, staging]
-$ store-orders keys issue
-(2) error: the following required arguments were not provided:
-(2)   --account <NAME>
 $ store-orders keys list | cut -d ' ' -f 1,9-
 id         account  environment  state    issuedAt    expiresAt   revokedAt   successor
 key_222222222222   rotated  YYYY-MM-DD  YYYY-MM-DD              key_111111111111

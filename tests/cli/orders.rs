@@ -26,11 +26,6 @@ $ store-orders orders ship 1 -3 --json
 $ store-orders orders ship 2 1 -3 2
 shipped 1 order
 2 have shipped already: -3, 1
-$ store-orders orders ship
-(2) error: the following required arguments were not provided:
-(2)   <ID>...
-$ store-orders orders ship 01
-(2) error: invalid value '01' for '[ID]...': not a 64-bit integer in plain decimal
 "#]]);
 }
 
@@ -95,9 +90,6 @@ $ store-orders orders list --limit 0 --json
 []
 $ store-orders orders list --status cancelled --json
 []
-$ store-orders orders list --status gone
-(2) error: invalid value 'gone' for '--status <STATUS>'
-(2)   [possible values: pending, shipped, cancelled]
 "#]]);
 }
 
@@ -228,17 +220,15 @@ fn many_orders_are_changed_in_steps() {
     let changes = || sandbox.run(&["check", "--json"]).json()["ordersVersion"].as_i64().unwrap();
     let before = changes();
     // All are checked before the first step.
-    let mut ship: Vec<String> = ["orders", "ship"].map(str::to_string).into();
-    ship.extend((1..=600).map(|id| id.to_string()));
-    ship.push("99999".to_string());
-    let ship: Vec<&str> = ship.iter().map(String::as_str).collect();
-    let refused = sandbox.run(&ship);
-    let error = "error: there is no order 99999; nothing was changed\n";
-    assert_eq!((refused.status, &*refused.stderr), (3, error));
+    sandbox.session(str![[r#"
+$ store-orders orders ship $(seq 600) 99999
+(3) error: there is no order 99999; nothing was changed
+"#]]);
     assert_eq!(changes(), before);
-    let ids: String = (1..=1_200).map(|id| format!("{id}\n")).collect();
-    let shipped = sandbox.run_with_input(&["orders", "ship", "-"], ids.as_bytes());
-    assert_eq!(shipped.done(), "shipped 1200 orders\n");
+    sandbox.session(str![[r#"
+$ seq 1200 | store-orders orders ship -
+shipped 1200 orders
+"#]]);
     assert_eq!(changes() - before, 3);
     drop(server);
 }

@@ -8,8 +8,6 @@ use testbed::{CliSandbox, str};
 fn the_server_of_a_store_is_named() {
     let sandbox = CliSandbox::new();
     sandbox.session(str![[r#"
-$ store-orders status
-(4) error: there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`
 $ store-orders accounts create acme --plan pro > /dev/null
 $ store-orders status
 ./store-orders-data: no server runs
@@ -33,19 +31,5 @@ $ store-orders backup copy.sqlite --store postgres://store:hidden-word@127.0.0.1
 $ store-orders migrate
 (1) error: only a store in PostgreSQL is migrated by a command: name it with --store; the one in a data directory is brought up to date when it is opened
 $ ls
-"#]]);
-}
-
-#[test]
-fn a_store_that_cannot_be_reached_is_named_without_its_password() {
-    CliSandbox::new().session(str![[r#"
-$ export STORE_ORDERS_STORE=postgres://store:hidden-word@127.0.0.1:1/store
-$ for command in check status migrate 'orders list'; do store-orders $command; done
-(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
-(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
-(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
-(4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
-$ store-orders status --store 'postgres://u:se?cret@h/d'
-(2) error: invalid value '***' for '--store <postgres://USER@HOST/DATABASE>': percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question mark, %25 for a percent sign
 "#]]);
 }

@@ -10,6 +10,13 @@
 //! | `records` | orders, keys and cancellations to store |
 //! | `threads` | work on other threads |
 
+/// A case for each of these functions, named after it.
+macro_rules! cases {
+    ($kind:ident: $($module:ident :: $case:ident),+ $(,)?) => {
+        vec![$($kind { name: stringify!($case), run: $module::$case }),+]
+    };
+}
+
 mod cases;
 mod engine;
 mod listing;
@@ -17,9 +24,5 @@ pub mod postgres;
 mod records;
 mod threads;
 
+pub use cases::all as cases;
 pub use engine::{Case, Engine};
-
-/// Every case.
-pub fn cases() -> Vec<Case> {
-    cases::all()
-}

@@ -33,20 +33,12 @@ pub struct PostgresCase {
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 
-/// A case for each of these functions, named after it.
-macro_rules! cases {
-    ($($module:ident :: $case:ident),+ $(,)?) => {
-        vec![$(PostgresCase { name: stringify!($case), run: $module::$case }),+]
-    };
-}
-
 /// Every case.
 pub fn postgres_cases() -> Vec<PostgresCase> {
-    cases![
+    cases![PostgresCase:
         migrating::migrate_creates_the_store_once,
         migrating::a_store_of_an_older_schema_goes_on,
         migrating::an_import_that_an_older_program_left_becomes_a_change,
-        migrating::migrations_at_once_apply_each_step_once,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
         migrating::a_database_that_is_not_in_utf_8_is_refused,
@@ -73,8 +65,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         importing::a_command_waits_for_other_changes,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
-        restoring::a_store_that_is_not_empty_is_not_overwritten,
-        restoring::what_is_no_backup_changes_nothing,
+        restoring::what_is_no_backup_or_no_empty_store_is_refused_and_changes_nothing,
         restoring::a_database_that_a_server_uses_is_not_restored,
         restoring::a_server_that_starts_during_a_restore_is_told_of_it,
         restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,

@@ -56,20 +56,10 @@ impl CommandOutput {
     }
 
     fn error_with(self, status: i32) -> String {
-        let lines = self.errors_with(status);
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        lines.into_iter().next().unwrap()
-    }
-
-    /// Asserts exit status 1; the lines of the error.
-    pub fn errors(self) -> Vec<String> {
-        self.errors_with(1)
-    }
-
-    fn errors_with(self, status: i32) -> Vec<String> {
         assert_eq!((self.status, self.stdout.as_str()), (status, ""), "{}", self.stderr);
-        let text = self.stderr.strip_prefix("error: ").unwrap();
-        text.lines().map(ToString::to_string).collect()
+        let text = self.stderr.strip_prefix("error: ").unwrap().trim_end();
+        assert!(!text.contains('\n'), "{text}");
+        text.to_string()
     }
 
     /// Asserts exit status 1 of a server, or 4 if the store cannot be used, whose last line on standard error is the line of its

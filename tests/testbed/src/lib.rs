@@ -27,7 +27,6 @@ mod command_output;
 mod data_dir;
 mod exit_code;
 mod free_address;
-mod nginx;
 mod preload;
 mod program;
 mod report;
@@ -46,7 +45,6 @@ pub use command_output::CommandOutput;
 pub use data_dir::{DataDir, Key};
 pub use exit_code::exit_code;
 pub use free_address::free_address;
-pub use nginx::nginx_program;
 pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;
@@ -82,8 +80,6 @@ pub mod in_process;
 pub mod postgres;
 #[cfg(any(feature = "in-process", feature = "postgres"))]
 pub mod relay;
-#[cfg(feature = "postgres")]
-mod unprivileged;
 
 #[cfg(feature = "postgres")]
 pub use authority::{Authority, Issued};

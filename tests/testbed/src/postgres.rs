@@ -5,10 +5,9 @@ mod cluster;
 pub use cluster::{Cluster, Pair};
 
 use crate::child_process::ChildProcess;
-use crate::unprivileged::unprivileged;
 use crate::wait::{WAIT_TIMEOUT, wait_for};
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -55,8 +54,7 @@ impl Installed {
         if major_in(&version) < OLDEST {
             bail!("{version} is too old: {OLDEST} or later is needed; {FIX}");
         }
-        let account = unprivileged(&["postgres", "nobody"])?;
-        Ok(Installed { bin, account, version })
+        Ok(Installed { bin, account: unprivileged()?, version })
     }
 
     /// Makes a private file readable by the servers alone.
@@ -89,6 +87,22 @@ impl Installed {
         }
         Ok(())
     }
+}
+
+/// The user and group of an account for the servers; `None` if this program is not root, so that
+/// they run as the current user.
+fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let accounts = std::fs::read_to_string("/etc/passwd")?;
+    let ids = |name| {
+        let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    };
+    let found = ids("postgres").or_else(|| ids("nobody"));
+    found.map(Some).context("there is no unprivileged account to run a database server")
 }
 
 /// The first whole number in a text.

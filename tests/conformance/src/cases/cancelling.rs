@@ -16,8 +16,11 @@ pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyho
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
-    let outcomes = cancel(&*store, &[i64::MIN, 2, 4, 1])?;
-    ensure!(outcomes == [Cancelled, AlreadyShipped, NotFound, Cancelled], "{outcomes:?}");
+    // Of one order, the first request owns the outcome.
+    let outcomes = cancel(&*store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
+    let first = [Cancelled, AlreadyShipped, NotFound, Cancelled];
+    let again = [AlreadyShipped, NotFound, NotFound, NotFound, NotFound];
+    ensure!(outcomes == [&first[..], &again].concat(), "{outcomes:?}");
     let again = cancel(&*store, &[2, 1, i64::MIN])?;
     ensure!(again == [AlreadyShipped, NotFound, NotFound], "{again:?}");
     ensure!(cancel(&*store, &[])?.is_empty());
@@ -66,20 +69,6 @@ pub fn a_cancellation_past_its_deadline_is_not_carried_out(
     let one = store.cancel(&[late(1), cancellation(2), late(2), cancellation(1)])?.outcomes;
     ensure!(one == [Expired, Cancelled, Expired, Cancelled], "{one:?}");
     ensure!(list(&*store)?.len() == 1);
-    Ok(())
-}
-
-pub fn an_id_64_times_in_a_batch_is_cancelled_once(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
-    import(&*commands, [1])?;
-    commands.import(Records::Orders(&[shipped(2)]), false)?;
-    let batch: Vec<_> = (0..AT_ONCE).flat_map(|_| [1, 2, 3]).map(cancellation).collect();
-    let outcomes = store.cancel(&batch)?.outcomes;
-    let mut of_one = outcomes.iter().step_by(3);
-    ensure!(of_one.next() == Some(&Cancelled), "the first request owns the outcome");
-    ensure!(of_one.all(|outcome| *outcome == NotFound), "{outcomes:?}");
-    ensure!(outcomes.iter().skip(1).step_by(3).all(|outcome| *outcome == AlreadyShipped));
-    ensure!(outcomes.iter().skip(2).step_by(3).all(|outcome| *outcome == NotFound));
     Ok(())
 }
 

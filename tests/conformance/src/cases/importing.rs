@@ -105,9 +105,6 @@ pub fn a_step_that_fails_leaves_those_before_it(engine: &dyn Engine) -> anyhow::
     let (done, why) = (failed.done, failed.why.as_ref().map(ToString::to_string));
     ensure!(done == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{done:?}");
     ensure!(why == Some(format!("order {taken} is already in the store")), "{why:?}");
-    let said = failed.to_string();
-    let expected = format!("{} of {LONG} orders were imported; ", 2 * STEP_RECORDS);
-    ensure!(said.starts_with(&expected), "{said}");
     ensure!(list(&*store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
 
     let first = orders([taken, LONG + 1]);

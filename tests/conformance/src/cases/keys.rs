@@ -28,8 +28,6 @@ fn served(store: &dyn Store, digest: &Digest) -> anyhow::Result<KeyRow> {
 
 pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let refused = refusal(commands.issue_key(&new_key("none"), NOW_MS))?;
-    ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
     let first = account_and_key(&*commands)?;
     let second = issue(&*commands, Some(60))?;
     let first_row = served(&*store, &first.key.digest())?;
@@ -55,6 +53,11 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let expected = [record(&first_row, None), record(&second_row, Some(NOW_MS + 60_000))];
     let records = commands.key_records()?;
     ensure!(records == expected, "{records:?}");
+    for (issued, record) in [&first, &second].into_iter().zip(records) {
+        ensure!(commands.key_record(&issued.key.digest())? == Some(record));
+    }
+    let unknown = ApiKey::generate(Environment::Production).digest();
+    ensure!(commands.key_record(&unknown)?.is_none());
     Ok(())
 }
 
@@ -72,8 +75,6 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     ensure!(served(&*store, &old.key.digest())?.ends_at_ms == Some(NOW_MS + 86_400_000));
     ensure!(served(&*store, &new.key.digest())?.ends_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
-    let refused = refusal(rotate(&old.id, 1, NOW_MS))?;
-    ensure!(refused.ends_with(&format!("its successor is {}", new.id)), "{refused}");
 
     // A key that would end anyway ends then, and its successor lives as long as it did.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
@@ -81,11 +82,6 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     ensure!(served(&*store, &next.key.digest())?.ends_at_ms == Some(NOW_MS + 4_200_000));
     let refused = refusal(rotate(&next.id, 1, NOW_MS + 4_200_000))?;
     ensure!(refused.ends_with("has expired; issue a new key instead"), "{refused}");
-    commands.revoke_key(&new.id, NOW_MS)?;
-    let refused = refusal(rotate(&new.id, 1, NOW_MS))?;
-    ensure!(refused.ends_with("is revoked; issue a new key instead"), "{refused}");
-    let refused = refusal(rotate("key_none", 1, NOW_MS))?;
-    ensure!(refused.starts_with("there is no key key_none"), "{refused}");
     ensure!(commands.key_records()?.len() == 4);
     Ok(())
 }
@@ -107,19 +103,8 @@ pub fn a_label_stays_over_a_rotation_unless_another_is_given(
     ensure!(label(&first.id)?.as_ref() == Some(&longest));
     let second = rotate(&first.id, None)?;
     ensure!(label(&second.id)?.as_ref() == Some(&longest));
-    for (refused, why) in [
-        (" ", "is empty"),
-        (&*"x".repeat(65), "has at most 64 characters; this one has 65"),
-        (
-            "web\nshop",
-            "has printable characters only, and no space but the plain one; this one is \
-                        web\\nshop",
-        ),
-        ("sto_live_abc", "must not hold an API key"),
-    ] {
-        let expected = format!("the label of a key {why}");
-        ensure!(refusal(issue(Some(refused)))? == expected, "{refused:?}");
-        ensure!(refusal(rotate(&second.id, Some(refused)))? == expected, "{refused:?}");
+    for refused in [refusal(issue(Some(" ")))?, refusal(rotate(&second.id, Some(" ")))?] {
+        ensure!(refused == "the label of a key is empty", "{refused}");
     }
     let third = rotate(&second.id, Some("web shop"))?;
     ensure!(label(&third.id)?.as_deref() == Some("web shop"));
@@ -139,11 +124,6 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     commands.revoke_key(&key.id, NOW_MS + 9)?;
     ensure!(record(&*commands, &key.id)?.revoked_at == Some(NOW_MS + 5));
     ensure!(commands.account("acme", NOW_MS)?.keys == 0);
-    let refused = refusal(commands.revoke_key("key_none", NOW_MS))?;
-    ensure!(
-        refused == "there is no key key_none; `store-orders keys list` shows those there are",
-        "{refused}"
-    );
     Ok(())
 }
 
@@ -155,9 +135,7 @@ pub fn the_end_of_a_ban_only_rises(engine: &dyn Engine) -> anyhow::Result<()> {
         ensure!(served(&*store, &key.key.digest())?.unbanned_at_ms == expected);
         ensure!(record(&*commands, &key.id)?.unbanned_at == Some(expected));
     }
-    let refused = refusal(commands.unban_key("key_none", NOW_MS))?;
-    ensure!(refused.starts_with("there is no key key_none"), "{refused}");
-    Ok(())
+    refusal(commands.unban_key("key_none", NOW_MS)).map(drop)
 }
 
 pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -222,18 +200,5 @@ pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> 
     ensure!(commands.close_account("acme", now())? == 2);
     changed(Some(1), &[])?;
     ensure!(commands.check()?.problems.is_empty());
-    Ok(())
-}
-
-pub fn a_key_is_found_by_its_digest(engine: &dyn Engine) -> anyhow::Result<()> {
-    let commands = engine.commands()?;
-    let (first, second) = (account_and_key(&*commands)?, issue(&*commands, None)?);
-    commands.revoke_key(&second.id, NOW_MS)?;
-    for issued in [&first, &second] {
-        let found = commands.key_record(&issued.key.digest())?;
-        ensure!(found == Some(record(&*commands, &issued.id)?), "{found:?}");
-    }
-    let unknown = ApiKey::generate(Environment::Production).digest();
-    ensure!(commands.key_record(&unknown)?.is_none());
     Ok(())
 }

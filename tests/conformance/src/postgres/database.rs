@@ -86,11 +86,6 @@ impl Database<'_> {
         format!("{}_{}", self.name, DATABASES.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The role that owns the database.
-    pub fn owner(&self) -> &str {
-        &self.server.role
-    }
-
     /// Does `work` on a connection of this role.
     pub fn as_role<T>(
         &self,
@@ -192,7 +187,7 @@ impl Database<'_> {
 
     /// The store for a server of the owner.
     pub fn server_of_owner(&self) -> anyhow::Result<PostgresStore> {
-        self.server_of(self.owner())
+        self.server_of(&self.server.role)
     }
 
     /// The store for a server of this role.

@@ -4,7 +4,6 @@ use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{accounts, changed_ids, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, cancel, import, refusal};
-use crate::threads::joined;
 use anyhow::{Context, ensure};
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
@@ -152,17 +151,6 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     );
     ensure!(database.commands()?.id()? == id);
     ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
-    Ok(())
-}
-
-pub fn migrations_at_once_apply_each_step_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.empty_database("")?;
-    let done = std::thread::scope(|scope| {
-        let threads = [(); 6].map(|()| scope.spawn(|| migrate_to(&database, &[SURVIVED])));
-        threads.into_iter().map(|one| joined(one)?).collect::<anyhow::Result<Vec<_>>>()
-    })?;
-    let working = done.iter().filter(|lines| lines.len() == MIGRATIONS.len() + 1).count();
-    ensure!(working == 1, "{done:?}");
     Ok(())
 }
 

@@ -94,30 +94,22 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     Ok(())
 }
 
-pub fn a_store_that_is_not_empty_is_not_overwritten(
+pub fn what_is_no_backup_or_no_empty_store_is_refused_and_changes_nothing(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let (_directory, file) = backup()?;
+    let (directory, file) = backup()?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    commands.create_account("acme", Plan::Free, None, now())?;
     let id = commands.id()?;
+    let text = directory.path().join("text");
+    std::fs::write(&text, "no store")?;
+    let refused = refusal(restore(&text, &commands, &|_, _| ()))?;
+    ensure!(refused.contains("is not a store of Store Orders"), "{refused}");
+    commands.create_account("acme", Plan::Free, None, now())?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("the store is not empty"), "{refused}");
     ensure!(commands.id()? == id && commands.accounts(NOW_MS)?.len() == 1);
     ensure!(stored_lines(&commands)?.is_empty());
-    Ok(())
-}
-
-pub fn what_is_no_backup_changes_nothing(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let file = directory.path().join("text");
-    std::fs::write(&file, "no store")?;
-    let commands = server.new_store()?.commands_of_owner()?;
-    let id = commands.id()?;
-    let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
-    ensure!(refused.contains("is not a store of Store Orders"), "{refused}");
-    ensure!(commands.id()? == id);
     Ok(())
 }
 

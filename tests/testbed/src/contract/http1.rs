@@ -5,48 +5,52 @@
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use httparse::{EMPTY_HEADER, Header, Status};
 use std::collections::VecDeque;
 
+const MAX_HEADERS: usize = 256;
+
 /// How a body ends.
+#[derive(Clone, Copy)]
 enum Framing {
     /// After this many bytes.
     Length(usize),
-    /// With an empty chunk; what came before it so far.
-    Chunked(Vec<u8>),
+    /// With an empty chunk.
+    Chunked,
     /// With the connection.
     UntilEnd,
 }
 
-/// The bytes of one direction that are not yet parsed.
-#[derive(Default)]
-struct Unparsed {
-    buffer: Vec<u8>,
-    /// Nothing more is parsed once something could not be.
-    lost: bool,
-}
-
-impl Unparsed {
-    /// The body, if all of it is there.
-    fn body(&mut self, framing: &mut Framing, ended: bool) -> Option<Vec<u8>> {
-        match framing {
-            Framing::Length(length) if self.buffer.len() >= *length => {
-                Some(self.buffer.drain(..*length).collect())
+impl Framing {
+    /// None if the length is no number.
+    fn of(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
+        let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        match (value("transfer-encoding"), value("content-length")) {
+            (Some(_), _) => Some(Framing::Chunked),
+            (None, Some(length)) => {
+                std::str::from_utf8(length.value).ok()?.parse().ok().map(Framing::Length)
             }
-            Framing::Length(_) => None,
-            Framing::UntilEnd => ended.then(|| std::mem::take(&mut self.buffer)),
-            Framing::Chunked(read) => {
-                while let Ok(httparse::Status::Complete((start, length))) =
-                    httparse::parse_chunk_size(&self.buffer)
+            (None, None) => Some(default),
+        }
+    }
+
+    /// The body at the beginning of these bytes and how many of them it takes, if all of it is
+    /// there.
+    fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
+        match self {
+            Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
+            Framing::UntilEnd => ended.then(|| (bytes.to_vec(), bytes.len())),
+            Framing::Chunked => {
+                let (mut body, mut taken) = (Vec::new(), 0);
+                while let Ok(Status::Complete((start, length))) =
+                    httparse::parse_chunk_size(&bytes[taken..])
                 {
-                    let length = usize::try_from(length).unwrap();
+                    let (start, length) = (taken + start, usize::try_from(length).unwrap());
                     // Each chunk ends with a line break of its own.
-                    if self.buffer.len() < start + length + 2 {
-                        return None;
-                    }
-                    read.extend_from_slice(&self.buffer[start..start + length]);
-                    self.buffer.drain(..start + length + 2);
+                    taken = start.saturating_add(length).saturating_add(2);
+                    body.extend_from_slice(&bytes.get(start..taken)?[..length]);
                     if length == 0 {
-                        return Some(std::mem::take(read));
+                        return Some((body, taken));
                     }
                 }
                 None
@@ -58,7 +62,7 @@ impl Unparsed {
 /// What goes to the server.
 #[derive(Default)]
 pub struct RequestReader {
-    bytes: Unparsed,
+    buffer: Vec<u8>,
     body: Option<Framing>,
 }
 
@@ -66,35 +70,23 @@ impl RequestReader {
     /// The requests whose heads end in these bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<SentRequest> {
         let mut sent = Vec::new();
-        self.bytes.buffer.extend_from_slice(bytes);
-        while !self.bytes.lost {
-            if let Some(framing) = &mut self.body {
-                if self.bytes.body(framing, bytes.is_empty()).is_none() {
-                    break;
-                }
+        self.buffer.extend_from_slice(bytes);
+        loop {
+            if let Some(framing) = self.body {
+                let Some((_, taken)) = framing.body(&self.buffer, bytes.is_empty()) else { break };
+                self.buffer.drain(..taken);
                 self.body = None;
             }
-            let mut headers = [httparse::EMPTY_HEADER; 256];
+            let mut headers = [EMPTY_HEADER; MAX_HEADERS];
             let mut request = httparse::Request::new(&mut headers);
-            match request.parse(&self.bytes.buffer) {
-                Ok(httparse::Status::Complete(length)) => {
-                    let headers = header_map(request.headers);
-                    let Some(framing) = framing(&headers, Framing::Length(0)) else {
-                        self.bytes.lost = true;
-                        break;
-                    };
-                    let names = request.headers.iter().map(|header| header.name);
-                    sent.push(SentRequest::new(
-                        request.method.unwrap(),
-                        request.path.unwrap(),
-                        names,
-                    ));
-                    self.bytes.buffer.drain(..length);
-                    self.body = Some(framing);
-                }
-                Ok(httparse::Status::Partial) => break,
-                Err(_) => self.bytes.lost = true,
+            let Ok(Status::Complete(length)) = request.parse(&self.buffer) else { break };
+            self.body = Framing::of(request.headers, Framing::Length(0));
+            if self.body.is_none() {
+                break;
             }
+            let names = request.headers.iter().map(|header| header.name);
+            sent.push(SentRequest::new(request.method.unwrap(), request.path.unwrap(), names));
+            self.buffer.drain(..length);
         }
         sent
     }
@@ -103,8 +95,9 @@ impl RequestReader {
 /// What comes from the server.
 #[derive(Default)]
 pub struct ResponseReader {
-    bytes: Unparsed,
-    begun: Option<(SentRequest, ReceivedResponse, Framing)>,
+    buffer: Vec<u8>,
+    /// Nothing more is parsed after an answer to what was no request.
+    lost: bool,
 }
 
 impl ResponseReader {
@@ -115,68 +108,50 @@ impl ResponseReader {
         asked: &mut VecDeque<SentRequest>,
     ) -> Vec<(SentRequest, ReceivedResponse)> {
         let mut received = Vec::new();
-        self.bytes.buffer.extend_from_slice(bytes);
-        while !self.bytes.lost {
-            if let Some((sent, mut response, mut framing)) = self.begun.take() {
-                match self.bytes.body(&mut framing, bytes.is_empty()) {
-                    Some(body) => {
-                        response.body = body;
-                        received.push((sent, response));
-                    }
-                    None => {
-                        self.begun = Some((sent, response, framing));
-                        break;
-                    }
-                }
+        self.buffer.extend_from_slice(bytes);
+        while let Some((mut response, framing, length)) = self.head(asked.front()) {
+            if (100..200).contains(&response.status) {
+                self.buffer.drain(..length);
+                continue;
             }
-            if !self.begin(asked) {
-                break;
-            }
+            self.lost = asked.is_empty();
+            let body = framing.body(&self.buffer[length..], bytes.is_empty());
+            let Some((body, taken)) = body else { break };
+            response.body = body;
+            self.buffer.drain(..length + taken);
+            received.extend(asked.pop_front().map(|sent| (sent, response)));
         }
         received
     }
 
-    /// The request and the status of a response whose body is not complete.
-    pub fn unfinished(&self) -> Option<(&SentRequest, u16)> {
-        self.begun.as_ref().map(|(sent, response, _)| (sent, response.status))
+    /// The status of a response to this request whose body is not complete.
+    pub fn unfinished(&self, asked: &SentRequest) -> Option<u16> {
+        self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Reads the head of the next response, if all of it is there.
-    fn begin(&mut self, asked: &mut VecDeque<SentRequest>) -> bool {
-        let mut headers = [httparse::EMPTY_HEADER; 256];
-        let mut response = httparse::Response::new(&mut headers);
-        let Ok(parsed) = response.parse(&self.bytes.buffer) else {
-            self.bytes.lost = true;
-            return false;
-        };
-        let httparse::Status::Complete(length) = parsed else { return false };
-        let status = response.code.unwrap();
-        let headers = header_map(response.headers);
-        self.bytes.buffer.drain(..length);
-        if (100..200).contains(&status) {
-            return true;
+    /// The next response without its body, how that ends, and the length of the head, if all of
+    /// the head is there.
+    fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
+        if self.lost {
+            return None;
         }
-        // An answer to what was no request.
-        let Some(sent) = asked.pop_front() else {
-            self.bytes.lost = true;
-            return false;
-        };
-        let has_no_body = sent.method == "HEAD" || matches!(status, 204 | 304);
+        let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let Ok(Status::Complete(length)) = response.parse(&self.buffer) else { return None };
+        let status = response.code.unwrap();
+        let has_no_body =
+            asked.is_some_and(|sent| sent.method == "HEAD") || matches!(status, 204 | 304);
         let framing = match has_no_body {
-            true => Some(Framing::Length(0)),
-            false => framing(&headers, Framing::UntilEnd),
+            true => Framing::Length(0),
+            false => Framing::of(response.headers, Framing::UntilEnd)?,
         };
-        let Some(framing) = framing else {
-            self.bytes.lost = true;
-            return false;
-        };
-        self.begun = Some((sent, ReceivedResponse { status, headers, body: Vec::new() }, framing));
-        true
+        let headers = header_map(response.headers);
+        Some((ReceivedResponse { status, headers, body: Vec::new() }, framing, length))
     }
 }
 
-fn header_map(headers: &[httparse::Header<'_>]) -> HeaderMap {
-    let pair = |header: &httparse::Header<'_>| {
+fn header_map(headers: &[Header<'_>]) -> HeaderMap {
+    let pair = |header: &Header<'_>| {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
         Some((name, HeaderValue::from_bytes(header.value).ok()?))
     };
@@ -185,14 +160,4 @@ fn header_map(headers: &[httparse::Header<'_>]) -> HeaderMap {
         map.append(name, value);
     }
     map
-}
-
-/// None if the length is no number.
-fn framing(headers: &HeaderMap, default: Framing) -> Option<Framing> {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    match (text("transfer-encoding"), text("content-length")) {
-        (Some(_), _) => Some(Framing::Chunked(Vec::new())),
-        (None, Some(length)) => length.parse().ok().map(Framing::Length),
-        (None, None) => Some(default),
-    }
 }

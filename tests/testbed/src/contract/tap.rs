@@ -65,7 +65,9 @@ impl ReadAlong for Connection {
         }
         // A client that leaves first has not been cut off.
         let ended = bytes.is_empty() && !self.client_has_ended;
-        if let Some((sent, status)) = self.responses.unfinished().filter(|_| ended) {
+        if let Some(sent) = self.unanswered.front().filter(|_| ended)
+            && let Some(status) = self.responses.unfinished(sent)
+        {
             self.observer.cut_body(sent, status);
         }
     }

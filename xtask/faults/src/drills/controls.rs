@@ -101,7 +101,7 @@ pub fn controls() -> Vec<Scenario> {
 impl Control {
     fn disabled(self) -> Disabled {
         let whole = Disabled::default();
-        let rewritten = |texts| Disabled { tampering: Tampering::Rewritten(texts), ..whole };
+        let rewritten = |texts| Disabled { tampering: Tampering(texts), ..whole };
         match self {
             Control::Sequence => Disabled {
                 statements: SEQUENCE,

@@ -123,7 +123,7 @@ impl Site {
             anyhow::Ok((relays, url_of(ports)))
         };
         let nodes = databases.ports();
-        let (to_commands, url) = relays(&nodes, Tampering::None).await?;
+        let (to_commands, url) = relays(&nodes, Tampering::default()).await?;
         let operator = DataDir::on_store(program, &root.path().join("operator"), &url);
         let mut servers = Vec::new();
         for name in NAMES {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use testbed::{ChildProcess, Program, free_address, nginx_program, wait_blocking};
+use testbed::{ChildProcess, Program, free_address, wait_blocking};
 
 /// nginx with the printed configuration: its paths and addresses are replaced, and
 /// nothing else.
@@ -71,7 +71,7 @@ impl Nginx {
             kept.and_then(|kept| kept.strip_suffix('s')?.parse().ok()).map(Duration::from_secs);
         let file = prefix.join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let nginx = nginx_program().context("nginx is missing: apt-get install nginx-light")?;
+        let nginx = installed().context("nginx is missing: apt-get install nginx-light")?;
         let mut command = Command::new(nginx);
         command.arg("-p").arg(prefix).arg("-c").arg(&file).args(["-g", "daemon off;"]);
         let log = std::fs::File::create(prefix.join("stderr"))?;
@@ -105,4 +105,13 @@ fn temporary_paths(prefix: &Path) -> String {
     ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {}/{kind};\n", prefix.display()))
         .concat()
+}
+
+/// nginx, if it is installed. Debian keeps it where only root looks for programs.
+fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
+        .map(|directory| directory.join("nginx"))
+        .find(|program| program.is_file())
 }
