@@ -113,7 +113,7 @@ fn config_check_refuses_what_serve_refuses() {
             &["--tls-cert", "cert.pem", "--tls-key", "other.pem"],
             "--tls-cert: cert.pem and other.pem cannot be used together: ",
         ),
-        (&["--store", &with_root], "--store: none.pem: "),
+        (&["--store", &with_root], "--store: none.pem cannot be used: "),
         (
             &["--store", url, "--store-password-file", "none"],
             "store_password_file: none cannot be read: ",
