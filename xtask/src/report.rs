@@ -49,8 +49,8 @@ impl<'a> Report<'a> {
         self.out.flush()
     }
 
-    /// Runs each item, as many at once as there are cores. Adds the claims and results as the runs
-    /// end.
+    /// Runs each item, twice as many at once as there are cores: they wait for servers and browsers.
+    /// Adds the claims and results as the runs end.
     pub fn add_each<T: Sync>(
         &mut self,
         items: &[T],
@@ -60,7 +60,7 @@ impl<'a> Report<'a> {
         let begun = AtomicUsize::new(0);
         let (ended, results) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..cores {
+            for _ in 0..2 * cores {
                 let (begun, run, ended) = (&begun, &run, ended.clone());
                 scope.spawn(move || {
                     while let Some(item) = items.get(begun.fetch_add(1, Ordering::Relaxed))

@@ -14,7 +14,8 @@ fn missing_tools_are_named_with_the_command_that_installs_them() {
         let pins = Repository::here().read(&name).unwrap();
         fs::write(root.path().join(name), pins).unwrap();
     }
-    let error = judge(&JudgeArgs { install: false }, &Repository::at(root.path()), &mut Vec::new());
+    let all = JudgeArgs { judges: Vec::new(), install: false };
+    let error = judge(&all, &Repository::at(root.path()), &mut Vec::new());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("`cargo xtask judge --install`"), "{error}");
     assert!(!root.path().join("target").exists());

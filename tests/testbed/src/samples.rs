@@ -59,7 +59,7 @@ const UNAVAILABLE: Fault = Fault::Refusal(503, "service_unavailable");
 /// the sample that does something else than it should.
 pub fn run_samples(
     program: &Program,
-    command: impl Fn(&str, &str) -> anyhow::Result<Command>,
+    command: impl Fn(&str, &str) -> anyhow::Result<Command> + Sync,
 ) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let data = DataDir::at(program, &directory.path().join("data"));
@@ -82,7 +82,7 @@ pub fn run_samples(
 }
 
 struct Samples<'a> {
-    command: &'a dyn Fn(&str, &str) -> anyhow::Result<Command>,
+    command: &'a (dyn Fn(&str, &str) -> anyhow::Result<Command> + Sync),
     server: &'a ServerProcess,
     key: String,
 }
@@ -95,40 +95,54 @@ impl Samples<'_> {
         all.sort_unstable();
         let address = self.server.address()?;
         self.lists("v1", &all, address)?;
-        // The second page is refused once.
-        let faults = &[Fault::None, LIMITED];
-        let (limiting, requests) = front(address, faults)?;
-        self.lists("v2", &pending, limiting)?;
-        check_waits(&requests, faults).context("the sample of listOrders of v2")?;
-        self.prints("v1", "getPet", &[], &["Rex"])?;
-        self.prints("v2", "getOrder", &[], &["1042", "pending"])?;
-
-        let ids = [3, SHIPPED, MISSING, LARGE];
-        let (cancelled, large) = ("order 3: cancelled\n", format!("order {LARGE}: cancelled\n"));
-        let expected = [cancelled, &large, "already shipped", "no order 999999"];
-        self.prints("v1", "cancelOrder", &ids, &expected)?;
-        let cancelled = "order 1042: cancelled\n";
-        self.prints("v2", "cancelOrder", &[1042, MISSING], &[cancelled, "no order 999999"])?;
-        self.prints("v2", "getOrder", &[], &["1042", "cancelled"])?;
-        self.repeats("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE])?;
-        self.repeats("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED])?;
+        let wrong_key = self.key.replace("_live_", "_test_");
+        at_once(&[
+            &|| {
+                // The second page is refused once.
+                let faults = &[Fault::None, LIMITED];
+                let (limiting, requests) = front(address, faults)?;
+                self.lists("v2", &pending, limiting)?;
+                check_waits(&requests, faults).context("the sample of listOrders of v2")
+            },
+            &|| {
+                self.lists("v1", &all, address)?;
+                self.prints("v1", "getPet", &[], &["Rex"])?;
+                self.prints("v2", "getOrder", &[], &["1042", "pending"])
+            },
+            &|| {
+                SAMPLES.into_iter().try_for_each(|(version, operation)| {
+                    let base_url = format!("http://{address}/{version}");
+                    self.fails(version, operation, &base_url, &wrong_key, &["401", "key"])?;
+                    let wrong_url = format!("http://{address}/wrong/{version}");
+                    self.fails(version, operation, &wrong_url, &self.key, &["404", "\"not_found\""])
+                })
+            },
+            &|| {
+                self.ban(limited)?;
+                ["v1", "v2"].into_iter().try_for_each(|version| {
+                    let base_url = format!("http://{address}/{version}");
+                    self.fails(version, "cancelOrder", &base_url, limited, &["banned"])
+                })
+            },
+        ])?;
+        at_once(&[
+            &|| {
+                let ids = [3, SHIPPED, MISSING, LARGE];
+                let (cancelled, large) =
+                    ("order 3: cancelled\n", format!("order {LARGE}: cancelled\n"));
+                let expected = [cancelled, &large, "already shipped", "no order 999999"];
+                self.prints("v1", "cancelOrder", &ids, &expected)?;
+                let cancelled = "order 1042: cancelled\n";
+                let expected = [cancelled, "no order 999999"];
+                self.prints("v2", "cancelOrder", &[1042, MISSING], &expected)?;
+                self.prints("v2", "getOrder", &[], &["1042", "cancelled"])
+            },
+            &|| self.repeats("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE]),
+            &|| self.repeats("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED]),
+        ])?;
         let gone = [3, 4, 5, 1042, LARGE];
         all.retain(|id| !gone.contains(id));
-        self.lists("v1", &all, address)?;
-
-        let wrong_key = self.key.replace("_live_", "_test_");
-        for (version, operation) in SAMPLES {
-            let base_url = format!("http://{address}/{version}");
-            self.fails(version, operation, &base_url, &wrong_key, &["401", "key"])?;
-            let wrong_url = format!("http://{address}/wrong/{version}");
-            self.fails(version, operation, &wrong_url, &self.key, &["404", "\"not_found\""])?;
-        }
-        self.ban(limited)?;
-        for version in ["v1", "v2"] {
-            let base_url = format!("http://{address}/{version}");
-            self.fails(version, "cancelOrder", &base_url, limited, &["banned"])?;
-        }
-        Ok(())
+        self.lists("v1", &all, address)
     }
 
     /// Runs a sample with these ids as arguments.
@@ -242,6 +256,15 @@ impl Samples<'_> {
         }
         Ok(())
     }
+}
+
+/// Runs these parts beside each other: samples wait more than they compute.
+fn at_once(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
+    std::thread::scope(|threads| {
+        let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();
+        let panicked = |_| bail!("a part of the scenario panicked");
+        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(panicked))
+    })
 }
 
 /// After each refusal a sample waited for `Retry-After`, and sent another request.

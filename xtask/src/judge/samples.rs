@@ -46,7 +46,7 @@ fn findings(
     setup: &Setup,
     directory: &Path,
     end: &str,
-    interpreter: impl Fn() -> Command,
+    interpreter: impl Fn() -> Command + Sync,
 ) -> anyhow::Result<Vec<String>> {
     let ran = run_samples(&setup.program, |version, operation| {
         let mut command = interpreter();

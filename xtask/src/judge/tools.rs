@@ -101,7 +101,10 @@ impl Tools {
         writeln!(out, "Installing the tools pinned in tests/judges in target/judges …")?;
         out.flush()?;
         run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
+        // The pins are all that is needed. Most modules are never imported: each is compiled when it
+        // is.
         let pip = ["install", "--quiet", "--disable-pip-version-check", "--require-hashes"];
+        let pip = [&pip[..], &["--no-deps", "--no-compile"]].concat();
         run(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;
         let npm = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
         run(self.command("npm").args(npm))?;

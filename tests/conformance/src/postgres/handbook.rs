@@ -110,6 +110,9 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
     let _primary = site.own.wait(site.own.cluster.start_at("primary", site.ports[0], &[]))?;
     let _standby = start_standby(&site.own, site.ports)?;
     site.wait_for_health(READY)?;
+    // The line may follow up to 100 ms later.
+    let logged = || site.server.log().contains("store reached again").then_some(());
+    wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
     site.console(RUNBOOK, &reached, "")?;
     site.console(RUNBOOK, &standby_back, "")
 }
