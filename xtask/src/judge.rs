@@ -129,7 +129,10 @@ const JUDGES: [Judge; 15] = [
     },
 ];
 
-/// Runs every tool and prints its findings.
+/// Those that need nothing of what is installed under `target/judges`.
+const WITHOUT_PINS: [&str; 4] = ["promtool", "sessions", "curl", "python"];
+
+/// Runs the tools and prints their findings.
 pub fn judge(
     arguments: &JudgeArgs,
     repository: &Repository,
@@ -139,15 +142,17 @@ pub fn judge(
     if arguments.install {
         return tools.install(out).map(|()| Outcome::Clean);
     }
-    tools.check()?;
+    let named = |judge: &Judge| arguments.judges.iter().any(|name| name == judge.name);
+    let mut judges = Vec::from(JUDGES);
+    judges.retain(|judge| arguments.judges.is_empty() || named(judge));
+    if judges.iter().any(|judge| !WITHOUT_PINS.contains(&judge.name)) {
+        tools.check()?;
+    }
     metrics::check_promtool()?;
     sessions::check_programs()?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
-    let named = |judge: &Judge| arguments.judges.iter().any(|name| name == judge.name);
-    let mut judges = Vec::from(JUDGES);
-    judges.retain(|judge| arguments.judges.is_empty() || named(judge));
     report.add_each(&judges, |judge| (judge.claim.to_string(), (judge.run)(&setup)))?;
     Ok(report.finish("judges")?)
 }
