@@ -4,7 +4,7 @@ use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::KeyCommands;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, Fault, TestSetup};
+use test_server::{CapturedLog, Fault, TestSetup};
 use testbed::{Key, wait_until};
 
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";

@@ -3,7 +3,7 @@
 use store_orders::store::Status;
 use store_orders::store::{OperatorStore, OrderCommands, Records};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{TestSetup, error_of, pending_order};
+use test_server::{TestSetup, error_of, pending_order};
 
 #[tokio::test]
 async fn a_cancelled_order_leaves_the_list_for_good() {

@@ -17,6 +17,8 @@ mod status;
 
 use std::path::Path;
 use store_orders::cli::command;
+use store_orders::store::sqlite::SqliteStore;
+use testbed::CliSandbox;
 
 /// The program and all commands below it, each with its whole name and the options of those above.
 fn commands() -> Vec<clap::Command> {
@@ -34,6 +36,11 @@ fn commands() -> Vec<clap::Command> {
 /// As it is typed: `store-orders orders import`.
 fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
+}
+
+/// The store of the commands, as the server opens it.
+fn store(sandbox: &CliSandbox) -> SqliteStore {
+    SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }
 
 /// Inverts every byte of a page of a file.

@@ -8,8 +8,8 @@ use store_orders::clock::ManualClock;
 use store_orders::store::{NewOrder, OperatorStore, Records};
 use store_orders_api::plans::Plan;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
+use test_server::{TestSetup, pending_order};
 use testbed::Key;
-use testbed::in_process::{TestSetup, pending_order};
 use testbed::relay::{ReadAlong, Relay};
 
 /// Takes the first answer, which says that what was asked is done, and puts this in its place.

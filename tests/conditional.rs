@@ -2,7 +2,7 @@
 
 use store_orders::store::{KeyCommands, OrderCommands};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Answer, Fault, TestServer, TestSetup};
+use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_until};
 
 const LIST: &str = "/v1/store/orders";

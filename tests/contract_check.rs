@@ -1,8 +1,8 @@
 //! The tap finds what breaks the contract, and passes everything else unchanged.
 
 use store_orders_api::plans::Plan;
-use testbed::contract::{Tap, contract};
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
+use test_server::contract::{Tap, contract};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -9,8 +9,8 @@ use std::io::Read;
 use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::{self, ErrorCode};
 use store_orders_api::plans::Plan;
-use testbed::contract::PUBLIC_PAGES;
-use testbed::in_process::{Answer, TestServer, TestSetup};
+use test_server::contract::PUBLIC_PAGES;
+use test_server::{Answer, TestServer, TestSetup};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 

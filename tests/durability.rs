@@ -8,7 +8,7 @@ use history::{Clients, IdSet, Journal};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use testbed::in_process::error_of;
+use test_server::error_of;
 use testbed::relay::Relay;
 use testbed::{DataDir, Report, wait_until};
 

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
 use store_orders_client::testing::{KEY, Server};
 use store_orders_client::{ErrorCode, Order, Pet};
-use testbed::contract::{Contract, Exchange, Promise, Tap, contract};
-use testbed::in_process::{Fault, TestCertificate, TestSetup};
+use test_server::contract::{Contract, Exchange, Promise, Tap, contract};
+use test_server::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
 const OPERATIONS: [(&str, &str); 6] = [

@@ -2,7 +2,7 @@
 
 use store_orders_api::plans::Plan;
 use store_orders_client::v2;
-use testbed::in_process::{TestSetup, error_of};
+use test_server::{TestSetup, error_of};
 
 #[tokio::test]
 async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {

@@ -1,6 +1,6 @@
 //! GET /pets/{petId}, deprecated.
 
-use testbed::in_process::{Answer, TestSetup};
+use test_server::{Answer, TestSetup};
 
 const SERVICE_DESC: &str = "</openapi.json>; rel=\"service-desc\"";
 

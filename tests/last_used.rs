@@ -4,7 +4,7 @@ use std::time::Duration;
 use store_orders::store::KeyCommands;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{NOON, TestServer, TestSetup};
+use test_server::{NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 
 /// What the store knows of the last use, in seconds after the test began.

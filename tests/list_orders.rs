@@ -1,7 +1,7 @@
 //! GET /store/orders.
 
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
 
 #[tokio::test]
 async fn all_orders_come_in_ascending_order_with_the_five_fields() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::{AccountCommands, ChangeNumber, KeyCommands, NewKey, Rotation};
 use store_orders_api::plans::Plan;
+use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A piece of a key this long is a leak.

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use futures::future::join_all;
 use std::net::SocketAddr;
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
 use testbed::{WAIT_TIMEOUT, seed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

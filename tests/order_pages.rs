@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::io::Read;
 use store_orders::store::{NewOrder, OperatorStore, OrderCommands, Records};
 use store_orders_api::plans::Plan;
+use test_server::{Answer, TestServer, TestSetup, pending_order};
 use testbed::Key;
-use testbed::in_process::{Answer, TestServer, TestSetup, pending_order};
 
 async fn page(server: &TestServer, key: &Key, query: &str) -> Answer {
     let answer = server.send_with(key, "GET", &format!("/v2/store/orders{query}")).await;

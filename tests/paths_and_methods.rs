@@ -1,7 +1,7 @@
 //! Paths and methods that the document does not have.
 
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
 
 /// RFC 8631.
 fn link_of(code: &str) -> String {

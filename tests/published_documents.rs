@@ -6,7 +6,7 @@ mod plants;
 
 use crate::every_documented_answer::{answers_of_server, answers_of_users_server};
 use plants::{excused, plants, with_parameter_of_list};
-use testbed::contract::{Exchange, PublishedDocument, contract, published_documents, replay};
+use test_server::contract::{Exchange, PublishedDocument, contract, published_documents, replay};
 
 fn today() -> String {
     chrono::Utc::now().format("%Y-%m-%d").to_string()

@@ -20,7 +20,7 @@ mod tls;
 
 use std::net::SocketAddr;
 use store_orders_client::Client;
-use testbed::contract::Tap;
+use test_server::contract::Tap;
 use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

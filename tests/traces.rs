@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, TestSetup};
+use test_server::{CapturedLog, TestSetup};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";

@@ -1,6 +1,6 @@
 //! A backup is the store at one moment, and is restored completely or not at all.
 
-use super::damage;
+use super::{damage, store};
 use rusqlite::Connection;
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use store_orders::store::sqlite::{ServerLock, SqliteStore, back_up, check, restore};
 use store_orders::store::{KeyCommands, OperatorStore};
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT, str};
 
 const ORDERS: i64 = 50_000;
@@ -123,7 +123,7 @@ fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
     for _ in 0..3 {
         sandbox.run(&["keys", "issue", "--account", "acme"]).done();
     }
-    let old = sandbox.store();
+    let old = store(&sandbox);
     sandbox.run(&["backup", "with-keys.sqlite"]).done();
     let mut ids = vec![old.id().unwrap()];
     for (backup, directory, highest) in [

@@ -1,7 +1,7 @@
 //! Settings: which layer overrides which, and the errors of invalid ones.
 
 use store_orders::config::all_settings;
-use testbed::in_process::TestCertificate;
+use test_server::TestCertificate;
 use testbed::{CliSandbox, ServerProcess, Signal, str};
 
 #[test]

@@ -1,6 +1,7 @@
 //! `orders import` and `pets import`: all of a file or nothing, and why not; long ones in steps.
 
 use super::orders::cancel;
+use super::store;
 use serde_json::json;
 use std::fs::File;
 use store_orders::store::{STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, Store};
@@ -112,13 +113,13 @@ $ echo '[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]' > more.json
 $ store-orders pets import more.json
 (1) error: more.json: line 1, column 25: pet 1 is already in the store; nothing was imported; --skip-existing passes over ids that are in the store
 "#]]);
-    assert_eq!(sandbox.store().pet(2).unwrap().unwrap().name, "Min, ka");
-    assert_eq!(sandbox.store().pet(3).unwrap(), None);
+    assert_eq!(store(&sandbox).pet(2).unwrap().unwrap().name, "Min, ka");
+    assert_eq!(store(&sandbox).pet(3).unwrap(), None);
     sandbox.session(str![[r#"
 $ store-orders pets import more.json --skip-existing --json
 {"imported":1,"skipped":1,"inexactInJavascript":0}
 "#]]);
-    assert_eq!(sandbox.store().pet(1).unwrap().unwrap().name, "Rex");
+    assert_eq!(store(&sandbox).pet(1).unwrap().unwrap().name, "Rex");
 }
 
 #[test]
@@ -132,7 +133,7 @@ $ ls
 orders.csv
 "#]]);
     sandbox.import_pending([1001]);
-    let before = sandbox.store().poll_changes().unwrap().last_changes;
+    let before = store(&sandbox).poll_changes().unwrap().last_changes;
     sandbox.session(str![[r#"
 $ store-orders orders import orders.csv --dry-run
 (1) error: orders.csv: line 2: order 1001 is already in the store; nothing was imported; --skip-existing passes over ids that are in the store
@@ -145,7 +146,7 @@ $ store-orders orders list
   id  petId  quantity  complete  status
 1001      1         1  false     pending
 "#]]);
-    assert_eq!(sandbox.store().poll_changes().unwrap().last_changes, before);
+    assert_eq!(store(&sandbox).poll_changes().unwrap().last_changes, before);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
     let mut import = sandbox.command(&["orders", "import", "orders.csv"]);
     import.stderr(File::create(sandbox.path("said")).unwrap());
     let mut import = ChildProcess::new(import.spawn().unwrap(), "orders import");
-    let store = sandbox.store();
+    let store = store(&sandbox);
     let connection = rusqlite::Connection::open(store.path()).unwrap();
     let count = "SELECT count(*) - 1 FROM orders";
     let stored = || connection.query_one(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize;
@@ -249,7 +250,7 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
 fn an_import_that_fails_in_between_says_what_it_stored_and_why() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([-1]);
-    let store = sandbox.store();
+    let store = store(&sandbox);
     let taken = LONG as i64 - 1;
     let trigger = format!(
         "CREATE TRIGGER other AFTER INSERT ON orders WHEN new.id = 1 BEGIN

@@ -1,5 +1,6 @@
 //! `keys`.
 
+use super::store;
 use store_orders::keys::{Environment, digest_of};
 use store_orders::store::KeyCommands;
 use testbed::{CliSandbox, str};
@@ -113,7 +114,7 @@ $ for file in first second third; do grep -c $(head -n 1 $file | cut -c6-) shown
 2
 4
 "#]]);
-    let store = sandbox.store();
+    let store = store(&sandbox);
     for (file, environment) in [
         ("first", Environment::Production),
         ("second", Environment::Staging),

@@ -1,5 +1,6 @@
 //! `orders ship`, `show` and `list`.
 
+use super::store;
 use chrono::DateTime;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -34,7 +35,7 @@ pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
     let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let cancellation = Cancellation { order_id, key_id: "key_x".into(), at, deadline };
-    sandbox.store().cancel(&[cancellation]).unwrap();
+    store(sandbox).cancel(&[cancellation]).unwrap();
 }
 
 fn status_of(sandbox: &CliSandbox, id: &str) -> String {

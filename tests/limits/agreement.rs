@@ -11,7 +11,7 @@ use store_orders::clock::{Clock, ManualClock};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, LimitsFile, Window};
 use store_orders_api::plans::{Plan, PlanLimits};
 use tempfile::TempDir;
-use testbed::in_process::NOON;
+use test_server::NOON;
 
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use store_orders::clock::Clock;
 use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, NOON, TestServer, TestSetup};
+use test_server::{CapturedLog, NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
+use test_server::{Answer, TestServer, TestSetup};
 use testbed::Key;
-use testbed::in_process::{Answer, TestServer, TestSetup};
 
 async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
     let headers: Vec<_> = forwarded_for.iter().map(|value| ("x-forwarded-for", *value)).collect();

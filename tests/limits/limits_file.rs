@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store_orders::limits::check_limits_file;
 use store_orders::store::sqlite::{SqliteStore, back_up, restore};
-use testbed::in_process::{CapturedLog, TestSetup};
+use test_server::{CapturedLog, TestSetup};
 
 fn limits_file(setup: &TestSetup) -> PathBuf {
     setup.directory.path().join("limits.snapshot")

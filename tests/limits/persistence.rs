@@ -2,7 +2,7 @@
 
 use super::windows::admitted;
 use std::time::Duration;
-use testbed::in_process::{NOON, TestSetup};
+use test_server::{NOON, TestSetup};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 

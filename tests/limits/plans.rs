@@ -6,7 +6,7 @@ use std::time::Duration;
 use store_orders::store::AccountCommands;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::{Plan, PlanLimits};
-use testbed::in_process::{Answer, Fault, TestServer, TestSetup};
+use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
 /// Sends requests until the headers show this limit, which must be within a

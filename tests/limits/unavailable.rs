@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestSetup;
+use test_server::TestSetup;
 
 /// Limits whose counts of accounts cannot be reached.
 pub struct Unreachable {

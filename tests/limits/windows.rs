@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
+use test_server::{NOON, TestServer, TestSetup};
 use testbed::Key;
-use testbed::in_process::{NOON, TestServer, TestSetup};
 
 /// Sends requests, all of which are admitted.
 pub async fn admitted(server: &TestServer, key: &Key, times: u32) {

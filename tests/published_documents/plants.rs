@@ -3,7 +3,7 @@
 
 use contract::pointer::take;
 use serde_json::{Value, json};
-use testbed::contract::{Contract, Exchange, ReceivedResponse, contract};
+use test_server::contract::{Contract, Exchange, ReceivedResponse, contract};
 
 /// A break of what was promised.
 pub struct Plant {

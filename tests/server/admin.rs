@@ -6,7 +6,7 @@ use futures::future::join_all;
 use std::time::Duration;
 use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Fault, TestServer, TestSetup};
+use test_server::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
 /// The status and the body of what the admin listener answers.

@@ -6,7 +6,7 @@ use crate::limits::unavailable::Unreachable;
 use serde_json::Value;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
+use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::{Key, wait_until};
 
 const LIST: (&str, &str) = ("GET", "/v1/store/orders");

@@ -6,7 +6,7 @@ use super::admin::ask;
 use super::client;
 use rustix::process::{Resource, Rlimit, prlimit};
 use store_orders_client::Client;
-use testbed::in_process::error_of;
+use test_server::error_of;
 use testbed::{DataDir, ServerProcess, wait_until};
 
 /// Limits the length of this process's files, or not.

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 use store_orders_api::API_VERSION;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{TestCertificate, TestServer};
+use test_server::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};
 
 /// Every sample by its name with its labels.

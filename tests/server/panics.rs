@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
-use testbed::in_process::CapturedLog;
+use test_server::CapturedLog;
 use testbed::wait_until;
 
 /// Limits that panic, also when the headers of an error ask for them.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Fault, TestSetup, unknown_key};
+use test_server::{Fault, TestSetup, unknown_key};
 
 /// How long a request waits for the store.
 const PATIENCE: Duration = Duration::from_secs(5);

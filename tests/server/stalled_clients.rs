@@ -3,7 +3,7 @@
 use super::{MANY_ORDERS, slow_reader};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, TestSetup};
+use test_server::{CapturedLog, TestSetup};
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]

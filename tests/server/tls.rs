@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 use store_orders::server::TlsFiles;
-use testbed::contract::{Observer, SentRequest};
-use testbed::in_process::{
-    CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed,
-};
+use test_server::contract::{Observer, SentRequest};
+use test_server::{CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed};
 use testbed::{DataDir, Key, ServerProcess, Signal, wait_until};
 use tokio::io::AsyncWriteExt;
 

@@ -120,8 +120,9 @@ enum Command {
     /// on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
-        "  cargo xtask judge --install    once, and after a version changed\n",
-        "  cargo xtask judge",
+        "  cargo xtask judge --install            once, and after a version changed\n",
+        "  cargo xtask judge\n",
+        "  cargo xtask judge documents sessions   two of them",
     ))]
     Judge(judge::JudgeArgs),
 

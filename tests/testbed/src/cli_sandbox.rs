@@ -91,11 +91,4 @@ impl CliSandbox {
         let csv = format!("id,petId,quantity\n{rows}");
         self.run_with_input(&["orders", "import", "-"], csv.as_bytes()).done();
     }
-
-    /// The store, as the server opens it.
-    #[cfg(feature = "in-process")]
-    pub fn store(&self) -> store_orders::store::sqlite::SqliteStore {
-        let directory = self.path("store-orders-data");
-        store_orders::store::sqlite::SqliteStore::open(&directory).unwrap()
-    }
 }

@@ -9,7 +9,6 @@ pub fn seed() -> u64 {
 
 /// How property tests run. A failure is in the output, with the least input that brings it about,
 /// and in no file. `PROPTEST_CASES` sets the number of cases.
-#[cfg(feature = "in-process")]
 pub fn property_config() -> proptest::prelude::ProptestConfig {
     use proptest::{prelude::ProptestConfig, test_runner::RngSeed};
     let rng_seed = RngSeed::Fixed(seed());

@@ -114,7 +114,6 @@ impl ServerProcess {
     }
 
     /// [`ServerProcess::wait`] without blocking the runtime, which may carry a tap.
-    #[cfg(feature = "in-process")]
     #[expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {

@@ -1,8 +1,5 @@
 //! Waiting for what another thread, process or server brings about.
-#![cfg_attr(
-    feature = "in-process",
-    expect(clippy::panic, reason = "a test that cannot go on says so by panicking")
-)]
+#![expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
 
 use std::io::{Error, ErrorKind};
 use std::time::{Duration, Instant};
@@ -39,7 +36,6 @@ pub fn wait_blocking<T>(
 }
 
 /// Asks until there is an answer.
-#[cfg(any(feature = "in-process", feature = "postgres"))]
 pub async fn wait_for<T>(
     what: &str,
     timeout: Duration,
@@ -57,7 +53,6 @@ pub async fn wait_for<T>(
 }
 
 /// Waits until this holds.
-#[cfg(feature = "in-process")]
 pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let waited = wait_for(what, WAIT_TIMEOUT, async || holds().await.then_some(())).await;
     waited.unwrap_or_else(|error| panic!("{error}"));
@@ -65,7 +60,6 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
 
 /// Waits until this holds, which must be for what is asked after a second, and after as long as the
 /// machine stood still.
-#[cfg(feature = "in-process")]
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

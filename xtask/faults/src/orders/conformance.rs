@@ -6,6 +6,7 @@ use crate::scenario::{Scenario, Tools};
 use anyhow::anyhow;
 use conformance::postgres::{PostgresUnderTest, postgres_cases};
 use parking_lot::Mutex;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use store_orders::store::StoreError;
@@ -54,7 +55,12 @@ async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyh
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
     idle.lock().push((primary, cluster));
-    if let Err(error) = outcome.unwrap_or_else(|_| Err(anyhow!("it panicked"))) {
+    let panicked = |panic: Box<dyn Any + Send>| {
+        let formatted = panic.downcast_ref::<String>().map(String::as_str);
+        let message = formatted.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(anyhow!("it panicked: {message}"))
+    };
+    if let Err(error) = outcome.unwrap_or_else(panicked) {
         match is_of_time(&error) {
             true => report.expect_unless_stalled(false, || format!("{error:#}")),
             false => report.expect(false, || format!("{error:#}")),

@@ -1,6 +1,6 @@
 //! An answer as it came over the wire, and what tests assert of it.
 
-use super::NOON;
+use crate::NOON;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use store_orders_client::ErrorBody;

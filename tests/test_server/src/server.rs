@@ -2,14 +2,14 @@
 //! response is held against the document: over HTTP/1.1 by a tap, over TLS and
 //! HTTP/2 as the HTTP client saw it.
 
-use super::{Answer, TestSetup, client_trusting};
-use crate::Key;
 use crate::contract::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
+use crate::{Answer, TestSetup, client_trusting};
 use http::{Method, Version};
 use std::net::SocketAddr;
 use store_orders::limits::LimitsFile;
 use store_orders::server::Server;
 use store_orders_client::Client;
+use testbed::Key;
 
 /// A running server and what it runs on.
 pub struct TestServer {

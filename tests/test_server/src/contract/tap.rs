@@ -8,9 +8,9 @@
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
 use super::observer::{Observer, SharedObserver};
-use crate::relay::{ReadAlong, Relay};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use testbed::relay::{ReadAlong, Relay};
 
 /// A tap in front of a server.
 pub struct Tap {

@@ -1,8 +1,7 @@
 //! What a server is started on: a store, a clock that tests move, limits and
 //! settings; and the orders, accounts and keys that tests put there.
 
-use super::{CapturedLog, FaultyStore, TestCertificate};
-use crate::Key;
+use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;
 use slog::{Logger, o};
 use std::sync::{Arc, Mutex};
@@ -20,6 +19,7 @@ use store_orders::store::{
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
+use testbed::Key;
 
 /// Wall time at which every test begins: 2026-06-15, noon UTC.
 pub const NOON: Duration = Duration::from_secs(1_781_524_800);
