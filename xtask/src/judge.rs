@@ -129,9 +129,6 @@ const JUDGES: [Judge; 15] = [
     },
 ];
 
-/// Those that need nothing of what is installed under `target/judges`.
-const WITHOUT_PINS: [&str; 4] = ["promtool", "sessions", "curl", "python"];
-
 /// Runs the tools and prints their findings.
 pub fn judge(
     arguments: &JudgeArgs,
@@ -145,9 +142,7 @@ pub fn judge(
     let named = |judge: &Judge| arguments.judges.iter().any(|name| name == judge.name);
     let mut judges = Vec::from(JUDGES);
     judges.retain(|judge| arguments.judges.is_empty() || named(judge));
-    if judges.iter().any(|judge| !WITHOUT_PINS.contains(&judge.name)) {
-        tools.check()?;
-    }
+    tools.check()?;
     metrics::check_promtool()?;
     sessions::check_programs()?;
     let program = Program::build(repository.root())?;
