@@ -39,94 +39,49 @@ use testbed::Program;
 #[derive(Clone, Debug, clap::Args)]
 pub struct JudgeArgs {
     /// Only these
-    #[arg(value_parser = PossibleValuesParser::new(JUDGES.map(|judge| judge.name)), value_name = "JUDGE")]
+    #[arg(value_parser = PossibleValuesParser::new(JUDGES.map(|Judge(name, ..)| name)), value_name = "JUDGE")]
     pub judges: Vec<String>,
     /// Install the pinned tools, unless they are installed, and run none
     #[arg(long)]
     pub install: bool,
 }
 
-/// A tool, and the claim that holds when it finds nothing. Findings are lines of
-/// text.
-struct Judge {
-    name: &'static str,
-    claim: &'static str,
-    run: fn(&Setup) -> anyhow::Result<Vec<String>>,
-}
+/// The name of a tool, and the claim that holds when it finds nothing. Findings are lines of text.
+struct Judge(&'static str, &'static str, fn(&Setup) -> anyhow::Result<Vec<String>>);
 
 /// The longest first: the others run beside it.
 const JUDGES: [Judge; 15] = [
-    Judge {
-        name: "fuzzing",
-        claim: "schemathesis with a large limit: no findings",
-        run: fuzzing::large_limit,
-    },
-    Judge {
-        name: "documents",
-        claim: "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
-        run: documents::checked_in,
-    },
-    Judge {
-        name: "rules",
-        claim: "our rules detect what they are for",
-        run: documents::broken_documents,
-    },
-    Judge {
-        name: "redocly-diff",
-        claim: "Redocly diff: agrees on breaking changes, and finds none since publication",
-        run: breaking_changes::second_opinion,
-    },
-    Judge {
-        name: "served",
-        claim: "the same tools on the served document: no findings",
-        run: served::served,
-    },
-    Judge {
-        name: "limited-fuzzing",
-        claim: "schemathesis up to 429: no findings",
-        run: fuzzing::small_limit,
-    },
-    Judge {
-        name: "promtool",
-        claim: "promtool: no findings in alerts and metrics",
-        run: metrics::promtool,
-    },
-    Judge {
-        name: "kubernetes",
-        claim: "kubernetes-validate: no findings in the handbook's files",
-        run: kubernetes::manifests,
-    },
-    Judge {
-        name: "sessions",
-        claim: "sessions with curl, openssl and ss of README and runbook",
-        run: sessions::run,
-    },
-    Judge { name: "curl", claim: "the documents' programs to copy: curl", run: samples::curl },
-    Judge {
-        name: "python",
-        claim: "the documents' programs to copy: Python",
-        run: samples::python,
-    },
-    Judge {
-        name: "typescript",
-        claim: "the documents' programs to copy: TypeScript",
-        run: samples::typescript,
-    },
-    Judge {
-        name: "openapi-typescript",
-        claim: "TypeScript: openapi-typescript, openapi-fetch",
-        run: clients::typescript,
-    },
-    Judge {
-        name: "openapi-python-client",
-        claim: "Python: openapi-python-client",
-        run: clients::python,
-    },
-    Judge {
-        name: "openapi-ts",
-        claim: "TypeScript: openapi-ts, from a live server",
-        run: served::client,
-    },
+    Judge("fuzzing", "schemathesis with a large limit: no findings", fuzzing::large_limit),
+    Judge(
+        "documents",
+        "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
+        documents::checked_in,
+    ),
+    Judge("rules", "our rules detect what they are for", documents::broken_documents),
+    Judge(
+        "redocly-diff",
+        "Redocly diff: agrees on breaking changes, and finds none since publication",
+        breaking_changes::second_opinion,
+    ),
+    Judge("served", "the same tools on the served document: no findings", served::served),
+    Judge("limited-fuzzing", "schemathesis up to 429: no findings", fuzzing::small_limit),
+    Judge("promtool", "promtool: no findings in alerts and metrics", metrics::promtool),
+    Judge(
+        "kubernetes",
+        "kubernetes-validate: no findings in the handbook's files",
+        kubernetes::manifests,
+    ),
+    Judge("sessions", "sessions with curl, openssl and ss of README and runbook", sessions::run),
+    Judge("curl", "the documents' programs to copy: curl", samples::curl),
+    Judge("python", "the documents' programs to copy: Python", samples::python),
+    Judge("typescript", "the documents' programs to copy: TypeScript", samples::typescript),
+    Judge(
+        "openapi-typescript",
+        "TypeScript: openapi-typescript, openapi-fetch",
+        clients::typescript,
+    ),
+    Judge("openapi-python-client", "Python: openapi-python-client", clients::python),
+    Judge("openapi-ts", "TypeScript: openapi-ts, from a live server", served::client),
 ];
 
 /// Runs the tools and prints their findings.
@@ -139,15 +94,15 @@ pub fn judge(
     if arguments.install {
         return tools.install(out).map(|()| Outcome::Clean);
     }
-    let named = |judge: &Judge| arguments.judges.iter().any(|name| name == judge.name);
+    let named = |name: &str| arguments.judges.iter().any(|named| named == name);
     let mut judges = Vec::from(JUDGES);
-    judges.retain(|judge| arguments.judges.is_empty() || named(judge));
+    judges.retain(|Judge(name, ..)| arguments.judges.is_empty() || named(name));
     tools.check()?;
     metrics::check_promtool()?;
     sessions::check_programs()?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
-    report.add_each(&judges, |judge| (judge.claim.to_string(), (judge.run)(&setup)))?;
+    report.add_each(&judges, |Judge(_, claim, run)| ((*claim).to_string(), run(&setup)))?;
     Ok(report.finish("judges")?)
 }
