@@ -44,10 +44,12 @@ impl CliSandbox {
         names
     }
 
-    /// A command, with no setting in its environment.
+    /// A command, with no setting in its environment. Its temporary files are below the directory,
+    /// so that those of a `demo` go with it, which a test kills.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
+        command.env("TMPDIR", self.directory.path());
         command
     }
 
