@@ -49,6 +49,8 @@ fn compare<'a>(
     found: &mut Vec<Difference<'a>>,
 ) {
     match (left, right) {
+        // Most of two documents, and no pointer is made for it.
+        _ if left == right => {}
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));
             for (key, value) in left {
@@ -61,10 +63,7 @@ fn compare<'a>(
         (Some(Value::Array(left)), Some(Value::Array(right))) => {
             compare_elements(pointer, left, right, found);
         }
-        _ if left != right => {
-            found.push(Difference { pointer: pointer.to_string(), left, right });
-        }
-        _ => {}
+        _ => found.push(Difference { pointer: pointer.to_string(), left, right }),
     }
 }
 
