@@ -78,7 +78,7 @@ pub fn browse(
     let chromium =
         chromium.context("chromium not found on PATH; on Debian: apt-get install chromium")?;
     let tools = Tools::new(repository);
-    tools.check()?;
+    tools.check_pinned()?;
     if let Some(directory) = &arguments.pictures {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;

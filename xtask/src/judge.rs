@@ -6,7 +6,7 @@
 //! and the sessions with curl, openssl and ss run against the server, and clients that other
 //! generators make from the document list and cancel orders. promtool reads alerts and metrics. The
 //! tools are pinned in `tests/judges` and installed under `target/judges`, except promtool, curl,
-//! openssl and ss, which are Debian's.
+//! openssl, ss and Python, which are Debian's.
 
 mod breaking_changes;
 mod clients;
@@ -32,8 +32,10 @@ use crate::report::Report;
 use crate::repository::Repository;
 use clap::builder::PossibleValuesParser;
 use setup::Setup;
+use std::collections::BTreeSet;
 use std::io::Write;
 use testbed::Program;
+use tools::Need;
 
 /// Arguments of `cargo xtask judge`.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,42 +48,67 @@ pub struct JudgeArgs {
     pub install: bool,
 }
 
-/// The name of a tool, and the claim that holds when it finds nothing. Findings are lines of text.
-struct Judge(&'static str, &'static str, fn(&Setup) -> anyhow::Result<Vec<String>>);
+/// The name of a tool, the claim that holds when it finds nothing, and what it needs. Findings are
+/// lines of text.
+struct Judge(
+    &'static str,
+    &'static str,
+    &'static [Need],
+    fn(&Setup) -> anyhow::Result<Vec<String>>,
+);
+
+const PINNED: &[Need] = &[Need::Pinned];
+const PROMTOOL: &[Need] = &[Need::Program("promtool", "prometheus")];
+const CURL: &[Need] = &[Need::Program("curl", "curl")];
+const PYTHON: &[Need] = &[Need::Program("python3", "python3")];
+const SESSIONS: &[Need] = &[
+    Need::Program("curl", "curl"),
+    Need::Program("openssl", "openssl"),
+    Need::Program("ss", "iproute2"),
+];
 
 /// The longest first: the others run beside it.
 const JUDGES: [Judge; 15] = [
-    Judge("fuzzing", "schemathesis with a large limit: no findings", fuzzing::large_limit),
+    Judge("fuzzing", "schemathesis with a large limit: no findings", PINNED, fuzzing::large_limit),
     Judge(
         "documents",
         "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
+        PINNED,
         documents::checked_in,
     ),
-    Judge("rules", "our rules detect what they are for", documents::broken_documents),
+    Judge("rules", "our rules detect what they are for", PINNED, documents::broken_documents),
     Judge(
         "redocly-diff",
         "Redocly diff: agrees on breaking changes, and finds none since publication",
+        PINNED,
         breaking_changes::second_opinion,
     ),
-    Judge("served", "the same tools on the served document: no findings", served::served),
-    Judge("limited-fuzzing", "schemathesis up to 429: no findings", fuzzing::small_limit),
-    Judge("promtool", "promtool: no findings in alerts and metrics", metrics::promtool),
+    Judge("served", "the same tools on the served document: no findings", PINNED, served::served),
+    Judge("limited-fuzzing", "schemathesis up to 429: no findings", PINNED, fuzzing::small_limit),
+    Judge("promtool", "promtool: no findings in alerts and metrics", PROMTOOL, metrics::promtool),
     Judge(
         "kubernetes",
         "kubernetes-validate: no findings in the handbook's files",
+        PINNED,
         kubernetes::manifests,
     ),
-    Judge("sessions", "sessions with curl, openssl and ss of README and runbook", sessions::run),
-    Judge("curl", "the documents' programs to copy: curl", samples::curl),
-    Judge("python", "the documents' programs to copy: Python", samples::python),
-    Judge("typescript", "the documents' programs to copy: TypeScript", samples::typescript),
+    Judge(
+        "sessions",
+        "sessions with curl, openssl and ss of README and runbook",
+        SESSIONS,
+        sessions::run,
+    ),
+    Judge("curl", "the documents' programs to copy: curl", CURL, samples::curl),
+    Judge("python", "the documents' programs to copy: Python", PYTHON, samples::python),
+    Judge("typescript", "the documents' programs to copy: TypeScript", PINNED, samples::typescript),
     Judge(
         "openapi-typescript",
         "TypeScript: openapi-typescript, openapi-fetch",
+        PINNED,
         clients::typescript,
     ),
-    Judge("openapi-python-client", "Python: openapi-python-client", clients::python),
-    Judge("openapi-ts", "TypeScript: openapi-ts, from a live server", served::client),
+    Judge("openapi-python-client", "Python: openapi-python-client", PINNED, clients::python),
+    Judge("openapi-ts", "TypeScript: openapi-ts, from a live server", PINNED, served::client),
 ];
 
 /// Runs the tools and prints their findings.
@@ -97,12 +124,11 @@ pub fn judge(
     let named = |name: &str| arguments.judges.iter().any(|named| named == name);
     let mut judges = Vec::from(JUDGES);
     judges.retain(|Judge(name, ..)| arguments.judges.is_empty() || named(name));
-    tools.check()?;
-    metrics::check_promtool()?;
-    sessions::check_programs()?;
+    let needs = judges.iter().flat_map(|Judge(_, _, needs, _)| *needs);
+    needs.collect::<BTreeSet<_>>().into_iter().try_for_each(|need| tools.check(need))?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
-    report.add_each(&judges, |Judge(_, claim, run)| ((*claim).to_string(), run(&setup)))?;
+    report.add_each(&judges, |Judge(_, claim, _, run)| ((*claim).to_string(), run(&setup)))?;
     Ok(report.finish("judges")?)
 }

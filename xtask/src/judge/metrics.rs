@@ -15,12 +15,6 @@ const ALERT_CASES: &str = "tests/judges/alerts.yaml";
 /// How it begins to name where metrics are.
 const ADMIN_LINE: &str = "admin listener on http://";
 
-/// An error if promtool is missing.
-pub(super) fn check_promtool() -> anyhow::Result<()> {
-    let found = Command::new("promtool").arg("--version").output();
-    found.map(drop).context("promtool is missing: apt-get install prometheus")
-}
-
 /// Its findings about the alerts, and about the metrics in the text format.
 pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();

@@ -11,6 +11,15 @@ const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json"
 /// The file of `target/judges` that holds the installed pins.
 const STAMP: &str = "installed";
 
+/// What a judge runs.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Need {
+    /// Tools pinned in `tests/judges`.
+    Pinned,
+    /// A program, and the package of Debian that has it.
+    Program(&'static str, &'static str),
+}
+
 /// The tools of a checkout.
 pub struct Tools {
     sources: PathBuf,
@@ -74,8 +83,20 @@ impl Tools {
         command
     }
 
+    /// An error if this is missing, with the command that installs it.
+    pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
+        match need {
+            Need::Pinned => self.check_pinned(),
+            Need::Program(program, package) => Command::new(program)
+                .arg("--version")
+                .output()
+                .map(drop)
+                .with_context(|| format!("{program} is missing: apt-get install {package}")),
+        }
+    }
+
     /// An error unless the installed tools are the pinned ones.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check_pinned(&self) -> anyhow::Result<()> {
         let stamp = std::fs::read_to_string(self.installed(STAMP)).unwrap_or_default();
         if stamp != self.pins()? {
             bail!(
@@ -89,7 +110,7 @@ impl Tools {
 
     /// Installs the pinned tools, unless they are installed.
     pub fn install(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        if self.check().is_ok() {
+        if self.check_pinned().is_ok() {
             writeln!(out, "The tools pinned in tests/judges are installed in target/judges.")?;
             return Ok(());
         }
