@@ -57,6 +57,9 @@ impl Checker {
             }
             What::Fault(fault) => {
                 self.recovery.fault(&fault.name, findings);
+                if fault.saves_no_counts {
+                    self.windows.unsaved(at);
+                }
                 if fault.may_lose_counts {
                     self.windows.doubt(at);
                 }
@@ -66,6 +69,7 @@ impl Checker {
             What::Unsynced => self.unsynced_since = Some(at),
             What::Synced => self.unsynced_since = None,
             What::Undone => {
+                self.windows.saved(at);
                 self.faults.undone(at);
                 self.recovery.undone(at);
             }

@@ -199,6 +199,9 @@ pub struct FaultBegun {
     /// after a standby was promoted, or until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
+    /// Whether a server may be unable to save request counts until it is undone.
+    #[serde(default)]
+    pub saves_no_counts: bool,
 }
 
 /// The orders in the store by status.

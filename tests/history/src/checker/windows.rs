@@ -23,6 +23,9 @@ const WINDOW: i64 = 60 * SECOND;
 /// `X-RateLimit-Reset` is rounded up to a second, and `Date` is a second old at most.
 const ROUNDING: i64 = 2 * SECOND;
 
+/// When counts can be saved again, they are within a second, and a write of theirs.
+const SAVED_WITHIN: u64 = 2 * SECOND.unsigned_abs();
+
 /// A refusal that tells to wait for longer is not of a minute's window.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
@@ -37,6 +40,10 @@ pub struct Windows {
     keys: HashMap<String, String>,
     /// Requests that were sent before then may not be in the counts.
     trusted_from: u64,
+    /// Since when counts could not be saved, if they have not been since.
+    unsaved_from: u64,
+    /// Since when they can be saved; `u64::MAX` while they cannot.
+    saved_from: u64,
 }
 
 #[derive(Default)]
@@ -75,11 +82,29 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// From now on counts may be lost, and those of the second before. What was refused must have
-    /// been counted all the same.
+    /// From now on no counts can be saved.
+    pub fn unsaved(&mut self, at: u64) {
+        if self.are_saved(at) {
+            self.unsaved_from = at;
+        }
+        self.saved_from = u64::MAX;
+    }
+
+    /// They can be saved again.
+    pub fn saved(&mut self, at: u64) {
+        self.saved_from = self.saved_from.min(at);
+    }
+
+    fn are_saved(&self, at: u64) -> bool {
+        at >= self.saved_from.saturating_add(SAVED_WITHIN)
+    }
+
+    /// From now on counts may be lost, and those of the second before, or of the second before they
+    /// could not be saved. What was refused must have been counted all the same.
     pub fn doubt(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
-        let last = at.saturating_sub(SECOND.unsigned_abs());
+        let saved = if self.are_saved(at) { at } else { self.unsaved_from };
+        let last = saved.saturating_sub(SECOND.unsigned_abs());
         for account in self.accounts.values_mut() {
             for window in &mut account.windows {
                 window.admitted.retain(|operation| operation.ended() <= last);

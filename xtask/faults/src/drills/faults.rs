@@ -106,6 +106,11 @@ impl FaultKind {
         }
     }
 
+    /// Whether a server that counts by itself cannot write them to its disk.
+    pub fn saves_no_counts(self) -> bool {
+        matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
+    }
+
     /// How often it is drawn, relative to the others.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())

@@ -58,6 +58,7 @@ impl Drawn {
             servers,
             loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
             may_lose_counts: self.may_lose_counts(site.topology),
+            saves_no_counts: self.faults.iter().any(|fault| fault.kind.saves_no_counts()),
         }));
         let within = if self.faults.len() == 1 { MET_WITHIN } else { PAIR_MET_WITHIN };
         for fault in &self.faults {
