@@ -123,7 +123,7 @@ pub trait Store: Send + Sync {
     /// a cancellation past its own is not carried out.
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
 
-    /// The order of this id, if it is cancelled.
+    /// The order of this id, if it is cancelled and no failover loses that.
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
 
     /// The pet of this id.

@@ -100,11 +100,11 @@ impl PostgresStore {
     /// What is read of the row of this id that a query asks for.
     fn only<T>(
         &self,
+        session: &Session,
         query: &str,
         id: i64,
         read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let session = current(&self.sessions)?;
         let rows = self.wait(async {
             let _reading =
                 within(REQUEST_TIMEOUT, async { Ok(session.reading.lock().await) }).await?;
@@ -215,11 +215,27 @@ impl Store for PostgresStore {
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        self.only(CancelledOrder::SELECT, id, CancelledOrder::read)
+        let session = current(&self.sessions)?;
+        let seen = self.replica.seen().last().map(|seen| seen.number);
+        if seen > Some(*session.confirmed.borrow()) {
+            // The list that lacks the order has led this far: confirmed while the row is read.
+            session.heartbeat_wanted.notify_one();
+        }
+        let query = format!(
+            "SELECT cancelled.*, changed_in FROM ({}) AS cancelled, orders WHERE id = $1",
+            CancelledOrder::SELECT
+        );
+        let read = |row: &statements::Row<'_>| Ok((CancelledOrder::read(row)?, row.get(5)?));
+        let Some((order, number)) = self.only(&session, &query, id, read)? else {
+            return Ok(None);
+        };
+        self.wait(within(READ_LIMIT, session.require_confirmed(number)))?;
+        Ok(Some(order))
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let name = self.only(SELECT_PET, id, |row| row.get(0))?;
+        let session = current(&self.sessions)?;
+        let name = self.only(&session, SELECT_PET, id, |row| row.get(0))?;
         Ok(name.map(|name| Pet { id, name }))
     }
 

@@ -33,6 +33,7 @@ use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
+use tokio::sync::{Notify, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
@@ -72,6 +73,10 @@ pub struct Session {
     pub heartbeat: Connection,
     /// Its statements.
     pub beat: HeartbeatStatements,
+    /// Has the next heartbeat sent at once.
+    pub heartbeat_wanted: Notify,
+    /// The number of the last change that is known to be confirmed.
+    pub confirmed: watch::Sender<i64>,
     /// Counts requests.
     pub limits: Connection,
     /// Its statement.
@@ -107,6 +112,26 @@ impl Session {
     /// A heartbeat that was sent then was confirmed.
     pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
         self.lease.lock().renew(sent)
+    }
+
+    /// A commit was confirmed that began after the change of this number was committed, so no
+    /// failover loses the change. Another commit may be visible before its standby has it: its
+    /// wait for the standby was cancelled.
+    pub fn set_confirmed(&self, number: i64) {
+        self.confirmed.send_if_modified(|last| {
+            let is_later = number > *last;
+            *last = number.max(*last);
+            is_later
+        });
+    }
+
+    /// Waits until the change of this number is confirmed.
+    pub async fn require_confirmed(&self, number: i64) -> Result<(), StoreError> {
+        let mut confirmed = self.confirmed.subscribe();
+        tokio::select! {
+            _ = confirmed.wait_for(|last| *last >= number) => Ok(()),
+            why = self.ending.ended() => Err(unreachable_because(why)),
+        }
     }
 
     /// Fails unless the lease is valid.

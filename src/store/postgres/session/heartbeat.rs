@@ -13,6 +13,7 @@ use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::limits::location::require_recorded;
+use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::time::{Duration, Instant};
@@ -25,11 +26,11 @@ use tokio_postgres::types::ToSql;
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead
-/// row: 10 s.
+/// row: 10 s, unless requests wait for heartbeats.
 const ROW_EVERY: u32 = 40;
 
-/// Commits a write, and renews the session's lease. It changes nothing, unless the replica's row
-/// is due.
+/// Commits a write, and renews the session's lease; the changes that it saw are confirmed with it.
+/// It changes nothing, unless the replica's row is due.
 pub async fn beat(
     session: &Session,
     replica: &Replica,
@@ -50,11 +51,12 @@ pub async fn beat(
     begun.map_err(written)?;
     let written_row = written_row.map_err(written)?;
     committed.map_err(written)?;
-    if written_row.is_empty() {
+    let Some(row) = written_row.first() else {
         // It ends the session; the next one adds the row again.
         return Err(unreachable_because("this replica's row was removed"));
-    }
+    };
     link.require_confirmed_since(unconfirmed)?;
+    session.set_confirmed(value::<Option<i64>>(row, 0)?.unwrap_or_default());
     Ok(session.renew_lease(sent))
 }
 
@@ -82,12 +84,15 @@ pub async fn deregister(client: &Client, replica: &Replica) -> Result<(), StoreE
     client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
 }
 
-/// Sends heartbeats until the session or the server ends.
+/// Sends heartbeats until the session or the server ends, sooner if a request waits for one.
 pub async fn keep_beating(session: &Session, replica: &Replica) {
     let mut ticks = interval(HEARTBEAT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0_u32.. {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = session.heartbeat_wanted.notified() => {}
+        }
         if replica.has_left() {
             return;
         }

@@ -29,7 +29,7 @@ use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 /// What opens sessions.
@@ -184,6 +184,8 @@ impl Opener {
                 reader,
                 reading: tokio::sync::Mutex::default(),
                 heartbeat,
+                heartbeat_wanted: Notify::new(),
+                confirmed: watch::Sender::default(),
                 limits,
                 questions: ListQuestions::default(),
                 lease: Mutex::default(),

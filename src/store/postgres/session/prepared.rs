@@ -65,9 +65,9 @@ impl BatchStatements {
 pub struct HeartbeatStatements {
     /// BEGIN.
     pub begin: Statement,
-    /// Locks the row of a replica.
+    /// Locks the row of a replica. Returns the number of the journal's last change.
     pub lock: Statement,
-    /// Writes the row of a replica: id, address, last change of its list.
+    /// Writes the row of a replica: id, address, last change of its list. Returns the same.
     pub update: Statement,
     /// COMMIT.
     pub commit: Statement,
@@ -76,9 +76,10 @@ pub struct HeartbeatStatements {
 impl HeartbeatStatements {
     /// Prepares them on the heartbeat's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
+        let lock = "SELECT (SELECT max(version) FROM changes) FROM replicas
+                    WHERE id = $1 FOR NO KEY UPDATE";
         let update = "UPDATE replicas SET heard_at = now(), address = $2, list_version = $3
-                      WHERE id = $1 RETURNING id";
+                      WHERE id = $1 RETURNING (SELECT max(version) FROM changes)";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,

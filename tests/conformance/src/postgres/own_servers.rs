@@ -4,14 +4,14 @@
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::list;
-use crate::records::{cancel, import};
+use crate::records::{cancel, cancellation, import};
+use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
-use store_orders::store::CancelOutcome;
-use store_orders::store::Store;
 use store_orders::store::postgres::PostgresCommands;
+use store_orders::store::{CancelOutcome, Cancellation, Store};
 use testbed::postgres::{Cluster, Installed, Pair, USER};
-use testbed::{Signal, wait_blocking};
+use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
 /// Half a second for the first host, and time to open a session.
@@ -91,6 +91,44 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     let said = format!("{:#}", anyhow::Error::new(refused));
     ensure!(said.contains("read-only") && !said.contains("standby"), "{said}");
     Ok(())
+}
+
+/// A commit whose wait for the standby was cancelled is visible, and a failover loses it.
+pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let own = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
+    let server = under_test(&[primary.port]);
+    let database = server.new_store()?;
+    import(&*database.commands()?, 1..=2)?;
+    let (store, cancels) = (database.server_of_owner()?, database.server_of_owner()?);
+    ensure!(cancel(&cancels, &[1])? == [CancelOutcome::Cancelled]);
+    ensure!(store.cancelled_order(1)?.is_some() && cancels.cancelled_order(1)?.is_some());
+    standby.signal_all(Signal::STOP)?;
+    let request = Cancellation { deadline: Instant::now() + FOUND_WITHIN, ..cancellation(2) };
+    std::thread::scope(|scope| {
+        let cancelling = scope.spawn(|| cancels.cancel(&[request]));
+        let admin = own.wait(primary.admin("postgres"))?;
+        let no_wait = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                       WHERE application_name = 'store-orders writer' AND wait_event = 'SyncRep'";
+        wait_blocking("the commit waits for the standby", WAIT_TIMEOUT, || {
+            let cancelled = own.wait(async { Ok(admin.query(no_wait, &[]).await?.len()) });
+            cancelled.ok().filter(|count| *count == 1)
+        })?;
+        let is_visible = "SELECT status = 'cancelled' FROM orders WHERE id = 2";
+        wait_blocking("the commit is visible", WAIT_TIMEOUT, || {
+            database.value::<bool>(is_visible, &[]).ok()?.then_some(())
+        })?;
+        let shown = store.cancelled_order(2);
+        standby.signal_all(Signal::CONT)?;
+        ensure!(shown.is_err(), "it was shown before the standby had it: {shown:?}");
+        wait_blocking("it is shown", WAIT_TIMEOUT, || store.cancelled_order(2).ok()?.map(drop))?;
+        ensure!(
+            joined(cancelling)?.is_ok_and(|batch| batch.outcomes == [CancelOutcome::Cancelled])
+        );
+        Ok(())
+    })
 }
 
 /// Each transaction has a warning then.
