@@ -8,15 +8,22 @@ use crate::store::{Half, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Statement, Transaction};
 
-/// The last change, in two pages of the index.
-pub const SELECT_LAST: &str =
-    "SELECT version, id::text, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
+/// The id of a change of the table `changes`. A table that `pg_restore --clean` has put back has
+/// another oid, which VACUUM FULL does not change.
+pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
-/// [`SELECT_LAST`], and whether the journal has the change of this number and id.
-pub const SELECT_LAST_AND_KNOWN: &str = "
-    SELECT version, id::text, orders, keys,
-           EXISTS (SELECT FROM changes WHERE version = $1 AND id = $2::text::uuid)
-    FROM changes ORDER BY version DESC LIMIT 1";
+/// The numbers of the last change, in two pages of the index.
+pub const SELECT_LAST: &str =
+    "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
+
+/// Selects the last change, and whether the journal has the change of this number and id.
+pub fn select_last_and_known() -> String {
+    format!(
+        "SELECT version, {CHANGE_ID}, orders, keys,
+                EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2)
+         FROM changes ORDER BY version DESC LIMIT 1"
+    )
+}
 
 /// Removes up to 5,000 rows that were followed by the next one more than 10 minutes ago: a server
 /// that was away for longer reads everything again. The last of a quiet store stays for as long
@@ -53,7 +60,7 @@ pub fn answer_of(rows: &[Row]) -> Result<Answer, StoreError> {
 /// Both halves' last changes, of the row of [`SELECT_LAST`].
 pub fn last_changes_of(rows: &[Row]) -> Result<LastChanges, StoreError> {
     let row = first(rows)?;
-    Ok(LastChanges { generation: 0, orders: value(row, 2)?, keys: value(row, 3)? })
+    Ok(LastChanges { generation: 0, orders: value(row, 1)?, keys: value(row, 2)? })
 }
 
 fn first(rows: &[Row]) -> Result<&Row, StoreError> {
@@ -68,7 +75,7 @@ pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), Sto
     Ok((value(first(&rows)?, 0)?, last_changes_of(&rows)?))
 }
 
-/// What the primary tells who has seen this, by [`SELECT_LAST_AND_KNOWN`].
+/// What the primary tells who has seen this, by [`select_last_and_known`].
 pub async fn ask(
     client: &Client,
     select_last_and_known: &Statement,
@@ -82,7 +89,7 @@ pub async fn ask(
 pub async fn ask_once(client: &Client, seen: &Seen) -> Result<Answer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&number, Type::INT8), (&id, Type::TEXT)];
-    let rows = client.query_typed(SELECT_LAST_AND_KNOWN, &parameters).await;
+    let rows = client.query_typed(&select_last_and_known(), &parameters).await;
     answer_of(&rows.map_err(read)?)
 }
 

@@ -62,7 +62,7 @@ pub struct Session {
     pub freshness: Connection,
     /// Those of lists.
     pub questions: ListQuestions,
-    /// [`SELECT_LAST_AND_KNOWN`](super::journal::SELECT_LAST_AND_KNOWN) on it.
+    /// [`select_last_and_known`](super::journal::select_last_and_known) on it.
     pub select_last_and_known: Statement,
     /// Pets, keys and their uses.
     pub reader: Connection,

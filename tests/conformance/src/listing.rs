@@ -5,13 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange,
+    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, Latest, OperatorStore, OrderChange,
     OrdersRead, Status, Store, StoredOrder,
 };
 
+/// What a list is told.
+pub fn latest(store: &dyn Store) -> anyhow::Result<Latest> {
+    Ok(block_on(store.freshness(None)?.wait())?)
+}
+
 /// The last changes, as a list asks for them.
 pub fn last_changes(store: &dyn Store) -> anyhow::Result<LastChanges> {
-    Ok(block_on(store.freshness(None)?.wait())?.last_changes)
+    Ok(latest(store)?.last_changes)
 }
 
 /// A change as text: the order as v1 sends it and, if so, that it has shipped; or its id after

@@ -69,6 +69,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_database_that_a_server_uses_is_not_restored,
         restoring::a_server_that_starts_during_a_restore_is_told_of_it,
         restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,
+        restoring::tables_that_are_restored_under_a_server_begin_another_history,
+        restoring::vacuum_full_begins_no_other_history,
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
         replicas::a_server_that_was_killed_is_silent_and_then_removed,

@@ -11,7 +11,7 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::questions::{Questions, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::answer_of;
+use crate::store::postgres::journal::{CHANGE_ID, answer_of};
 use crate::store::postgres::rows::{changed_order, value};
 use crate::store::postgres::timeouts::{QUESTIONS_UNDER_WAY, READ_LIMIT};
 use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
@@ -38,10 +38,10 @@ const MOST_CHANGED: i64 = 1_024;
 fn select() -> String {
     format!(
         "
-    SELECT version, last.id::text, orders, keys,
-           EXISTS (SELECT FROM changes WHERE version = $1 AND id = $2::text::uuid),
+    SELECT last.*, EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2),
            changed.id, pet_id, quantity, ship_date, complete, status
-    FROM (SELECT version, id, orders, keys FROM changes ORDER BY version DESC LIMIT 1) last
+    FROM (SELECT version, {CHANGE_ID}, orders, keys
+          FROM changes ORDER BY version DESC LIMIT 1) last
     LEFT JOIN LATERAL (
         SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
         WHERE changed_in > $3 ORDER BY changed_in LIMIT {MOST_CHANGED} + 1) changed ON true"

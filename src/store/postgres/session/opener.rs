@@ -17,7 +17,7 @@ use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask_once};
+use crate::store::postgres::journal::{ask_once, select_last_and_known};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
 use crate::store::postgres::rows::value;
@@ -140,13 +140,11 @@ impl Opener {
         // Again, and the rest: a command may have changed it before this server was registered.
         let usable = async {
             require_usable(client, url).await?;
-            let query =
-                "SELECT store_id, CAST(pg_relation_filenode('orders') AS text) FROM identity";
-            let row = client.query_one(query, &[]).await.map_err(read)?;
-            let (id, file): (String, String) = (value(&row, 0)?, value(&row, 1)?);
-            require_own(&limits.client, url, &id).await.map(|()| (id, file))
+            let query = "SELECT store_id FROM identity";
+            let id: String = value(&client.query_one(query, &[]).await.map_err(read)?, 0)?;
+            require_own(&limits.client, url, &id).await.map(|()| id)
         };
-        let (store_id, orders_file) = match within(READ_LIMIT, usable).await {
+        let store_id = match within(READ_LIMIT, usable).await {
             Ok(read) => read,
             Err(error) => {
                 // Otherwise a command would wait until the row counts as silent. A failure to
@@ -164,9 +162,13 @@ impl Opener {
         let opening = answer.open(&seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
+            // After the journal was read: the next question finds a table that was replaced between.
+            let query = "SELECT CAST('changes'::regclass::oid AS text)";
+            let journal: String =
+                value(&writer.client.query_one(query, &[]).await.map_err(read)?, 0)?;
             Ok(Session {
                 generation: opening.generation,
-                history: history(&store_id, &orders_file, &server),
+                history: history(&store_id, &journal, &server),
                 store_id,
                 wait: Wait::of_session(opened, &server, before),
                 server,
@@ -175,7 +177,7 @@ impl Opener {
                 beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
                 select_last_and_known: freshness
                     .client
-                    .prepare(SELECT_LAST_AND_KNOWN)
+                    .prepare(&select_last_and_known())
                     .await
                     .map_err(read)?,
                 writer,
@@ -228,12 +230,12 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     Ok([freshness?, reader?, heartbeat?, limits?])
 }
 
-/// After a promotion, a crash of a PostgreSQL that does not sync, or a restored table, which is
-/// another file, numbers of changes may be used again. The address is no part of it: replicas may
-/// have different ones for one server.
-fn history(store_id: &str, orders_file: &str, server: &ServerIdentity) -> u64 {
+/// After a promotion, a crash of a PostgreSQL that does not sync, or a restore of the journal, a
+/// table with another oid then, numbers of changes may be used again. The address is no part of it:
+/// replicas may have different ones for one server.
+fn history(store_id: &str, journal: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
-    history_of(&[store_id, orders_file, system, timeline, started])
+    history_of(&[store_id, journal, system, timeline, started])
 }
 
 /// Refuses another store than that of the session before: ids of accounts, by which requests are

@@ -1,7 +1,7 @@
 //! The statements of a session, prepared: only those are sent without waiting for the answer
 //! to the one before.
 
-use crate::store::postgres::journal::LOCK_CHANGES;
+use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES};
 use tokio_postgres::{Client, Error, Statement};
 
 /// For this transaction alone: SET takes no parameter.
@@ -10,7 +10,9 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 /// READ COMMITTED: its snapshot is taken after the lock, so what it finds of those that it does not
 /// cancel does not change any more: shipped, cancelled, by this batch's earlier attempt maybe, or
 /// not there.
-const UPDATE: &str = "
+fn update() -> String {
+    format!(
+        "
     WITH last AS (SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1),
     cancelled AS (
         UPDATE orders o
@@ -22,16 +24,18 @@ const UPDATE: &str = "
     change AS (
         INSERT INTO changes (version, orders, keys)
         SELECT version + 1, version + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
-        RETURNING version, id)
+        RETURNING version, {CHANGE_ID} AS id)
     SELECT a.id,
            CASE WHEN cancelled.id IS NULL THEN
                (SELECT CASE WHEN cancelled_in = $4 THEN 'own' ELSE status END
                 FROM orders WHERE id = a.id)
            ELSE 'own' END,
-           last.orders, change.version, change.id::text,
-           EXISTS (SELECT FROM changes WHERE version = $5 AND id = $6::text::uuid)
+           last.orders, change.version, change.id,
+           EXISTS (SELECT FROM changes WHERE version = $5 AND {CHANGE_ID} = $6)
     FROM unnest($1::bigint[]) a (id) LEFT JOIN cancelled ON cancelled.id = a.id, last
-    LEFT JOIN change ON true";
+    LEFT JOIN change ON true"
+    )
+}
 
 /// The transaction of a batch.
 pub struct BatchStatements {
@@ -55,7 +59,7 @@ impl BatchStatements {
             begin: client.prepare("BEGIN").await?,
             limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
             lock: client.prepare(LOCK_CHANGES).await?,
-            update: client.prepare(UPDATE).await?,
+            update: client.prepare(&update()).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }

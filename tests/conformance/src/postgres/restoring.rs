@@ -1,8 +1,9 @@
-//! A backup of the embedded store, restored into PostgreSQL.
+//! A backup of the embedded store, restored into PostgreSQL, and one of PostgreSQL's own that is
+//! restored under servers.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::listing::{accounts, keys, list, stored_lines};
+use crate::listing::{accounts, keys, latest, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
 use crate::threads::joined;
 use anyhow::ensure;
@@ -19,6 +20,8 @@ use store_orders::store::{
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
+use testbed::postgres::Installed;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 /// How far the ids of accounts and keys jump over a restore.
 const ID_GAP: i64 = 1_000_000;
@@ -167,6 +170,45 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     let refused = refusal(restored)?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     ensure!(commands.id()? == id && store.get().is_some_and(Result::is_ok));
+    Ok(())
+}
+
+/// A server has not seen what is lost; another one may have shown it, with a tag.
+pub fn tables_that_are_restored_under_a_server_begin_another_history(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
+    let (quiet, cancels) = (database.server_of_owner()?, database.server_of_owner()?);
+    import(&*database.commands()?, 1..=3)?;
+    let kept = latest(&quiet)?;
+    let (file, url) = (directory.path().join("backup"), database.url());
+    let (file, url) = (file.to_string_lossy(), format!("--dbname={url}"));
+    run_client("pg_dump", &[&url, "--format=custom", "--file", &file])?;
+    cancel(&cancels, &[1])?;
+    let lost = latest(&cancels)?;
+    ensure!(lost.history == kept.history);
+    run_client("pg_restore", &[&url, "--clean", "--exit-on-error", &file])?;
+    database.commands()?.ship_orders(&[2])?;
+    let now = wait_blocking("its list is answered", WAIT_TIMEOUT, || latest(&quiet).ok())?;
+    ensure!(now.last_changes.orders == lost.last_changes.orders);
+    ensure!(now.history != lost.history, "the list without order 1 has the tag of this one");
+    ensure!(latest(&database.server_of_owner()?)?.history == now.history);
+    Ok(())
+}
+
+/// It writes the rows to other files.
+pub fn vacuum_full_begins_no_other_history(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let before = database.server_of_owner()?;
+    database.execute("VACUUM FULL")?;
+    let after = latest(&database.server_of_owner()?)?;
+    ensure!(latest(&before)?.history == after.history, "a tag holds for one of two servers");
+    Ok(())
+}
+
+fn run_client(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let run = Installed::find()?.client(program).args(arguments).output()?;
+    ensure!(run.status.success(), "{program}: {}", String::from_utf8_lossy(&run.stderr));
     Ok(())
 }
 
