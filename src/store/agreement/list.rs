@@ -37,18 +37,19 @@ impl ListFreshness {
         self.known
     }
 
-    /// This process has cancelled orders, and brought the store from one number to another. They
-    /// are added to those that are to be taken out, unless the snapshot reflects that number already,
-    /// or the list is of another generation: then it is read again, without them.
+    /// This process has cancelled orders, and brought the store from one number to another. If
+    /// the list is known up to the former, they are added to the pending removals. Otherwise they
+    /// come with the rows of the changes before: a list without them, but not at their change,
+    /// would have the tag of another list.
     pub fn cancelled(
         &mut self,
         generation: u64,
         numbers: Option<(i64, i64)>,
         add_removals: impl FnOnce(),
     ) {
-        self.known = self.known.after(generation, numbers);
-        let is_lacking = numbers.is_none_or(|(_, number)| number > self.snapshot.number);
-        if self.known.generation == generation && is_lacking {
+        let known = self.known.after(generation, numbers);
+        if known != self.known {
+            self.known = known;
             add_removals();
         }
     }
@@ -123,7 +124,7 @@ mod tests {
         assert!(cancelled(&mut list, 1, (5, 6)));
         assert_eq!(list.known(), at(6));
         // Another process brought the store to 7.
-        assert!(cancelled(&mut list, 1, (7, 8)));
+        assert!(!cancelled(&mut list, 1, (7, 8)));
         assert_eq!(list.known(), at(6));
         assert!(!cancelled(&mut list, 2, (6, 7)));
         assert_eq!(list.known(), at(6));

@@ -8,8 +8,9 @@
 //! # What is promised
 //!
 //! 1. No list that begins after a 204 shows the order.
-//! 2. A replica with a session has nothing that the journal of its server does not have, and lacks
-//!    nothing that it claims to have: of imports in steps, cancellations and keys.
+//! 2. A replica with a session has nothing that the journal of its server does not have, and of
+//!    keys lacks nothing that it claims to have. Its list shows the changes up to the one of its tag,
+//!    and no later one: imports in steps and cancellations.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. Of questions, no more are under way than may be.
 //!

@@ -32,7 +32,9 @@ pub enum Broken {
     /// It began after the 204.
     ListShowsCancelledOrder,
     KeepsAnotherHistory,
-    LacksWhatItClaims,
+    /// A list shows something else than the change says of which it has the tag.
+    ListIsNotThatOfItsTag,
+    LacksKeysThatItClaims,
     AcceptsRevokedKey,
     SendsTooManyQuestions,
 }
@@ -263,13 +265,15 @@ impl World {
                 freshness.lacks(ChangeNumber { generation, number }, None) == Lacks::Nothing
             };
             let mut orders = journal.of(Half::Orders, 0);
+            let differs = |(number, one)| claims(number) != (replica.snapshot & one != 0);
+            if follows_orders && orders.any(differs) {
+                return Some(Broken::ListIsNotThatOfItsTag);
+            }
             let mut keys = journal.of(Half::Keys, 0);
             let known = replica.known_keys.number;
-            if orders.any(|(number, one)| claims(number) && replica.snapshot & one == 0)
-                || (follows_keys
-                    && keys.any(|(number, one)| number <= known && replica.keys & one == 0))
+            if follows_keys && keys.any(|(number, one)| number <= known && replica.keys & one == 0)
             {
-                return Some(Broken::LacksWhatItClaims);
+                return Some(Broken::LacksKeysThatItClaims);
             }
         }
         let is_over = self.revoked.is_some_and(Tick::is_long_ago);
