@@ -29,6 +29,10 @@ use tokio::sync::{mpsc, oneshot};
 /// The most cancellations of one transaction: the first waits for the last.
 const LARGEST_BATCH: usize = 1_024;
 
+/// How far apart the deadlines of a batch may be. An engine may give up a batch at the first of
+/// them: after a stall, requests with time left do not fail with those that have none.
+const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
+
 /// How many may wait for the writer.
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
@@ -159,8 +163,10 @@ impl Writer {
 }
 
 fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
+    let mut postponed = None;
     loop {
-        let (batch, senders): (Vec<_>, Vec<_>) = next_batch(&mut queue).into_iter().unzip();
+        let requests = next_batch(&mut queue, &mut postponed);
+        let (batch, senders): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
         if batch.is_empty() {
             return;
         }
@@ -183,17 +189,32 @@ fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
 }
 
 /// Waits for requests and takes as many as one transaction may carry out; none if
-/// there will be no more.
-fn next_batch(queue: &mut mpsc::Receiver<Request>) -> Vec<Request> {
-    let mut requests = Vec::new();
+/// there will be no more. One with another deadline is left for the next batch.
+fn next_batch(
+    queue: &mut mpsc::Receiver<Request>,
+    postponed: &mut Option<Request>,
+) -> Vec<Request> {
+    let mut requests = Vec::from_iter(postponed.take());
     while requests.len() < LARGEST_BATCH {
         match queue.try_recv() {
+            Ok(request)
+                if requests.first().is_some_and(|first| !deadlines_are_near(first, &request)) =>
+            {
+                *postponed = Some(request);
+                break;
+            }
             Ok(request) => requests.push(request),
             Err(TryRecvError::Empty) if requests.is_empty() => std::thread::park(),
             Err(_) => break,
         }
     }
     requests
+}
+
+/// Whether two requests have nearly the same deadline.
+fn deadlines_are_near((one, _): &Request, (other, _): &Request) -> bool {
+    let (first, last) = (one.deadline.min(other.deadline), one.deadline.max(other.deadline));
+    last.duration_since(first) <= MAX_DEADLINE_SPREAD
 }
 
 fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {

@@ -31,17 +31,33 @@ async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> 
 
 #[test]
 fn all_that_have_queued_are_one_batch_up_to_the_largest() {
-    let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     let deadline = Instant::now() + REQUEST_TIMEOUT;
-    for order_id in 0..LARGEST_BATCH as i64 + 20 {
-        let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
-        let cancellation = Cancellation { order_id, key_id, at, deadline };
-        queue.try_send((cancellation, oneshot::channel().0)).unwrap();
-    }
-    assert_eq!(next_batch(&mut requests).len(), LARGEST_BATCH);
-    assert_eq!(next_batch(&mut requests).len(), 20);
+    let all = (0..LARGEST_BATCH as i64 + 20).map(|order_id| request(order_id, deadline));
+    assert_eq!(batch_sizes(all), [LARGEST_BATCH, 20]);
+}
+
+/// After a stall of the store, requests wait that have 0.6 s left, and others that just arrived.
+#[test]
+fn requests_that_have_time_left_are_not_in_a_batch_with_those_that_have_little() {
+    let now = Instant::now();
+    let left = [600, 650, 1_000, 1_150, 4_900, 4_950].map(Duration::from_millis);
+    let all = left.into_iter().map(|left| request(1, now + left));
+    assert_eq!(batch_sizes(all), [3, 1, 2]);
+}
+
+fn request(order_id: i64, deadline: Instant) -> Request {
+    let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
+    (Cancellation { order_id, key_id, at, deadline }, oneshot::channel().0)
+}
+
+/// The sizes of the batches in which these requests are carried out.
+fn batch_sizes(all: impl Iterator<Item = Request>) -> Vec<usize> {
+    let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
+    all.for_each(|request| queue.try_send(request).unwrap());
     drop(queue);
-    assert!(next_batch(&mut requests).is_empty());
+    let mut postponed = None;
+    let sizes = std::iter::repeat_with(|| next_batch(&mut requests, &mut postponed).len());
+    sizes.take_while(|size| *size > 0).collect()
 }
 
 #[tokio::test]
