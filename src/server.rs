@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
 use crate::orders::{OrderList, RunningBatch};
-use crate::store::Store;
+use crate::store::{ROW_LOOK_UPS, Store};
 use crate::store_check::StoreCheck;
 use anyhow::Context;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
@@ -31,10 +31,6 @@ use tokio::task::JoinHandle;
 
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
-
-/// Threads that look up rows at the same time. A store reads one row after the other, so more
-/// would only wait.
-const ROW_LOOK_UPS: usize = 4;
 
 const NO_THREADS: &str = "the threads that refresh keys and check the store cannot be started";
 
@@ -211,7 +207,7 @@ fn open(
         keys,
         orders: Arc::new(orders),
         store,
-        row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS)),
+        row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS as usize)),
         store_check,
         limits,
         clock,

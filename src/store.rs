@@ -53,6 +53,9 @@ use store_orders_api::types::Pet;
 /// How long a request waits for the store, from its arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many single rows a server looks up at the same time, on a thread each.
+pub const ROW_LOOK_UPS: u32 = 16;
+
 /// How long readiness waits for the store: less than a scrape may take.
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 

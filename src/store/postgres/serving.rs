@@ -80,10 +80,10 @@ impl PostgresStore {
     pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
-        // A question waits for a lock much shorter than the heartbeat may hold this row.
+        // Other connections wait for a lock much shorter than the heartbeat may hold this row.
         let left = async {
-            let _reading = session.reading.lock().await;
-            deregister(&session.reader.client, &self.replica).await
+            let _writing = session.writing.lock().await;
+            deregister(&session.writer.client, &self.replica).await
         };
         self.wait(session.answer(timeout, left))
     }
@@ -107,7 +107,7 @@ impl PostgresStore {
     ) -> Result<Option<T>, StoreError> {
         let rows = self.wait(async {
             let _reading =
-                within(REQUEST_TIMEOUT, async { Ok(session.reading.lock().await) }).await?;
+                within(REQUEST_TIMEOUT, async { Ok(session.reading.read().await) }).await?;
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
@@ -185,7 +185,7 @@ impl Store for PostgresStore {
             let replica = &self.replica;
             // A revocation does not wait for pets: while the reader is in use, keys are read on
             // another connection.
-            match session.reading.try_lock() {
+            match session.reading.try_write() {
                 Ok(_reading) => {
                     let client = &session.reader.client;
                     let read = read_changed_keys(&session, client, replica, number, visit_row);
@@ -298,7 +298,7 @@ impl Store for PostgresStore {
             session.reader.client.query_typed(update, &parameters).await.map_err(written)
         };
         let left = self.wait(async {
-            let _reading = session.reading.lock().await;
+            let _reading = session.reading.write().await;
             session.answer(READ_LIMIT, asked).await
         })?;
         left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()

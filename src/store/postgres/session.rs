@@ -33,7 +33,7 @@ use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, RwLock, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
@@ -66,8 +66,9 @@ pub struct Session {
     pub select_last_and_known: Statement,
     /// Pets, keys and their uses.
     pub reader: Connection,
-    /// Held while the reader is used.
-    pub reading: tokio::sync::Mutex<()>,
+    /// Shared by statements for single rows, which do not wait for each other's answers. Everything
+    /// else has the reader to itself.
+    pub reading: RwLock<()>,
     /// Sends heartbeats, and nothing else: a statement of another transaction among theirs would
     /// end sessions that work.
     pub heartbeat: Connection,

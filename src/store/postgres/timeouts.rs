@@ -2,7 +2,7 @@
 //! depend on each other.
 
 use crate::store::agreement::lease::LEASE;
-use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT};
+use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT, ROW_LOOK_UPS};
 use std::time::Duration;
 
 /// How long a server's attempt to connect to PostgreSQL may take, for each address.
@@ -101,7 +101,7 @@ pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 pub const QUESTIONS_UNDER_WAY: usize = 8;
 
 /// Reads pets and keys.
-pub const READER: ServerLimits = limits(1_000, 1_500, 20_000);
+pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
 /// Sends heartbeats. No lock is worth a late one: only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
@@ -153,6 +153,8 @@ const _: () = {
     // A slow statement ends before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
+    // Also behind other rows that all wait for a lock.
+    assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
     // Keys stay current behind questions that all wait for a lock, and no session ends of it.
     assert!(QUESTIONS_UNDER_WAY as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);

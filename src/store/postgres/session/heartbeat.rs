@@ -128,7 +128,7 @@ pub async fn tidy(session: &Session, silent_for: Duration) {
             _ => None,
         });
         // A failure is of no consequence: the next look removes them.
-        if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.lock()).await
+        if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.write()).await
             && let removing = remove_old(&session.reader.client, floor)
             && let Ok(removed) = session.answer(READ_LIMIT, removing).await
         {

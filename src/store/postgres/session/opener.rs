@@ -29,7 +29,7 @@ use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, RwLock, watch};
 use tokio::time::sleep;
 
 /// What opens sessions.
@@ -184,7 +184,7 @@ impl Opener {
                 writing: tokio::sync::Mutex::default(),
                 freshness,
                 reader,
-                reading: tokio::sync::Mutex::default(),
+                reading: RwLock::default(),
                 heartbeat,
                 heartbeat_wanted: Notify::new(),
                 confirmed: watch::Sender::default(),

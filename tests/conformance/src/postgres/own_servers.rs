@@ -8,9 +8,10 @@ use crate::records::{cancel, cancellation, import};
 use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
-use store_orders::store::postgres::PostgresCommands;
+use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
 use store_orders::store::{CancelOutcome, Cancellation, Store};
 use testbed::postgres::{Cluster, Installed, Pair, USER};
+use testbed::relay::{Fault, Relay};
 use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
@@ -19,6 +20,9 @@ const STARTED_WITHIN: Duration = Duration::from_secs(3);
 
 /// How soon every server has found the other host.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);
+
+/// After this time a server gives up a connection that gives no answer.
+const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// The first transaction id of a segment of pg_xact, 36 million before the wraparound: warnings
 /// begin 40 million before it.
@@ -129,6 +133,36 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
         );
         Ok(())
     })
+}
+
+/// They do not wait for each other's answers: a round trip may take long.
+pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    const PETS: i64 = 4;
+    let own = OwnServers::new()?;
+    let primary = own.wait(own.cluster.primary("primary", &[]))?;
+    let server = under_test(&[primary.port]);
+    let database = server.new_store()?;
+    database.execute(
+        "CREATE SEQUENCE asked; ALTER TABLE pets RENAME TO kept_pets;
+         CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM nextval('asked')",
+    )?;
+    let network = own.wait(async { Relay::to(primary.port) })?;
+    let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
+    let url = database.url().replace(&direct, &relayed).parse()?;
+    let store = database.server_at(url, SILENT_FOR)?;
+    std::thread::scope(|scope| {
+        network.set(Fault::NoAnswers);
+        for _ in 0..PETS {
+            scope.spawn(|| store.pet(1));
+        }
+        let asked = wait_blocking("all are asked for without an answer", READ_LIMIT, || {
+            let asked = database.value::<i64>("SELECT last_value FROM asked", &[]);
+            asked.ok().filter(|asked| *asked == PETS)
+        });
+        network.set(Fault::None);
+        asked.map(drop)
+    })?;
+    Ok(())
 }
 
 /// Each transaction has a warning then.

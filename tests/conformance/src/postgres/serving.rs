@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{Cancellation, Records, Status, Store};
+use store_orders::store::{Cancellation, ROW_LOOK_UPS, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -99,6 +99,16 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
         ensure!(read, "{table} were read, which are locked");
         ensure!(database.session_backends()? == backends, "{table}: the session was lost");
     }
+    let are_refused = database.before_commit("LOCK TABLE pets", || {
+        std::thread::scope(|scope| {
+            let pets: Vec<_> = (0..ROW_LOOK_UPS).map(|_| scope.spawn(|| store.pet(1))).collect();
+            pets.into_iter()
+                .map(|pet| Ok(joined(pet)?.is_err()))
+                .collect::<anyhow::Result<Vec<_>>>()
+        })
+    })?;
+    ensure!(are_refused.iter().all(|refused| *refused), "pets were found, which are locked");
+    ensure!(database.session_backends()? == backends, "locked pets: the session was lost");
     database.execute(
         "ALTER TABLE pets RENAME TO kept_pets;
          CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM pg_sleep(60)",
