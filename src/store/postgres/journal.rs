@@ -19,9 +19,10 @@ pub const SELECT_LAST: &str =
 /// Selects the last change, and whether the journal has the change of this number and id.
 pub fn select_last_and_known() -> String {
     format!(
-        "SELECT version, {CHANGE_ID}, orders, keys,
-                EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2)
-         FROM changes ORDER BY version DESC LIMIT 1"
+        "
+    SELECT version, {CHANGE_ID}, orders, keys,
+           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2)
+    FROM changes ORDER BY version DESC LIMIT 1"
     )
 }
 

@@ -80,8 +80,8 @@ pub struct HeartbeatStatements {
 impl HeartbeatStatements {
     /// Prepares them on the heartbeat's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        let lock = "SELECT (SELECT max(version) FROM changes) FROM replicas
-                    WHERE id = $1 FOR NO KEY UPDATE";
+        let lock = "SELECT (SELECT max(version) FROM changes)
+                    FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
         let update = "UPDATE replicas SET heard_at = now(), address = $2, list_version = $3
                       WHERE id = $1 RETURNING (SELECT max(version) FROM changes)";
         Ok(HeartbeatStatements {

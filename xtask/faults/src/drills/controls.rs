@@ -50,10 +50,8 @@ enum Control {
 }
 
 /// The last change in the question how fresh a list is, and the one before it.
-const QUESTION: &str =
-    "SELECT version, id, orders, keys FROM changes ORDER BY version DESC LIMIT 1) last";
-const LATE_QUESTION: &str =
-    "SELECT version,id,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1) last";
+const QUESTION: &str = "          FROM changes ORDER BY version DESC LIMIT 1) last";
+const LATE_QUESTION: &str = "FROM changes ORDER BY version DESC LIMIT 1 OFFSET 1) last";
 
 /// Numbers that are committed in another order than they are drawn, by writers that do not wait
 /// for each other.
@@ -110,8 +108,8 @@ impl Control {
             Control::NoJournal => Disabled {
                 synchronous_standby: true,
                 ..rewritten(&[(
-                    "version = $1 AND id = $2::text::uuid",
-                    "version<>$1 OR id<>$2::text::uuid",
+                    "version = $1 AND id::text || ' ' || tableoid = $2",
+                    "version<>$1 OR id::text<>$2",
                 )])
             },
             // To servers, every primary is the one before.
