@@ -57,8 +57,8 @@ pub struct Session {
     pub batch: BatchStatements,
     /// Held while the writer is used: statements of two batches would mix.
     pub writing: tokio::sync::Mutex<()>,
-    /// Answers the questions of lists, and what keys and the schema are at. It takes statements
-    /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
+    /// Answers the questions of lists, and what keys and the schema are at. Each statement on it is
+    /// a transaction of its own.
     pub freshness: Connection,
     /// Those of lists.
     pub questions: ListQuestions,

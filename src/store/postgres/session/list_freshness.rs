@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement};
+use tokio_postgres::{Row, Statement};
 
 /// Commits follow one another.
 const COMMITS_UNDER_WAY: usize = 1;
@@ -34,40 +34,24 @@ const COMMITS_UNDER_WAY: usize = 1;
 const MOST_CHANGED: i64 = 1_024;
 
 /// The last change, whether the journal has the one of this number and id, and up to one order
-/// more than [`MOST_CHANGED`] that changed after a change of the list: none after NULL.
-fn select() -> String {
+/// more than [`MOST_CHANGED`] that changed after a change of the list: none after NULL. With
+/// `commits` it locks the replica's row, together with the heartbeat, which writes to the log: its
+/// commit waits for the standby. The last column says whether it did. As one statement it commits
+/// by itself, and no other statement on the connection is part of its transaction.
+fn select(commits: bool) -> String {
+    let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
         "
-    SELECT last.*, EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2),
-           changed.id, pet_id, quantity, ship_date, complete, status
-    FROM (SELECT version, {CHANGE_ID}, orders, keys
+    WITH locked AS (SELECT FROM replicas WHERE id = $4 {lock})
+    SELECT version, last.id, orders, keys,
+           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2),
+           changed.id, pet_id, quantity, ship_date, complete, status, EXISTS (SELECT FROM locked)
+    FROM (SELECT version, {CHANGE_ID} AS id, orders, keys
           FROM changes ORDER BY version DESC LIMIT 1) last
     LEFT JOIN LATERAL (
         SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
         WHERE changed_in > $3 ORDER BY changed_in LIMIT {MOST_CHANGED} + 1) changed ON true"
     )
-}
-
-/// The statements of a question.
-struct Statements {
-    select: Statement,
-    begin: Statement,
-    /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
-    /// heartbeat.
-    lock: Statement,
-    commit: Statement,
-}
-
-impl Statements {
-    async fn prepare(client: &Client) -> Result<Statements, Error> {
-        let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
-        Ok(Statements {
-            select: client.prepare(&select()).await?,
-            begin: client.prepare("BEGIN").await?,
-            lock: client.prepare(lock).await?,
-            commit: client.prepare("COMMIT").await?,
-        })
-    }
 }
 
 /// The question that lists wait for which arrive now.
@@ -149,7 +133,7 @@ async fn answer_until_ended(
     replica: &Replica,
     commits: bool,
 ) -> Result<(), StoreError> {
-    let statements = Statements::prepare(&session.freshness.client).await.map_err(read)?;
+    let select = session.freshness.client.prepare(&select(commits)).await.map_err(read)?;
     let mut ended = pin!(session.ending.ended());
     // Until then another replica may list from a primary that was replaced: what it shows would
     // come back after a list from here.
@@ -177,7 +161,7 @@ async fn answer_until_ended(
             _ = &mut ended => return Ok(()),
             next = due => {
                 sent = Instant::now();
-                let asked = ask_store(session, &statements, replica, next.list, commits, &wait_is_over);
+                let asked = ask_store(session, &select, replica, next.list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, asked);
                 under_way.push(async move {
                     // The receivers are gone if the clients went away.
@@ -195,7 +179,7 @@ async fn answer_until_ended(
 
 async fn ask_store(
     session: &Session,
-    statements: &Statements,
+    select: &Statement,
     replica: &Replica,
     list: Option<ChangeNumber>,
     commits: bool,
@@ -205,30 +189,17 @@ async fn ask_store(
     let seen = replica.seen();
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let after = list.map(|list| list.number);
-    let parameters: [&(dyn ToSql + Sync); 3] = [&number, &id, &after];
-    let select = client.query(&statements.select, &parameters);
-    let rows = if commits {
-        let id: &(dyn ToSql + Sync) = &replica.id();
-        let (of_replica, unconfirmed) = ([id], link.unconfirmed());
-        let (begun, locked, rows, committed) = tokio::join!(
-            client.execute(&statements.begin, &[]),
-            client.query(&statements.lock, &of_replica),
-            select,
-            client.execute(&statements.commit, &[]),
-        );
-        begun.map_err(read)?;
-        let locked = locked.map_err(read)?;
-        committed.map_err(read)?;
+    let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &replica.id()];
+    let unconfirmed = link.unconfirmed();
+    // It has returned once it is committed.
+    let rows = client.query(select, &parameters).await.map_err(read)?;
+    if commits {
         link.require_confirmed_since(unconfirmed)?;
         // Without the row nothing was written, and no standby was waited for.
-        if locked.is_empty() {
+        if !rows.iter().all(|row| value(row, 11).unwrap_or_default()) {
             return Err(unreachable_because("the row of this replica was removed"));
         }
-        rows
-    } else {
-        select.await
-    };
-    let rows = rows.map_err(read)?;
+    }
     // Judged when the answer is there.
     let last_changes = session.judge(replica, answer_of(&rows)?)?;
     let changes = changes(&rows, list, last_changes)?;

@@ -201,9 +201,23 @@ impl Database<'_> {
         url: PostgresUrl,
         silent_for: Duration,
     ) -> anyhow::Result<PostgresStore> {
+        self.open(url, false, silent_for)
+    }
+
+    /// The store for a server of the owner that confirms its lists.
+    pub fn server_that_confirms_lists(&self) -> anyhow::Result<PostgresStore> {
+        self.open(self.url().parse()?, true, SILENT_FOR)
+    }
+
+    fn open(
+        &self,
+        url: PostgresUrl,
+        confirms_lists: bool,
+        silent_for: Duration,
+    ) -> anyhow::Result<PostgresStore> {
         let log = Logger::root(slog::Discard, slog::o!());
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
-        Ok(PostgresStore::open(runtime.handle(), url, false, silent_for, log)?)
+        Ok(PostgresStore::open(runtime.handle(), url, confirms_lists, silent_for, log)?)
     }
 }
 

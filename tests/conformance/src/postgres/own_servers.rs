@@ -3,14 +3,14 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
-use crate::listing::list;
+use crate::listing::{last_changes, list};
 use crate::records::{cancel, cancellation, import};
 use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
 use store_orders::store::{CancelOutcome, Cancellation, Store};
-use testbed::postgres::{Cluster, Installed, Pair, USER};
+use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
 use testbed::relay::{Fault, Relay};
 use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
@@ -43,6 +43,18 @@ impl OwnServers {
 
     pub fn wait<T>(&self, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         self.runtime.block_on(work)
+    }
+
+    /// Has the commit of a server's connection go on that waits for the standby.
+    fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
+        let admin = self.wait(primary.admin("postgres"))?;
+        let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                   WHERE application_name = 'store-orders ' || $1 AND wait_event = 'SyncRep'";
+        wait_blocking("a commit waits for the standby", WAIT_TIMEOUT, || {
+            let ended = self.wait(async { Ok(admin.query(end, &[&role]).await?.len()) });
+            ended.ok().filter(|count| *count == 1).map(drop)
+        })?;
+        Ok(())
     }
 }
 
@@ -113,13 +125,7 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     let request = Cancellation { deadline: Instant::now() + FOUND_WITHIN, ..cancellation(2) };
     std::thread::scope(|scope| {
         let cancelling = scope.spawn(|| cancels.cancel(&[request]));
-        let admin = own.wait(primary.admin("postgres"))?;
-        let no_wait = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-                       WHERE application_name = 'store-orders writer' AND wait_event = 'SyncRep'";
-        wait_blocking("the commit waits for the standby", WAIT_TIMEOUT, || {
-            let cancelled = own.wait(async { Ok(admin.query(no_wait, &[]).await?.len()) });
-            cancelled.ok().filter(|count| *count == 1)
-        })?;
+        own.end_wait_for_standby(&primary, "writer")?;
         let is_visible = "SELECT status = 'cancelled' FROM orders WHERE id = 2";
         wait_blocking("the commit is visible", WAIT_TIMEOUT, || {
             database.value::<bool>(is_visible, &[]).ok()?.then_some(())
@@ -131,6 +137,30 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
         ensure!(
             joined(cancelling)?.is_ok_and(|batch| batch.outcomes == [CancelOutcome::Cancelled])
         );
+        Ok(())
+    })
+}
+
+pub fn a_list_with_confirm_lists_waits_for_the_standby(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let own = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
+    let server = under_test(&[primary.port]);
+    let database = server.new_store()?;
+    import(&*database.commands()?, [1])?;
+    let store = database.server_that_confirms_lists()?;
+    let before = last_changes(&store)?;
+    ensure!(last_changes(&store)? == before);
+    standby.signal_all(Signal::STOP)?;
+    std::thread::scope(|scope| {
+        let listing = scope.spawn(|| last_changes(&store));
+        let ended = own.end_wait_for_standby(&primary, "freshness");
+        let told = joined(listing)?;
+        standby.signal_all(Signal::CONT)?;
+        ended?;
+        ensure!(told.is_err(), "a list is told what no standby has confirmed: {told:?}");
+        wait_blocking("a list", WAIT_TIMEOUT, || last_changes(&store).ok())?;
         Ok(())
     })
 }
