@@ -36,7 +36,8 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     let commands = database.commands_of_owner()?;
     // By a clock that is ahead, as after a failover.
     database.add_server("now() + interval '1 day'")?;
-    let store = database.server_at(database.url().parse()?, Duration::from_secs(5))?;
+    // The command looks for 5 s.
+    let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
     let backends = database.session_backends()?;
@@ -45,7 +46,7 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     })?;
     ensure!(commands.silent_replicas()?.is_empty());
     // The next look finds the server that removed it.
-    std::thread::sleep(Duration::from_secs(6));
+    std::thread::sleep(Duration::from_secs(7));
     ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
     Ok(store.require_ready()?)
 }
