@@ -29,8 +29,8 @@ use tokio::sync::{mpsc, oneshot};
 /// The most cancellations of one transaction: the first waits for the last.
 const LARGEST_BATCH: usize = 1_024;
 
-/// How far apart the deadlines of a batch may be. An engine may give up a batch at the first of
-/// them: after a stall, requests with time left do not fail with those that have none.
+/// The longest time between two deadlines of a batch. PostgreSQL's batch is given up at the first
+/// one: after a stall, requests with time left would fail with those that have none.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// How many may wait for the writer.

@@ -218,7 +218,7 @@ impl Store for PostgresStore {
         let session = current(&self.sessions)?;
         let seen = self.replica.seen().last().map(|seen| seen.number);
         if seen > Some(*session.confirmed.borrow()) {
-            // The list that lacks the order has led this far: confirmed while the row is read.
+            // Confirms the changes of the list that lacks the order, while the row is read.
             session.heartbeat_wanted.notify_one();
         }
         let query = format!(

@@ -115,9 +115,8 @@ impl Session {
         self.lease.lock().renew(sent)
     }
 
-    /// A commit was confirmed that began after the change of this number was committed, so no
-    /// failover loses the change. Another commit may be visible before its standby has it: its
-    /// wait for the standby was cancelled.
+    /// Records a confirmed commit that saw the change of this number: no failover loses that
+    /// change. It may have been visible before, if its own wait for the standby was cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
