@@ -19,6 +19,14 @@ pub struct Now {
 }
 
 impl Now {
+    /// This much later.
+    pub fn after(self, elapsed: Duration) -> Now {
+        Now {
+            monotonic: self.monotonic.saturating_add(elapsed),
+            wall: self.wall.saturating_add(elapsed),
+        }
+    }
+
     /// Wall time in whole milliseconds, as the store writes it.
     pub fn wall_ms(&self) -> i64 {
         i64::try_from(self.wall.as_millis()).unwrap_or(i64::MAX)
@@ -94,8 +102,7 @@ impl ManualClock {
     /// Advances both clocks.
     pub fn advance(&self, by: Duration) {
         let mut now = self.now.lock();
-        now.monotonic += by;
-        now.wall += by;
+        *now = now.after(by);
     }
 
     /// Sets the wall clock alone, forward or back.

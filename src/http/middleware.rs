@@ -9,6 +9,7 @@ use super::inner_router::{BuildError, Context, InnerRouter, Route, catch_all};
 use super::rate_limit;
 use super::request_scope::RequestScope;
 use super::responses::method_not_allowed;
+use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::Decision;
 use crate::metrics::RouteId;
@@ -131,21 +132,24 @@ async fn admit(
     }
 }
 
-/// Counts a request against its account. The store is asked meanwhile how fresh the list is, unless
-/// the request is refused without waiting; if it cannot be asked, the handler tries again.
+/// Counts a request against its account. Returns the decision and when it was made. The store is
+/// asked meanwhile how fresh the list is, unless the request is refused without waiting; if it
+/// cannot be asked, the handler tries again.
 async fn decide(
     scope: &RequestScope,
     identity: &Identity,
     route: &Route<'_>,
-) -> (Decision, Option<Freshness>) {
+) -> ((Decision, Now), Option<Freshness>) {
     let (server, Identity { key_id, request, .. }) = (scope.server(), identity);
-    let mut deciding = server.limits.admit(*request, key_id, scope.now, scope.deadline());
+    // The look at the key may have waited.
+    let now = server.clock.now();
+    let mut deciding = server.limits.admit(*request, key_id, now, scope.deadline());
     let decided = poll_immediate(&mut deciding).await;
     let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.is_shut();
     let asks = route.reads_list() && !is_refused;
     let freshness = asks.then(|| server.orders.ask_freshness().ok()).flatten();
     match decided {
-        Some(decision) => (decision, freshness),
-        None => (deciding.await, freshness),
+        Some(decision) => ((decision, now), freshness),
+        None => ((deciding.await, server.clock.now()), freshness),
     }
 }

@@ -3,17 +3,19 @@
 
 use super::authentication::Identity;
 use super::request_scope::RequestScope;
+use crate::clock::Now;
 use crate::limits::Decision;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
 use store_orders_api::errors;
 
-/// Notes the decision on a request with a valid key, and breaks with a 429 or 503 if it is one.
+/// Notes the decision on a request with a valid key, made at this time, and breaks with a 429 or
+/// 503 if it is one.
 pub fn by_account(
     scope: &mut RequestScope,
     identity: &Identity,
-    decision: Decision,
+    (decision, decided_at): (Decision, Now),
 ) -> ControlFlow<Response<Body>> {
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
@@ -22,7 +24,7 @@ pub fn by_account(
         Decision::Unavailable(_) => Some("limits_unavailable"),
     };
     scope.server().metrics.rate_limited.count(Some(identity.plan), &decision);
-    scope.limit_status = Some(decision.status());
+    scope.limit_status = Some((decision.status(), decided_at));
     refusal(decision, scope)
 }
 
@@ -35,8 +37,9 @@ pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>>
 
 /// Counts a request against its address, for the headers alone.
 pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
-    let decision = scope.server().limits.admit_keyless(scope.client, scope.now).await;
-    scope.limit_status = Some(decision.status());
+    let now = scope.server().clock.now();
+    let decision = scope.server().limits.admit_keyless(scope.client, now).await;
+    scope.limit_status = Some((decision.status(), now));
     decision
 }
 

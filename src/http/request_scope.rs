@@ -46,8 +46,8 @@ pub struct RequestScope {
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
-    /// What the rate limit headers say.
-    pub limit_status: Option<RateLimitStatus>,
+    /// What the rate limit headers say, and the time from which the reset counts.
+    pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
     /// The account of its valid key.
@@ -166,10 +166,10 @@ impl RequestScope {
             NOT_STORED
         };
         set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
-        if let Some(status) = self.limit_status {
+        if let Some((status, decided_at)) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
             set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));
-            set.insert(&headers::RESET, HeaderValue::from(status.reset_at(self.now)));
+            set.insert(&headers::RESET, HeaderValue::from(status.reset_at(decided_at)));
         }
         if self.is_deprecated {
             for (header, date) in &headers::ON_DEPRECATED {

@@ -7,28 +7,38 @@ use slog::{Discard, Logger, o};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::clock::Now;
+use store_orders::clock::{ManualClock, Now};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
+use tokio::task::yield_now;
 
 /// Limits whose counts of accounts cannot be reached.
 pub struct Unreachable {
     addresses: InMemoryLimits,
     resets_in: Duration,
+    timeout: Option<(Arc<ManualClock>, Duration)>,
 }
 
 impl Unreachable {
     /// For this long.
     pub fn new(resets_in: Duration) -> Arc<Unreachable> {
-        let log = Logger::root(Discard, o!());
-        Arc::new(Unreachable { addresses: InMemoryLimits::new(5, log), resets_in })
+        Arc::new(Unreachable::answering(resets_in, None))
+    }
+
+    fn answering(resets_in: Duration, timeout: Option<(Arc<ManualClock>, Duration)>) -> Self {
+        let addresses = InMemoryLimits::new(5, Logger::root(Discard, o!()));
+        Unreachable { addresses, resets_in, timeout }
     }
 }
 
 #[async_trait]
 impl Limits for Unreachable {
     async fn admit(&self, request: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
+        if let Some((clock, timeout)) = &self.timeout {
+            yield_now().await;
+            clock.advance(*timeout);
+        }
         let (limit, resets_in) = (request.limits.per_minute, self.resets_in);
         Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
     }
@@ -63,4 +73,18 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     let keyless = server.send("GET", "/v1/store/orders", &[]).await;
     keyless.assert_error(401, "unauthorized");
     assert_eq!(keyless.rate_limit(), (5, 4, 60));
+}
+
+#[tokio::test]
+async fn the_reset_is_the_instant_of_retry_after_however_long_the_decision_took() {
+    let setup = TestSetup::new();
+    let timeout = Some((Arc::clone(&setup.clock), Duration::from_secs(2)));
+    let limits = Unreachable::answering(Duration::from_secs(1), timeout);
+    let setup = setup.with_limits(Arc::new(limits));
+    let key = setup.key(Plan::Pro);
+    let refused = setup.serve().await.list_with(&key).await;
+    refused.assert_error(503, "service_unavailable");
+    assert_eq!(refused.number("retry-after"), 1);
+    // Refused 2 s after noon.
+    assert_eq!(refused.rate_limit(), (300, 0, 3));
 }

@@ -40,9 +40,10 @@ pub struct PostgresLimits {
 /// A request that waits, and where its decision goes.
 struct Waiting {
     request: KeyedRequest,
-    now: Now,
     deadline: Instant,
     /// For the log.
+    now: Now,
+    sent: BootInstant,
     key_id: Arc<str>,
     decided: oneshot::Sender<Decision>,
 }
@@ -115,7 +116,7 @@ impl Shared {
     }
 
     async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
-        let (now, sent) = (Instant::now(), BootInstant::now());
+        let now = Instant::now();
         batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
         if batch.is_empty() {
             return;
@@ -137,14 +138,17 @@ impl Shared {
         if self.failure.lock().take().is_some() {
             info!(self.log, "request counts available again");
         }
+        let answered = BootInstant::now();
         for (waiting, decision) in batch.into_iter().zip(decisions) {
-            let Waiting { request, now, key_id, decided, .. } = waiting;
+            let Waiting { request, now, sent, key_id, decided, .. } = waiting;
             if let Decision::Banned { status, begins } = decision {
-                let (until, unbanned_at_ms) = (sent + status.resets_in, request.unbanned_at_ms);
+                // As the client counts it: one that waits until then is asked about once more.
+                let (until, unbanned_at_ms) = (answered + status.resets_in, request.unbanned_at_ms);
                 self.known_bans.lock().insert(request.key, KnownBan { until, unbanned_at_ms });
                 // Logged here, because the client may have gone away.
                 if begins {
                     self.bans.inc();
+                    let now = now.after(answered.since(sent));
                     log_ban(&self.log, &request, &key_id, status, now);
                 }
             }
@@ -224,7 +228,8 @@ impl Limits for PostgresLimits {
         }
         let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
         let (decided, decision) = oneshot::channel();
-        let waiting = Waiting { request, now, deadline, key_id: Arc::clone(key_id), decided };
+        let (sent, key_id) = (BootInstant::now(), Arc::clone(key_id));
+        let waiting = Waiting { request, deadline, now, sent, key_id, decided };
         if self.waiting.send(waiting).is_ok()
             && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
         {
