@@ -42,6 +42,10 @@ pub struct Admission {
 /// Requests of a batch, with their positions in it.
 type Requests<'a> = Vec<(usize, &'a KeyedRequest)>;
 
+/// The decision on each request of a batch; none on those that are not counted yet, because a key
+/// of their account may be banned.
+type Decisions = Vec<Option<Decision>>;
+
 impl Admission {
     /// Sets the connection up.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
@@ -61,9 +65,34 @@ impl Admission {
         client: &Client,
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
-        let mut decisions: Vec<Decision> = requests.iter().map(unavailable).collect();
+        let counted = self.count(client, requests).await?;
+        self.settle(client, requests, counted).await
+    }
+
+    /// Counts these, in one round trip. Decisions that [`is_final`] are: the others are to be
+    /// settled.
+    pub async fn count(
+        &self,
+        client: &Client,
+        requests: &[KeyedRequest],
+    ) -> Result<Decisions, Error> {
+        let mut decisions = vec![None; requests.len()];
         let all = requests.iter().enumerate().collect();
-        let mut left_out = self.count(client, all, false, &mut decisions).await?;
+        self.count_in_windows(client, all, false, &mut decisions).await?;
+        Ok(decisions)
+    }
+
+    /// Settles what counting has left, in up to three round trips.
+    pub async fn settle(
+        &self,
+        client: &Client,
+        requests: &[KeyedRequest],
+        counted: Decisions,
+    ) -> Result<Vec<Decision>, Error> {
+        let mut decisions = counted;
+        let is_left_out = |((_, _), decision): &(_, &Option<Decision>)| decision.is_none();
+        let left_out = requests.iter().enumerate().zip(&decisions).filter(is_left_out);
+        let mut left_out: Requests<'_> = left_out.map(|(numbered, _)| numbered).collect();
         if !left_out.is_empty() {
             let keys: Vec<i64> = left_out.iter().map(|(_, request)| request.key).collect();
             let bans = bans(client, &self.bans, &keys).await?;
@@ -77,21 +106,22 @@ impl Admission {
                 }
                 ban.is_none()
             });
-            self.count(client, left_out, true, &mut decisions).await?;
+            self.count_in_windows(client, left_out, true, &mut decisions).await?;
         }
         self.strike(client, requests, &mut decisions).await?;
-        Ok(decisions)
+        let decided = requests.iter().zip(decisions);
+        Ok(decided.map(|(one, decision)| decision.unwrap_or_else(|| unavailable(one))).collect())
     }
 
-    /// Counts these. Returns those of accounts that it left out, because a key of them may be
-    /// banned. An account has the limits of its last request.
-    async fn count<'a>(
+    /// Counts these. Accounts of which a key may be banned are left out, unless `with_banned`. An
+    /// account has the limits of its last request.
+    async fn count_in_windows(
         &self,
         client: &Client,
-        requests: Requests<'a>,
+        requests: Requests<'_>,
         with_banned: bool,
-        decisions: &mut [Decision],
-    ) -> Result<Requests<'a>, Error> {
+        decisions: &mut [Option<Decision>],
+    ) -> Result<(), Error> {
         let mut by_account = group(requests, |request| request.account);
         let (mut accounts, mut numbers) = (Vec::new(), Vec::new());
         let (mut per_minute, mut per_day) = (Vec::new(), Vec::new());
@@ -102,7 +132,7 @@ impl Admission {
             per_day.push(i64::from(last.limits.per_day));
         }
         if accounts.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let parameters: [&(dyn ToSql + Sync); 5] =
             [&accounts, &numbers, &per_minute, &per_day, &with_banned];
@@ -121,7 +151,7 @@ impl Admission {
                 set(decisions, position, before.admit(now, last.limits));
             }
         }
-        Ok(by_account.into_values().flat_map(|(_, of_account)| of_account).collect())
+        Ok(())
     }
 
     /// Counts strikes for those that are refused, and turns those from which on a key is banned
@@ -130,10 +160,10 @@ impl Admission {
         &self,
         client: &Client,
         requests: &[KeyedRequest],
-        decisions: &mut [Decision],
+        decisions: &mut [Option<Decision>],
     ) -> Result<(), Error> {
-        let is_strike = |((_, request), decision): &((usize, &KeyedRequest), &Decision)| {
-            matches!(decision, Decision::Limited(..)) && !request.is_shut()
+        let is_strike = |((_, request), decision): &((usize, &KeyedRequest), &Option<Decision>)| {
+            decision.is_some_and(|decision| !is_final(request, &decision))
         };
         let refused = requests.iter().enumerate().zip(&*decisions).filter(is_strike);
         let refused = refused.map(|(numbered, _)| numbered).collect();
@@ -182,10 +212,15 @@ fn group<'a>(
     groups
 }
 
-fn set(decisions: &mut [Decision], position: usize, decision: Decision) {
+fn set(decisions: &mut [Option<Decision>], position: usize, decision: Decision) {
     if let Some(slot) = decisions.get_mut(position) {
-        *slot = decision;
+        *slot = Some(decision);
     }
+}
+
+/// Whether no strike can turn the decision into a ban.
+pub fn is_final(request: &KeyedRequest, decision: &Decision) -> bool {
+    request.is_shut() || !matches!(decision, Decision::Limited(..))
 }
 
 /// The decision on a request whose key is banned.

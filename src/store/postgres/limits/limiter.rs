@@ -2,7 +2,7 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
-use super::admission::{MAX_KEYS, banned, remove_expired, unavailable};
+use super::admission::{MAX_KEYS, banned, is_final, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
 use crate::limits::{
     AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
@@ -15,7 +15,7 @@ use crate::store::postgres::timeouts::{
     COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
 };
 use async_trait::async_trait;
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use parking_lot::Mutex as SyncMutex;
 use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, info, warn};
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
+use tokio_postgres::Error;
 
 /// How often expired rows are removed.
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
@@ -47,6 +48,9 @@ struct Waiting {
     key_id: Arc<str>,
     decided: oneshot::Sender<Decision>,
 }
+
+/// Requests of a batch on which counting alone does not decide, and what it said of them.
+type Unsettled = Vec<(Waiting, Option<Decision>)>;
 
 struct Shared {
     bans: Counter,
@@ -108,52 +112,87 @@ impl Shared {
         }
     }
 
-    /// Has one batch under way at a time, until there are no more requests.
+    /// Counts one batch after the other, until there are no more requests. Meanwhile it settles
+    /// what the batch before has left: bans and refusals keep no other request waiting.
     async fn lane(&self, session: &Session, queue: &Queue) {
-        while let Some(batch) = next_batch(queue).await {
-            self.count(session, batch).await;
+        let mut unsettled = Some(Unsettled::new());
+        while let Some(left) = unsettled {
+            let count_next = async { Some(self.count(session, next_batch(queue).await?).await) };
+            (unsettled, ()) = join(count_next, self.settle(session, left)).await;
         }
     }
 
-    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
+    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) -> Unsettled {
         let now = Instant::now();
         batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
         if batch.is_empty() {
-            return;
+            return Unsettled::new();
         }
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
-        let counted = async {
-            let run = session.admission.run(&session.limits.client, &requests).await;
-            run.map_err(engine("counted"))
-        };
+        let counted = session.admission.count(&session.limits.client, &requests);
+        let counted = self.answer(session, counted).await.unwrap_or_default();
+        let mut unsettled = Unsettled::new();
+        for (waiting, decision) in batch.into_iter().zip(counted) {
+            match decision {
+                Some(decision) if is_final(&waiting.request, &decision) => {
+                    self.decide(waiting, decision);
+                }
+                _ => unsettled.push((waiting, decision)),
+            }
+        }
+        unsettled
+    }
+
+    async fn settle(&self, session: &Session, unsettled: Unsettled) {
+        if unsettled.is_empty() {
+            return;
+        }
+        let (waiting, counted): (Vec<Waiting>, Vec<_>) = unsettled.into_iter().unzip();
+        let requests: Vec<KeyedRequest> = waiting.iter().map(|waiting| waiting.request).collect();
+        let settled = session.admission.settle(&session.limits.client, &requests, counted);
+        let settled = self.answer(session, settled).await.unwrap_or_default();
+        waiting.into_iter().zip(settled).for_each(|(one, decision)| self.decide(one, decision));
+    }
+
+    /// The answer to what was sent; none if it failed. It may have been counted then, and is not
+    /// sent again: requests are answered when their senders are dropped.
+    async fn answer<T>(
+        &self,
+        session: &Session,
+        asked: impl Future<Output = Result<T, Error>>,
+    ) -> Option<T> {
+        let counted = async { asked.await.map_err(engine("counted")) };
         let counted = session.answer(COUNT_LIMIT, counted).await;
         // A primary that was replaced answers too.
-        let decided = counted.and_then(|all| session.require_lease().map(|()| all));
-        let decisions = match decided {
-            Ok(decisions) => decisions,
-            // What was sent may have been counted, and is not sent again. The requests are
-            // answered when their senders are dropped.
-            Err(error) => return self.failed(ErrorChain(&error).to_string()),
-        };
-        if self.failure.lock().take().is_some() {
-            info!(self.log, "request counts available again");
-        }
-        let answered = BootInstant::now();
-        for (waiting, decision) in batch.into_iter().zip(decisions) {
-            let Waiting { request, now, sent, key_id, decided, .. } = waiting;
-            if let Decision::Banned { status, begins } = decision {
-                // As the client counts it: one that waits until then is asked about once more.
-                let (until, unbanned_at_ms) = (answered + status.resets_in, request.unbanned_at_ms);
-                self.known_bans.lock().insert(request.key, KnownBan { until, unbanned_at_ms });
-                // Logged here, because the client may have gone away.
-                if begins {
-                    self.bans.inc();
-                    let now = now.after(answered.since(sent));
-                    log_ban(&self.log, &request, &key_id, status, now);
+        match counted.and_then(|counted| session.require_lease().map(|()| counted)) {
+            Ok(counted) => {
+                if self.failure.lock().take().is_some() {
+                    info!(self.log, "request counts available again");
                 }
+                Some(counted)
             }
-            let _ = decided.send(decision);
+            Err(error) => {
+                self.failed(ErrorChain(&error).to_string());
+                None
+            }
         }
+    }
+
+    fn decide(&self, waiting: Waiting, decision: Decision) {
+        let Waiting { request, now, sent, key_id, decided, .. } = waiting;
+        if let Decision::Banned { status, begins } = decision {
+            let answered = BootInstant::now();
+            // As the client counts it: one that waits until then is asked about once more.
+            let (until, unbanned_at_ms) = (answered + status.resets_in, request.unbanned_at_ms);
+            self.known_bans.lock().insert(request.key, KnownBan { until, unbanned_at_ms });
+            // Logged here, because the client may have gone away.
+            if begins {
+                self.bans.inc();
+                let now = now.after(answered.since(sent));
+                log_ban(&self.log, &request, &key_id, status, now);
+            }
+        }
+        let _ = decided.send(decision);
     }
 
     /// The decision on a request that no count can change: it costs no round trip, and keeps no

@@ -7,6 +7,7 @@ use crate::listing::{beginning, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, account_and_key, cancel, cancellation, import, new_key, now};
 use crate::threads::{joined, on_another_thread};
 use anyhow::{Context, ensure};
+use futures::future::join;
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -151,6 +152,30 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
         matches!(admit(), Decision::Admitted(_)).then_some(())
     })?;
     ensure!(database.session_backends()? == backends, "the session was lost");
+    Ok(())
+}
+
+/// The refused request waits for its strike, and the other request of its batch for nothing.
+pub fn a_throttled_account_keeps_no_other_request_waiting(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let store = database.server_of_owner()?;
+    let limits = store.limits(1_000, Logger::root(Discard, o!()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (key_id, now) =
+        (Arc::from("key_1"), Now { monotonic: Duration::ZERO, wall: Duration::ZERO });
+    let admit = |account, per_minute| {
+        let plan = PlanLimits { per_minute, per_day: u32::MAX };
+        let request = KeyedRequest { account, key: account, limits: plan, unbanned_at_ms: 0 };
+        limits.admit(request, &key_id, now, Instant::now() + WAIT_TIMEOUT)
+    };
+    admitted(runtime.block_on(admit(1, 1)))?;
+    let (refused, other) = database.before_commit("LOCK TABLE limits_keys", || {
+        Ok(runtime.block_on(join(admit(1, 1), admit(2, 1))))
+    })?;
+    ensure!(matches!(refused, Decision::Unavailable(_)), "struck, or not refused: {refused:?}");
+    admitted(other)?;
     Ok(())
 }
 
