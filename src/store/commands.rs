@@ -9,7 +9,7 @@ mod steps;
 
 pub use accounts::AccountCommands;
 pub use check::{CheckReport, DATES, MAX_PROBLEMS, check_rows};
-pub use engine::Engine;
+pub use engine::{Engine, Scope};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
 #[cfg(test)]

@@ -12,8 +12,8 @@ pub type Parameters<'a> = &'a [&'a dyn Parameter];
 
 /// A connection or transaction that carries statements out.
 pub trait Statements {
-    /// Carries a statement out, and returns how many rows it changed.
-    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError>;
+    /// Executes a statement that writes, at once or at the end of the change.
+    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
     /// Visits the rows of a query.
     fn query(

@@ -1,11 +1,11 @@
 //! Accounts: created, renamed, closed, moved to another plan, listed.
 
-use super::engine::Engine;
+use super::engine::{Engine, Scope};
 use crate::store::rules::{
     account_closed, account_exists, account_name, no_account, require_limits,
 };
 use crate::store::statements::{Parameters, Row, Statements};
-use crate::store::{Account, Half, StoreError};
+use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
@@ -54,45 +54,49 @@ impl<E: Engine> AccountCommands for E {
         let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
         let insert = format!(
-            // Not ON CONFLICT, which uses up an id also for an account that is refused.
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, {})
-             SELECT $1, $2, $3, $4, $5, $6
-             WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = $1)",
-            E::CHANGE_NUMBER
+             VALUES ($1, $2, $3, $4, $5, {})",
+            E::CHANGE_NUMBER,
+            E::KEYS_CHANGE
         );
-        self.change(Half::Keys, |statements, change_number| {
-            let created = statements.execute(
-                &insert,
-                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at), &change_number],
-            )?;
-            if created == 0 { Err(account_exists(name)) } else { Ok(()) }
+        self.change(Scope::Keys, |statements| {
+            if find_account(statements, name)?.is_some() {
+                return Err(account_exists(name));
+            }
+            let parameters: Parameters<'_> =
+                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at)];
+            statements.execute(&insert, parameters)
         })
     }
 
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
         let update = format!(
-            "UPDATE accounts SET name = $2, {} = $3
-             WHERE id = $1 AND NOT EXISTS (
-                 SELECT 1 FROM accounts AS other WHERE name = $2 AND other.id <> $1)",
-            E::CHANGE_NUMBER
+            "UPDATE accounts SET name = $2, {} = {} WHERE id = $1",
+            E::CHANGE_NUMBER,
+            E::KEYS_CHANGE
         );
-        self.change(Half::Keys, |statements, change_number| {
+        self.change(Scope::Keys, |statements| {
             let (account, _) = account_row(statements, name)?;
-            let changed = statements.execute(&update, &[&account, &new_name, &change_number])?;
-            if changed == 0 { Err(account_exists(new_name)) } else { Ok(()) }
+            if find_account(statements, new_name)?.is_some_and(|(other, _)| other != account) {
+                return Err(account_exists(new_name));
+            }
+            statements.execute(&update, &[&account, &new_name])
         })
     }
 
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
-        let update =
-            format!("UPDATE accounts SET closed_at = $2, {} = $3 WHERE id = $1", E::CHANGE_NUMBER);
-        let closed = self.change(Half::Keys, |statements, change_number| {
+        let update = format!(
+            "UPDATE accounts SET closed_at = $2, {} = {} WHERE id = $1",
+            E::CHANGE_NUMBER,
+            E::KEYS_CHANGE
+        );
+        let closed = self.change(Scope::Keys, |statements| {
             let (account, is_closed) = account_row(statements, name)?;
             if is_closed {
                 return Ok(None);
             }
-            statements.execute(&update, &[&account, &utc_text(&at), &change_number])?;
+            statements.execute(&update, &[&account, &utc_text(&at)])?;
             Ok(Some(account))
         })?;
         // Counted after the change, which would hold up every other one meanwhile. A closed account
@@ -108,14 +112,13 @@ impl<E: Engine> AccountCommands for E {
         require_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
         let update = format!(
-            "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = $5 WHERE id = $1",
-            E::CHANGE_NUMBER
+            "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = {} WHERE id = $1",
+            E::CHANGE_NUMBER,
+            E::KEYS_CHANGE
         );
-        self.change(Half::Keys, |statements, change_number| {
+        self.change(Scope::Keys, |statements| {
             let (account, _) = account_row(statements, name)?;
-            let parameters: Parameters<'_> =
-                &[&account, &plan.as_str(), &per_minute, &per_day, &change_number];
-            statements.execute(&update, parameters).map(drop)
+            statements.execute(&update, &[&account, &plan.as_str(), &per_minute, &per_day])
         })
     }
 
@@ -167,11 +170,18 @@ fn columns_of(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
     own.map(|own| (own.per_minute, own.per_day)).unzip()
 }
 
+/// The row of the account of this name, if there is one, and whether it is closed.
+fn find_account(
+    statements: &dyn Statements,
+    name: &str,
+) -> Result<Option<(i64, bool)>, StoreError> {
+    let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
+    statements.only(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
 /// The row of the account of this name, and whether it is closed.
 fn account_row(statements: &dyn Statements, name: &str) -> Result<(i64, bool), StoreError> {
-    let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
-    let found = statements.only(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    found.ok_or_else(|| no_account(name))
+    find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
 /// The row of the account of this name, which must not be closed.

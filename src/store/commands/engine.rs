@@ -3,11 +3,36 @@
 use crate::store::statements::Statements;
 use crate::store::{Half, StoreError};
 
+/// The rows whose state a change relies on, and which it changes.
+#[derive(Clone, Copy)]
+pub enum Scope<'a> {
+    /// The orders of these ids.
+    Orders(&'a [i64]),
+    /// Accounts and keys.
+    Keys,
+}
+
+impl Scope<'_> {
+    /// The half of the store that the change belongs to.
+    pub fn half(self) -> Half {
+        match self {
+            Scope::Orders(_) => Half::Orders,
+            Scope::Keys => Half::Keys,
+        }
+    }
+}
+
 /// An engine, as a command uses it.
 pub trait Engine {
     /// The column of the row of an order, account or key with the number of the change that last
     /// changed it.
     const CHANGE_NUMBER: &'static str;
+
+    /// The number of the change under way, if it is one of orders: an expression.
+    const ORDERS_CHANGE: &'static str;
+
+    /// The number of the change under way, if it is one of keys: an expression.
+    const KEYS_CHANGE: &'static str;
 
     /// A query of the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
@@ -22,11 +47,12 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Does `work`, a change of this half, in one transaction. It is given the change number for
-    /// the rows that it changes. After an error nothing is changed.
+    /// Does `work`, a change, in one transaction. It reads before it writes: a query may not show
+    /// what the change has written. It is done again if another change of these rows comes in
+    /// between. After an error nothing is changed.
     fn change<T>(
         &self,
-        half: Half,
-        work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
+        scope: Scope<'_>,
+        work: impl Fn(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 }

@@ -1,11 +1,11 @@
 //! Keys: issued, rotated, revoked, found, listed.
 
 use super::accounts::open_account;
-use super::engine::Engine;
+use super::engine::{Engine, Scope};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::rules::{key_label, later, no_key, rotated};
 use crate::store::statements::{Row, Statements};
-use crate::store::{Half, IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
+use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.
 pub trait KeyCommands {
@@ -36,30 +36,28 @@ pub trait KeyCommands {
 impl<E: Engine> KeyCommands for E {
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = new.label.map(key_label).transpose()?;
-        self.change(Half::Keys, |statements, change_number| {
+        self.change(Scope::Keys, |statements| {
             let account = open_account(statements, new.account)?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
-            let times = [Some(now_ms), expires_at];
-            insert::<E>(statements, account, new.environment, label, times, change_number)
+            insert::<E>(statements, account, new.environment, label, [Some(now_ms), expires_at])
         })
     }
 
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = rotation.label.map(key_label).transpose()?;
-        self.change(Half::Keys, |statements, change_number| {
+        let update = format!(
+            "UPDATE keys SET expires_at = $2, successor = $3, {} = {} WHERE id = $1",
+            E::CHANGE_NUMBER,
+            E::KEYS_CHANGE
+        );
+        self.change(Scope::Keys, |statements| {
             let old = key_of_id(statements, rotation.key_id)?;
             let (old_end, end) = rotated(rotation, &old, now_ms)?;
             let account = open_account(statements, &old.account)?;
             let label = label.or(old.label.as_deref());
             let times = [Some(now_ms), end];
-            let issued =
-                insert::<E>(statements, account, old.environment, label, times, change_number)?;
-            let update = format!(
-                "UPDATE keys SET expires_at = $2, successor = $3, {} = $4 WHERE id = $1",
-                E::CHANGE_NUMBER
-            );
-            statements
-                .execute(&update, &[&rotation.key_id, &old_end, &issued.id, &change_number])?;
+            let issued = insert::<E>(statements, account, old.environment, label, times)?;
+            statements.execute(&update, &[&rotation.key_id, &old_end, &issued.id])?;
             Ok(issued)
         })
     }
@@ -123,12 +121,14 @@ fn update<E: Engine>(
     key_id: &str,
     now_ms: i64,
 ) -> Result<(), StoreError> {
-    let update = format!("UPDATE keys SET {assignment}, {} = $3 WHERE id = $1", E::CHANGE_NUMBER);
-    engine.change(Half::Keys, |statements, change_number| {
-        match statements.execute(&update, &[&key_id, &now_ms, &change_number])? {
-            0 => Err(no_key(key_id)),
-            _ => Ok(()),
-        }
+    let update = format!(
+        "UPDATE keys SET {assignment}, {} = {} WHERE id = $1",
+        E::CHANGE_NUMBER,
+        E::KEYS_CHANGE
+    );
+    engine.change(Scope::Keys, |statements| {
+        key_of_id(statements, key_id)?;
+        statements.execute(&update, &[&key_id, &now_ms])
     })
 }
 
@@ -139,28 +139,19 @@ fn insert<E: Engine>(
     environment: Environment,
     label: Option<&str>,
     [issued_at, expires_at]: [Option<i64>; 2],
-    change_number: i64,
 ) -> Result<IssuedKey, StoreError> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
     let insert = format!(
         "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, label, {})
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        E::CHANGE_NUMBER
+         VALUES ($1, $2, $3, $4, $5, $6, $7, {})",
+        E::CHANGE_NUMBER,
+        E::KEYS_CHANGE
     );
     let environment = environment.as_str();
     statements.execute(
         &insert,
-        &[
-            &issued.id,
-            &account,
-            &environment,
-            &digest,
-            &issued_at,
-            &expires_at,
-            &label,
-            &change_number,
-        ],
+        &[&issued.id, &account, &environment, &digest, &issued_at, &expires_at, &label],
     )?;
     Ok(issued)
 }

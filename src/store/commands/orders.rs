@@ -1,9 +1,9 @@
 //! Orders: shown, listed, shipped, updated; and which records there are.
 
-use super::engine::Engine;
+use super::engine::{Engine, Scope};
 use crate::store::rules::{can_ship, can_update};
 use crate::store::statements::{Row, Statements};
-use crate::store::{Half, OrderUpdate, RecordKind, Status, StoreError, StoredOrder};
+use crate::store::{OrderUpdate, RecordKind, Status, StoreError, StoredOrder};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -101,27 +101,29 @@ impl<E: Engine> OrderCommands for E {
             .map_err(|error| StoreError::Engine { doing: "written", source: error.into() })?;
         let update = format!(
             "UPDATE orders SET ship_date = coalesce(updates.ship_date, orders.ship_date),
-                               complete = coalesce(updates.complete, orders.complete), {} = $2
+                               complete = coalesce(updates.complete, orders.complete), {} = {}
              FROM ({}) AS updates WHERE orders.id = updates.id",
             E::CHANGE_NUMBER,
+            E::ORDERS_CHANGE,
             E::UPDATES
         );
-        self.change(Half::Orders, |statements, change_number| {
+        self.change(Scope::Orders(&ids), |statements| {
             let statuses = statuses::<E>(statements, &ids)?;
             ids.iter().try_for_each(|id| can_update(*id, statuses.get(id).copied()))?;
-            statements.execute(&update, &[&json, &change_number]).map(drop)
+            statements.execute(&update, &[&json])
         })
     }
 
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         let json = format!("{ids:?}");
         let update = format!(
-            "UPDATE orders SET status = 'shipped', {} = $2
+            "UPDATE orders SET status = 'shipped', {} = {}
              WHERE status = 'pending' AND id IN ({})",
             E::CHANGE_NUMBER,
+            E::ORDERS_CHANGE,
             E::NUMBERS
         );
-        self.change(Half::Orders, |statements, change_number| {
+        self.change(Scope::Orders(ids), |statements| {
             let statuses = statuses::<E>(statements, ids)?;
             let mut marked = BTreeSet::new();
             for id in ids {
@@ -129,7 +131,7 @@ impl<E: Engine> OrderCommands for E {
                     marked.insert(*id);
                 }
             }
-            statements.execute(&update, &[&json, &change_number])?;
+            statements.execute(&update, &[&json])?;
             Ok(marked)
         })
     }

@@ -1,9 +1,10 @@
 //! What the operator's commands ask of the store in PostgreSQL: each method's statements are
 //! in the file of its rows.
 //!
-//! A change begins with the lock of changes and ends with its row in the
-//! journal: every statement in between sees all that was committed before (READ COMMITTED), and
-//! changes commit in the order of their numbers.
+//! A change reads without a lock. What it writes is sent at once, from the lock of changes to the
+//! COMMIT, so that no command holds that lock while it waits for an answer, or is suspended: each
+//! statement sees all that was committed before (READ COMMITTED), and changes commit in the order of
+//! their numbers. If another change came in between, it is made again.
 
 mod blocking;
 mod check;
@@ -21,23 +22,27 @@ pub use restore::restore;
 pub use servers::ReplicaRow;
 
 use super::connecting::{COMMAND, Connection, Link, connect};
-use super::error::{engine, read, waited, written};
+use super::error::{engine, read, require_one_row, waited, written};
 use super::heartbeats::keep_servers_away;
-use super::journal::{lock_changes, note};
+use super::journal::{self, LOCK_CHANGES, NOTE_UNLESS_CHANGED, lock_changes};
 use super::rows::value;
 use super::schema::{SCHEMA_LOCK, STORE, require_current};
-use crate::store::commands::Engine;
+use crate::store::commands::{Engine, Scope};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
 use crate::store::{
-    CheckReport, Half, ImportOutcome, OperatorStore, OrderCommands, Records, StoreError,
+    CheckReport, Half, ImportOutcome, LastChanges, OperatorStore, OrderCommands, Records,
+    StoreError,
 };
-use blocking::Blocking;
+use blocking::{Blocking, Write};
+use futures::future::{join_all, try_join_all};
 use inserts::is_taken;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 /// The store, for one command. Its methods block, and are not called from within a runtime.
@@ -126,6 +131,8 @@ async fn end<T>(
 
 impl Engine for PostgresCommands {
     const CHANGE_NUMBER: &'static str = "changed_in";
+    const ORDERS_CHANGE: &'static str = "(SELECT max(version) FROM changes)";
+    const KEYS_CHANGE: &'static str = Self::ORDERS_CHANGE;
     const NUMBERS: &'static str = "
         SELECT CAST(value AS bigint)
         FROM json_array_elements_text(CAST(CAST($1 AS text) AS json)) AS numbers (value)";
@@ -139,30 +146,71 @@ impl Engine for PostgresCommands {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let client = &self.connection.lock().client;
-        work(&Blocking { runtime: &self.runtime, client })
+        work(&Blocking::new(&self.runtime, client))
     }
 
     fn change<T>(
         &self,
-        half: Half,
-        work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
+        scope: Scope<'_>,
+        work: impl Fn(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let (mut connection, runtime) = (self.connection.lock(), &self.runtime);
-        let Connection { client, link, .. } = &mut *connection;
-        let transaction = runtime.block_on(client.transaction()).map_err(written)?;
-        let changed = runtime.block_on(lock_changes(&transaction)).and_then(|change_number| {
-            let done = work(&Blocking { runtime, client: &transaction }, change_number)?;
-            runtime.block_on(note(&transaction, change_number, half))?;
-            Ok(done)
-        });
-        runtime.block_on(end(transaction, link, changed))
+        let (connection, runtime) = (self.connection.lock(), &self.runtime);
+        loop {
+            let last_seen = runtime.block_on(journal::last(&connection.client))?;
+            let statements = Blocking::new(runtime, &connection.client);
+            let done = work(&statements)?;
+            let writes = statements.writes.into_inner();
+            if runtime.block_on(write_at_once(&connection, scope, last_seen, writes))? {
+                return Ok(done);
+            }
+        }
     }
 }
 
-/// The error of a COMMIT. Without an answer it may have been carried out.
+/// Commits a change that does these writes, in one message. Writes nothing, and returns false, if
+/// rows of its scope were changed after this change.
+async fn write_at_once(
+    connection: &Connection,
+    scope: Scope<'_>,
+    (number, last_changes): (i64, LastChanges),
+    writes: Vec<Write>,
+) -> Result<bool, StoreError> {
+    let Connection { client, link, .. } = connection;
+    let is_of_orders = scope.half() == Half::Orders;
+    let orders = if let Scope::Orders(ids) = scope { ids } else { &[] };
+    let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &last_changes.keys];
+    let statements = [LOCK_CHANGES, NOTE_UNLESS_CHANGED].into_iter();
+    let statements = statements.chain(writes.iter().map(|(statement, _)| &**statement));
+    let prepared = try_join_all(statements.map(|statement| client.prepare(statement))).await;
+    let prepared = prepared.map_err(written)?;
+    let [lock, note, prepared @ ..] = &*prepared else { return Ok(false) };
+    let writes = prepared.iter().zip(writes);
+    let writes = writes.map(|(statement, (_, values))| client.execute_raw(statement, values));
+    let unconfirmed_before = link.unconfirmed();
+    let (begun, locked, noted, written_all, committed) = tokio::join!(
+        client.batch_execute("BEGIN"),
+        client.query(lock, &[]),
+        client.execute(note, &change),
+        join_all(writes),
+        // After an error it takes all back.
+        client.batch_execute("COMMIT"),
+    );
+    begun.map_err(uncertain)?;
+    require_one_row("versions", locked.map_err(uncertain)?.len())?;
+    match noted {
+        Err(error) if error.code() == Some(&SqlState::NOT_NULL_VIOLATION) => return Ok(false),
+        noted => noted.map_err(uncertain)?,
+    };
+    written_all.into_iter().try_for_each(|one| one.map(drop)).map_err(uncertain)?;
+    committed.map_err(uncertain)?;
+    if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
+}
+
+/// The error of a COMMIT, or of what was sent with it. Without an answer it may have been carried
+/// out.
 fn uncertain(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
-        Some(_) => written(error),
+        Some(_) => waited(error),
         None => engine("asked whether the change was made")(error),
     }
 }

@@ -119,6 +119,19 @@ pub async fn note(
     Ok(())
 }
 
+/// Writes the next change, of orders if `$1`. Its number is NULL, an error that ends the transaction,
+/// if one of the orders `$2` was changed after the change `$3`, or a key after `$4`; it is also NULL
+/// where there is no lock to take. A damaged row that is ahead of the journal does not count.
+pub const NOTE_UNLESS_CHANGED: &str = "
+    INSERT INTO changes (version, orders, keys)
+    SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (
+                    SELECT FROM orders
+                    WHERE id = ANY($2) AND changed_in > $3 AND changed_in <= changes.version)
+                THEN version + 1 END,
+           CASE WHEN $1 THEN version + 1 ELSE orders END,
+           CASE WHEN $1 THEN keys ELSE version + 1 END
+    FROM changes ORDER BY version DESC LIMIT 1";
+
 /// Removes some of the rows that no server needs any more. Returns the last one that was ever
 /// removed, which was `floor` before: while a long snapshot keeps them, the dead rows below it
 /// are not to be read again.

@@ -6,7 +6,7 @@ use super::connection::{connect, in_transaction};
 use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
-use crate::store::commands::Engine;
+use crate::store::commands::{Engine, Scope};
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
 use crate::store::{CheckReport, Half, ImportOutcome, OperatorStore, Records, Status, StoreError};
@@ -16,6 +16,8 @@ use store_orders_api::types::utc_text;
 
 impl Engine for SqliteStore {
     const CHANGE_NUMBER: &'static str = "version";
+    const ORDERS_CHANGE: &'static str = "(SELECT orders FROM versions)";
+    const KEYS_CHANGE: &'static str = "(SELECT keys FROM versions)";
     const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
     const UPDATES: &'static str = "
         SELECT value ->> 'id' AS id, value ->> 'shipDate' AS ship_date,
@@ -31,12 +33,12 @@ impl Engine for SqliteStore {
 
     fn change<T>(
         &self,
-        half: Half,
-        work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
+        scope: Scope<'_>,
+        work: impl Fn(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let change_number = raise_change_number(transaction, half)?;
-            work(&**transaction, change_number)
+            raise_change_number(transaction, scope.half())?;
+            work(&**transaction)
         })
     }
 }

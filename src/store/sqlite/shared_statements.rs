@@ -7,8 +7,9 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use rusqlite::{CachedStatement, Connection};
 
 impl Statements for Connection {
-    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
-        Ok(prepared(self, statement, parameters)?.raw_execute()? as u64)
+    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
+        prepared(self, statement, parameters)?.raw_execute()?;
+        Ok(())
     }
 
     fn query(

@@ -63,6 +63,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         checking::without_its_row_a_lock_is_refused,
         importing::an_import_whose_connection_is_lost_leaves_whole_steps,
         importing::a_command_waits_for_other_changes,
+        importing::no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes,
+        importing::what_changed_before_a_command_had_the_lock_is_not_passed_over,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
         restoring::what_is_no_backup_or_no_empty_store_is_refused_and_changes_nothing,

@@ -1,30 +1,44 @@
-//! The statements that both engines share, carried out by PostgreSQL: each is waited for.
+//! The statements that both engines share, carried out by PostgreSQL: queries are waited for, and
+//! what writes is kept for the end of the change, to be sent at once.
 
 use crate::store::StoreError;
-use crate::store::postgres::error::{read, written};
+use crate::store::postgres::error::read;
 use crate::store::postgres::rows::read_row;
 use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::value::Value;
 use bytes::BytesMut;
 use futures::TryStreamExt;
+use std::cell::RefCell;
 use std::error::Error;
 use std::pin::pin;
 use tokio::runtime::Runtime;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-/// Waits for each statement.
+/// A statement that writes, with its parameters.
+pub type Write = (String, Vec<Value>);
+
+/// Waits for each query.
 pub struct Blocking<'a, C> {
     /// Drives the connection.
     pub runtime: &'a Runtime,
     /// A connection or transaction.
     pub client: &'a C,
+    /// Kept for the end of the change.
+    pub writes: RefCell<Vec<Write>>,
+}
+
+impl<'a, C> Blocking<'a, C> {
+    /// Nothing written yet.
+    pub fn new(runtime: &'a Runtime, client: &'a C) -> Blocking<'a, C> {
+        Blocking { runtime, client, writes: RefCell::default() }
+    }
 }
 
 impl<C: GenericClient> Statements for Blocking<'_, C> {
-    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
-        let executed = self.client.execute_raw(statement, values(parameters));
-        self.runtime.block_on(executed).map_err(written)
+    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
+        self.writes.borrow_mut().push((statement.to_string(), values(parameters)));
+        Ok(())
     }
 
     fn query(

@@ -27,7 +27,7 @@ impl PostgresCommands {
             }
             Ok::<_, StoreError>(snapshot)
         })?;
-        check_rows(&mut report, &Blocking { runtime: &self.runtime, client: &snapshot }, DATES);
+        check_rows(&mut report, &Blocking::new(&self.runtime, &snapshot), DATES);
         Ok(report)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{PostgresCommands, uncertain};
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::error::{postgres_error, require_one_row, waited, written};
+use crate::store::postgres::error::{postgres_error, require_one_row, written};
 use crate::store::postgres::journal::LOCK_CHANGES;
 use crate::store::postgres::rows::value;
 use crate::store::{NewOrder, Status, StoreError};
@@ -66,8 +66,8 @@ impl PostgresCommands {
                 // After an error it takes all back.
                 client.batch_execute("COMMIT"),
             );
-            locked.map_err(waited)?;
-            let inserted = inserted.map_err(written)?;
+            locked.map_err(uncertain)?;
+            let inserted = inserted.map_err(uncertain)?;
             committed.map_err(uncertain)?;
             require_one_row("versions", inserted.len())?;
             if link.unconfirmed() != unconfirmed_before {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{PostgresCommands, PostgresStore, PostgresUrl, migrate};
 use store_orders::store::{OperatorStore, Store};
+use testbed::relay::Relay;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
@@ -73,6 +74,16 @@ impl Database<'_> {
     /// The URL of the database for the role that owns it.
     pub fn url(&self) -> String {
         self.url_for(&self.server.role)
+    }
+
+    /// A network to the server, and the owner's URL through it.
+    pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
+        let runtime = self.runtime.as_ref().context("the database was dropped")?;
+        let _in_runtime = runtime.enter();
+        let (host, port) = self.server.server.rsplit_once(':').context("a host and its port")?;
+        let relay = Relay::to(port.parse()?)?;
+        let url = format!("postgres://{}@{host}:{}/{}", self.server.role, relay.port, self.name);
+        Ok((relay, url.parse()?))
     }
 
     /// The owner's URL, with the request counts in this database.

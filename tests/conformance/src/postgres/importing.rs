@@ -2,12 +2,20 @@
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::records::{import, pending, refusal};
+use crate::records::{NOW_MS, account_and_key, import, new_key, now, pending, refusal};
 use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
-use store_orders::store::{RecordKind, Records, STEP_RECORDS, import_in_steps};
+use std::time::Duration;
+use store_orders::store::postgres::PostgresCommands;
+use store_orders::store::{
+    OperatorStore, OrderUpdate, RecordKind, Records, Rotation, STEP_RECORDS, Status, StoreError,
+    import_in_steps,
+};
+use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
+use testbed::relay::Fault;
+use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 pub fn an_import_whose_connection_is_lost_leaves_whole_steps(
     server: &PostgresUnderTest,
@@ -47,6 +55,109 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
         joined(importing)?
     })?;
     ensure!(database.commands()?.order(1)?.is_some());
+    Ok(())
+}
+
+/// What it has sent is committed without it.
+pub fn no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    type Command = fn(&dyn OperatorStore) -> Result<(), StoreError>;
+    let commands: [(&str, Command); 11] = [
+        ("create", |store| store.create_account("other", Plan::Pro, None, now())),
+        ("rename", |store| store.rename_account("other", "another")),
+        ("set-plan", |store| store.set_plan("another", Plan::Free, None)),
+        ("close", |store| store.close_account("another", now()).map(drop)),
+        ("issue", |store| store.issue_key(&new_key("acme"), NOW_MS).map(drop)),
+        ("rotate", |store| {
+            let key_id = &store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            let rotation = Rotation { key_id, overlap: Duration::ZERO, label: None };
+            store.rotate_key(rotation, NOW_MS).map(drop)
+        }),
+        ("unban", |store| {
+            let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            store.unban_key(&key_id, NOW_MS)
+        }),
+        ("revoke", |store| {
+            let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            store.revoke_key(&key_id, NOW_MS)
+        }),
+        ("import", |store| store.import(Records::Orders(&[pending(3)]), false).map(drop)),
+        ("ship", |store| store.ship_orders(&[1, 2]).map(drop)),
+        ("update", |store| {
+            let update = OrderUpdate { id: 1, ship_date: None, complete: Some(true) };
+            store.update_orders(&[update])
+        }),
+    ];
+    let database = server.new_store()?;
+    account_and_key(&*database.commands()?)?;
+    import(&*database.commands()?, [1, 2])?;
+    let (network, through_network) = database.relay()?;
+    let last_change = || database.value::<i64>("SELECT max(version) FROM changes", &[]);
+    for (name, command) in commands {
+        let store = PostgresCommands::connect(&through_network)?;
+        let before = last_change()?;
+        std::thread::scope(|scope| {
+            let under_way = database.before_commit(LOCK_CHANGES, || {
+                let under_way = scope.spawn(|| command(&store));
+                let waits = database.wait_for_lock();
+                network.set(Fault::NoAnswers);
+                waits.map(|()| under_way)
+            })?;
+            let changed =
+                wait_blocking(name, WAIT_TIMEOUT, || (last_change().ok()? > before).then_some(()));
+            network.set(Fault::None);
+            let done = joined(under_way)?;
+            changed?;
+            done.context(name)
+        })?;
+    }
+    Ok(())
+}
+
+/// A command reads before it waits for the lock.
+pub fn what_changed_before_a_command_had_the_lock_is_not_passed_over(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    account_and_key(&*database.commands()?)?;
+    import(&*database.commands()?, [1, 2, 3])?;
+    let cancel = "UPDATE orders SET status = 'cancelled', cancelled_at = '2026-01-01T00:00:00Z',
+                      cancelled_by = 'key_1', changed_in = (SELECT max(version) + 1 FROM changes)
+                  WHERE id = 1;
+                  INSERT INTO changes (version, orders, keys)
+                  SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1";
+    let close = "UPDATE accounts SET closed_at = '2026-01-01T00:00:00Z',
+                     changed_in = (SELECT max(version) + 1 FROM changes);
+                 INSERT INTO changes (version, orders, keys)
+                 SELECT version + 1, orders, version + 1 FROM changes ORDER BY version DESC LIMIT 1";
+    let after =
+        |change: &str, command: &(dyn Fn(&dyn OperatorStore) -> Result<(), StoreError> + Sync)| {
+            std::thread::scope(|scope| {
+                let under_way =
+                    database.before_commit(&format!("{LOCK_CHANGES}; {change}"), || {
+                        let under_way = scope
+                            .spawn(|| -> anyhow::Result<_> { Ok(command(&*database.commands()?)) });
+                        database.wait_for_lock()?;
+                        Ok(under_way)
+                    })?;
+                joined(under_way)?
+            })
+        };
+    // Neither is shipped.
+    let refused = refusal(after(cancel, &|store| store.ship_orders(&[1, 2]).map(drop))?)?;
+    ensure!(refused.contains("order 1 is cancelled"), "{refused}");
+    let order = database.commands()?.order(2)?.context("order 2 is gone")?;
+    ensure!(order.status == Status::Pending, "{order:?}");
+    // A change of another order is no reason to read again.
+    let other = cancel.replace("id = 1", "id = 2");
+    after(&other, &|store| store.ship_orders(&[3]).map(drop))??;
+    let refused =
+        refusal(after(close, &|store| store.issue_key(&new_key("acme"), NOW_MS).map(drop))?)?;
+    ensure!(refused.contains("is closed"), "{refused}");
+    ensure!(database.commands()?.key_records()?.len() == 1);
+    let problems = database.commands()?.check()?.problems;
+    ensure!(problems.is_empty(), "{problems:?}");
     Ok(())
 }
 
