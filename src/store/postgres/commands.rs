@@ -29,7 +29,7 @@ use super::rows::value;
 use super::schema::{SCHEMA_LOCK, STORE, require_current};
 use crate::store::commands::{Engine, Scope};
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::timeouts::COMMAND_CONNECT_LIMIT;
+use crate::store::postgres::timeouts::{COMMAND_CONNECT_LIMIT, SERVES_FOR};
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
 use crate::store::{
@@ -254,8 +254,13 @@ impl OperatorStore for PostgresCommands {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        let query = "SELECT EXISTS (SELECT FROM replicas)";
-        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        // By the database's clock: if a failover has moved it, some steps are too long or too short.
+        let query = format!(
+            "SELECT EXISTS (SELECT FROM replicas
+                            WHERE heard_at > clock_timestamp() - interval '{} seconds')",
+            SERVES_FOR.as_secs()
+        );
+        let row = self.ask(async |client| client.query_one(&query, &[]).await.map_err(read))?;
         value(&row, 0)
     }
 

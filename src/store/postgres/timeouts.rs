@@ -73,6 +73,10 @@ pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// open another session first.
 pub const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
+/// How long a server counts as serving after it last wrote its row, which it does every 10 s. Long
+/// commands go slowly for its sake, also once it was killed.
+pub const SERVES_FOR: Duration = Duration::from_secs(30);
+
 /// How long a server sends no heartbeat before the others remove its row. One that was suspended
 /// for longer adds it again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);

@@ -76,6 +76,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
         replicas::a_server_that_was_killed_is_silent_and_then_removed,
+        replicas::a_server_that_was_killed_slows_no_command,
         replicas::a_server_whose_row_was_removed_adds_it_again,
         replicas::the_list_of_a_server_reflects_its_own_cancellations,
         journal::rows_that_are_restored_under_a_server_are_read_again,

@@ -6,7 +6,7 @@ use crate::listing::list;
 use crate::records::{cancel, import};
 use anyhow::ensure;
 use std::time::Duration;
-use store_orders::store::Store;
+use store_orders::store::{OperatorStore, Store};
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -49,6 +49,18 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
     std::thread::sleep(Duration::from_secs(7));
     ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
     Ok(store.require_ready()?)
+}
+
+/// No other server is there to remove its row.
+pub fn a_server_that_was_killed_slows_no_command(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    ensure!(!commands.is_served()?);
+    database.add_server("now() - interval '1 minute'")?;
+    ensure!(!commands.is_served()?, "the server that was killed counts");
+    let _store = database.server_of_owner()?;
+    ensure!(commands.is_served()?, "the server that runs does not count");
+    Ok(())
 }
 
 pub fn a_server_whose_row_was_removed_adds_it_again(
