@@ -15,7 +15,10 @@ mod window;
 pub use account_usage::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
-pub use persistence::{LimitsFile, LimitsFileReport, LimitsPersister, check as check_limits_file};
+pub use persistence::{
+    FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsFileReport, LimitsPersister,
+    check as check_limits_file,
+};
 pub(crate) use timestamp::Timestamp;
 pub(crate) use window::{AccountWindows, FixedWindow};
 

@@ -1,16 +1,21 @@
 //! What was acknowledged stays, even if the program is killed or the power is cut; and a real
 //! file of orders comes back complete.
 
+use crate::server::admin::ask;
 use crate::server::client;
 use history::event::{FaultBegun, What};
 use history::workload::Load;
 use history::{Clients, IdSet, Journal};
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use store_orders::store::sqlite::{back_up, restore};
+use store_orders_client::Client;
+use test_server::contract::Tap;
 use test_server::error_of;
 use testbed::relay::Relay;
-use testbed::{DataDir, Report, wait_until};
+use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 
 /// Only a server that waits for the disk before it answers can know that the disk failed.
 #[cfg(target_os = "linux")]
@@ -49,6 +54,73 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
     assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
+}
+
+/// A server whose order 1 was cancelled, a client of it, and its admin listener.
+async fn with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), String) {
+    let data = DataDir::temporary().unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    data.import_pending(1..=30).unwrap();
+    let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
+    let client = client(&server, &key);
+    let admin = server.printed_after("admin listener on ").unwrap().to_string();
+    assert_eq!(client.1.cancel_order(1).await.unwrap().status(), 204);
+    (data, key, server, client, admin)
+}
+
+/// Nothing is acknowledged once this file is gone, and one line of the log says so.
+async fn expect_misplaced(server: &ServerProcess, client: &Client, admin: &str, file: &Path) {
+    for id in 2..=21 {
+        assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
+    }
+    assert_eq!(error_of(client.list_orders().await).0, 503, "{}", file.display());
+    let (status, body) = ask(admin, "/readyz").await;
+    let why = format!("{} was removed or moved", file.display());
+    assert!(status == 503 && body.contains("store_refuses") && body.contains(&why), "{body}");
+    let lines = || {
+        let log = server.log();
+        let lines = log.lines().filter(|line| line.contains(r#""checking keys against"#));
+        lines.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    wait_until("it is logged", || async { !lines().is_empty() }).await;
+    let [line] = &lines()[..] else { panic!("{}", server.log()) };
+    assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
+}
+
+/// SQLite goes on writing to the files that it has open, which no later start can see.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_files_a_server_acknowledges_nothing() {
+    for lost in ["store.sqlite", "store.sqlite-wal"] {
+        let (data, key, server, (_tap, client), admin) = with_one_cancelled().await;
+        let file = data.path().join(lost);
+        std::fs::remove_file(&file).unwrap();
+        expect_misplaced(&server, &client, &admin, &file).await;
+        server.stop().unwrap();
+        if lost == "store.sqlite-wal" {
+            // The stop moved the log that it had open into the store's file.
+            let server = data.serve(&[]).unwrap();
+            let client = crate::server::unchecked_client(&server, &key);
+            let listed = client.list_orders().await.unwrap();
+            assert!(listed.iter().all(|order| *order.id != 1), "a cancellation is lost");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_in_the_place_of_a_served_directory_is_not_taken_for_it() {
+    let (data, _, server, (_tap, client), admin) = with_one_cancelled().await;
+    let name = |extension| data.path().with_extension(extension);
+    back_up(data.path(), &name("backup"), &|_, _| (), &|| false).unwrap();
+    std::fs::rename(data.path(), name("moved")).unwrap();
+    restore(&name("backup"), data.path(), &|_, _| ()).unwrap();
+    expect_misplaced(&server, &client, &admin, &data.path().join("store.sqlite")).await;
+    std::fs::rename(data.path(), name("restored")).unwrap();
+    std::fs::rename(name("moved"), data.path()).unwrap();
+    wait_until("it is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
+    assert_eq!(client.cancel_order(30).await.unwrap().status(), 204);
+    let listed = client.list_orders().await.unwrap();
+    assert!(listed.iter().all(|order| ![1, 30].contains(&*order.id)), "{listed:?}");
+    server.stop().unwrap();
 }
 
 /// Lists and cancels at once, beside an operator's commands, with a `kill -9` in the middle of

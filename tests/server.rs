@@ -2,7 +2,7 @@
 //! when a disk is full, files run out, look-ups hang or clients stop reading.
 
 mod abandoned;
-mod admin;
+pub mod admin;
 mod damaged;
 mod failures;
 mod full_disk;

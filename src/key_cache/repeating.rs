@@ -2,13 +2,13 @@
 
 use crate::log::ErrorChain;
 use crate::store::StoreError;
-use slog::{Logger, info, warn};
+use slog::{Logger, error, info, warn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// Repeats a step at this interval until the sender is dropped, and logs when it begins to
-/// fail and when it works again.
+/// fail and when it works again. A refusal lasts until someone acts: it is an error.
 pub fn repeat_until(
     stopped: &Receiver<()>,
     interval: Duration,
@@ -20,11 +20,16 @@ pub fn repeat_until(
     loop {
         let failure = match catch_unwind(AssertUnwindSafe(&step)) {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(ErrorChain(&error).to_string()),
-            Err(_) => Some("the store panicked".to_string()),
+            Ok(Err(error)) => Some(error),
+            Err(_) => Some(StoreError::Engine { doing: "asked", source: "it panicked".into() }),
         };
         match (&failure, fails) {
-            (Some(error), false) => warn!(log, "{} fails", doing; "error" => error),
+            (Some(StoreError::Refused(why)), false) => {
+                error!(log, "{} fails", doing; "error" => why);
+            }
+            (Some(error), false) => {
+                warn!(log, "{} fails", doing; "error" => %ErrorChain(error));
+            }
             (None, true) => info!(log, "{} works again", doing),
             _ => {}
         }
@@ -66,15 +71,18 @@ mod tests {
         let attempts = AtomicUsize::new(0);
         let step = || match attempts.fetch_add(1, Ordering::Relaxed) {
             0 => Ok(()),
-            1 => Err(StoreError::Refused("a test says so".to_string())),
-            2 => panic!("a store that panics fails too"),
+            1 => panic!("a store that panics fails too"),
+            2 => Err(StoreError::Refused("a test says so".to_string())),
+            3 => Ok(()),
+            4 => Err(StoreError::Refused("a test says so".to_string())),
             _ => {
                 stop.lock().take();
                 Ok(())
             }
         };
         repeat_until(&stopped, Duration::ZERO, step, "a step", &log);
-        assert_eq!(attempts.into_inner(), 4, "it goes on until it is stopped");
-        assert_eq!(*messages.lock().unwrap(), ["WARN a step fails", "INFO a step works again"]);
+        assert_eq!(attempts.into_inner(), 6, "it goes on until it is stopped");
+        let expected = ["WARN a step fails", "INFO a step works again", "ERRO a step fails"];
+        assert_eq!(messages.lock().unwrap()[..3], expected);
     }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Its name in the data directory.
-const FILE_NAME: &str = "limits.snapshot";
+pub const FILE_NAME: &str = "limits.snapshot";
 
 /// How often expired windows and bans are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);

@@ -14,6 +14,7 @@
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and its new one after a restore |
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
+//! | `open_files` | detects files that were removed or replaced while they are open |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
@@ -25,6 +26,7 @@ mod damage;
 mod directory;
 mod identity;
 mod last_changes;
+mod open_files;
 mod schema;
 mod server_lock;
 mod serving;
@@ -42,11 +44,12 @@ use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use identity::store_id;
 use last_changes::CachedLastChanges;
+use open_files::OpenFiles;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use server_lock::keep_servers_away;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use write_access::WriteAccess;
 
@@ -72,6 +75,7 @@ pub struct SqliteStore {
     reader: Mutex<Connection>,
     /// Reads the last changes and nothing else, so that no call holds it for long.
     last_changes: Mutex<CachedLastChanges>,
+    files: Arc<OpenFiles>,
     /// What reading the orders has found.
     damage: OnceLock<String>,
     /// None if the store's id cannot be read: a damaged store is opened too.
@@ -125,12 +129,16 @@ impl SqliteStore {
         // It sorts changed orders; the file system of temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
         let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
+        let last_changes = CachedLastChanges::open(&path)?;
+        let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
+        let files = Arc::new(OpenFiles::new(&path).map_err(unusable)?);
         Ok(SqliteStore {
-            writer: WriteAccess::new(writer, directory)?,
+            writer: WriteAccess::new(writer, directory, Arc::clone(&files))?,
             scanner: Mutex::new(scanner),
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
-            last_changes: Mutex::new(CachedLastChanges::open(&path)?),
+            last_changes: Mutex::new(last_changes),
+            files,
             damage: OnceLock::new(),
             history,
             path,

@@ -28,6 +28,33 @@ fn a_command_that_needs_a_store_creates_none() {
     }
 }
 
+/// An empty store in its place would hide that it is missing.
+#[test]
+fn a_directory_that_lost_its_store_gets_no_new_one() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=3);
+    drop(sandbox.serve(&["--listen", "127.0.0.1:0"]));
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    sandbox.session(str![[r#"
+$ rm store-orders-data/store.sqlite*
+$ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
+"error":"./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory"}
+$ store-orders accounts create acme --plan pro
+(1) error: ./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory
+$ rm store-orders-data/limits.snapshot
+$ store-orders accounts create acme --plan pro
+(1) error: ./store-orders-data had a store, as write-intent.lock in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory
+$ ls store-orders-data | grep sqlite
+(1)
+$ store-orders restore b.sqlite
+restored ./store-orders-data
+orders    3 pending, 0 shipped, 0 cancelled; version 1
+pets      0
+accounts  0
+keys      0; version 0
+"#]]);
+}
+
 /// As root, commands run as another user; the owner has no right either.
 #[test]
 fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {

@@ -27,7 +27,7 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
 }
 
 /// Does `work` in one transaction, which waits for the writes of other processes. After
-/// an error nothing is changed.
+/// an error nothing is changed, unless the store's files were removed or replaced.
 pub fn in_transaction<T>(
     writer: &mut WriteGuard<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -36,6 +36,7 @@ pub fn in_transaction<T>(
         let transaction = writer.begin()?;
         let result = work(&transaction)?;
         transaction.commit()?;
+        writer.require_in_place()?;
         Ok(result)
     };
     let result = committed().map_err(doing("written"));

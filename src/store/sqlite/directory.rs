@@ -1,5 +1,7 @@
 //! The data directory: the store's file in it, and the mode and owner of what is created.
 
+use super::write_access::INTENT_FILE_NAME;
+use crate::limits::LIMITS_FILE_NAME;
 use crate::store::StoreError;
 use rustix::fs::Access;
 use rustix::io::Errno;
@@ -41,6 +43,24 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     Err(StoreError::NoStore(path))
 }
 
+/// Files that only a directory has in which there was a store: its write-ahead log, counts, and
+/// the lock of commands.
+const TRACES: [&str; 3] = ["store.sqlite-wal", LIMITS_FILE_NAME, INTENT_FILE_NAME];
+
+/// Refuses a directory that lost its store: an empty one in its place would hide the loss, and
+/// SQLite would delete the write-ahead log.
+fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
+    let is_there = |name: &str| directory.join(name).exists();
+    let trace = TRACES.into_iter().find(|name| is_there(name));
+    let Some(trace) = trace.filter(|_| !is_there(FILE_NAME)) else { return Ok(()) };
+    let directory = directory.display();
+    Err(StoreError::Refused(format!(
+        "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it back, \
+         with {FILE_NAME}-wal if you have that, or restore a backup with `store-orders restore`; \
+         for a new store, empty the directory"
+    )))
+}
+
 /// The store's file in this directory, which is created if missing, empty and for its
 /// owner alone. SQLite gives its `-wal` and `-shm` files the same mode.
 pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
@@ -52,6 +72,7 @@ pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
             path.display()
         )));
     }
+    refuse_lost_store(directory)?;
     match private_file(&path, directory) {
         Ok(_) => Ok(path),
         Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {

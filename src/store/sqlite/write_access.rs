@@ -9,6 +9,7 @@
 //! pause.
 
 use super::directory::private_file;
+use super::open_files::OpenFiles;
 use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
@@ -16,12 +17,13 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The file in the data directory. It is never removed: only the lock on it counts.
-const INTENT_FILE_NAME: &str = "write-intent.lock";
+pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// How long a batch of cancellations waits to begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
@@ -47,20 +49,25 @@ pub struct WriteAccess {
     connection: Mutex<Connection>,
     /// Locked by a command that waits to write.
     intent: File,
+    files: Arc<OpenFiles>,
     /// The last write found no room, and the log was not moved since.
     lacks_room: AtomicBool,
 }
 
 impl WriteAccess {
     /// Writes through this connection to the store of this directory.
-    pub fn new(connection: Connection, directory: &Path) -> Result<WriteAccess, StoreError> {
+    pub fn new(
+        connection: Connection,
+        directory: &Path,
+        files: Arc<OpenFiles>,
+    ) -> Result<WriteAccess, StoreError> {
         let intent = private_file(&directory.join(INTENT_FILE_NAME), directory)
             .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         // The guard waits, not SQLite, whose pauses between attempts grow to 100 ms.
         connection.busy_timeout(Duration::ZERO)?;
         connection.pragma_update(None, "journal_size_limit", LOG_SIZE_LIMIT)?;
         let (connection, lacks_room) = (Mutex::new(connection), AtomicBool::new(false));
-        Ok(WriteAccess { connection, intent, lacks_room })
+        Ok(WriteAccess { connection, intent, files, lacks_room })
     }
 
     /// The connection for a command.
@@ -116,6 +123,11 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         begun
+    }
+
+    /// Fails if the files of the store were removed or replaced: what is committed is lost.
+    pub fn require_in_place(&self) -> Result<(), StoreError> {
+        self.access.files.require_in_place()
     }
 
     /// Takes note of a write of the server that found no room. The write-ahead log may be
