@@ -1,26 +1,48 @@
-//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends.
+//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends, and SIGTSTP
+//! (Ctrl-Z) for one that must not be suspended while it has locked the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
+use rustix::process::{Signal, getpid, kill_process};
+use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex;
 
-/// The signals of this process, while a command runs: the status to exit with after the first
-/// one, and 0 before.
-pub struct Interrupts(Arc<AtomicU8>);
+/// SIGSTOP may reach another thread first, and stops all within this time.
+const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
+
+/// The signals of this process, while a command runs.
+pub struct Interrupts {
+    /// The status to exit with after the first signal; 0 before.
+    status: Arc<AtomicU8>,
+    /// Locked during each step: SIGTSTP suspends the process only between two.
+    step: Arc<Mutex<()>>,
+}
 
 impl Interrupts {
     /// From now on the first signal is noted, and the second ends the process.
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context("cannot listen for signals")?;
-        let mut signals = {
+        let (mut signals, mut suspensions) = {
             let _entered = runtime.enter();
-            Signals::listen()?
+            let kind = SignalKind::from_raw(Signal::TSTP.as_raw());
+            (Signals::listen()?, signal(kind).context("cannot listen for signals")?)
         };
-        let interrupts = Interrupts(Arc::default());
-        let status = Arc::clone(&interrupts.0);
+        let interrupts = Interrupts { status: Arc::default(), step: Arc::default() };
+        let (status, step) = (Arc::clone(&interrupts.status), Arc::clone(&interrupts.step));
+        runtime.spawn(async move {
+            while suspensions.recv().await.is_some() {
+                let _between_steps = step.lock().await;
+                let _ = kill_process(getpid(), Signal::STOP);
+                std::thread::sleep(SUSPENDED_WITHIN);
+            }
+        });
         let watch = async move {
             status.store(signals.stop(HangUp::Stops, || ()).await, Ordering::Release);
             std::process::exit(signals.stop_again(HangUp::Stops).await.into())
@@ -31,9 +53,20 @@ impl Interrupts {
         Ok(interrupts)
     }
 
+    /// Does `work`, which calls what it is given between its steps: then SIGTSTP takes effect, and it
+    /// breaks if a signal is to end the command.
+    pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
+        let step = Cell::new(Some(self.step.blocking_lock()));
+        work(&|| {
+            drop(step.take());
+            step.set(Some(self.step.blocking_lock()));
+            self.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+        })
+    }
+
     /// The status to exit with, if a signal is to end the command.
     pub fn status(&self) -> Option<u8> {
-        Some(self.0.load(Ordering::Acquire)).filter(|status| *status > 0)
+        Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
     /// The error of a command that a signal is to end, if one came, and what it did by then.

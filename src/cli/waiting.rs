@@ -35,7 +35,7 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
 }
 
 /// Does `work`, which writes this many items to the store and calls what it is given with the
-/// number that it has written. A bar shows it, and a signal ends it.
+/// number that it has written, which ends a step. A bar shows it, and a signal ends it.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,
@@ -44,10 +44,12 @@ pub fn with_progress<T>(
     with_bar("{bar:40} {human_pos} of {human_len}", |bar| {
         bar.set_length(items as u64);
         with_notice(|is_at_work| {
-            work(&|written| {
-                bar.set_position(written as u64);
-                is_at_work();
-                interrupts.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+            interrupts.with_steps(|end_step| {
+                work(&|written| {
+                    bar.set_position(written as u64);
+                    is_at_work();
+                    end_step()
+                })
             })
         })
     })

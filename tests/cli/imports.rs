@@ -2,10 +2,14 @@
 
 use super::orders::cancel;
 use super::store;
+use crate::server::unchecked_client;
+use rustix::process::{WaitOptions, waitpid};
 use serde_json::json;
 use std::fs::File;
+use std::process::Stdio;
+use std::time::Duration;
 use store_orders::store::{STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, Store};
-use testbed::{ChildProcess, CliSandbox, Signal, str};
+use testbed::{ChildProcess, CliSandbox, DataDir, Preload, Signal, str};
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
                    1001,3,2,2025-12-01T01:00:00+02:00,true,shipped\n\
@@ -243,6 +247,39 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
     let expected = json!({"imported": rest, "skipped": stored, "inexactInJavascript": 0});
     assert_eq!(finished.json(), expected);
     drop(server);
+}
+
+/// The disk makes a step take longer than the rest of it, so that the signal comes during one.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_import_does_not_hold_up_cancellations() {
+    let (data, disk) = (DataDir::temporary().unwrap(), Preload::disk().unwrap());
+    data.import_pending(-20..=-1).unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    let server = data.serve(&[]).unwrap();
+    let client = unchecked_client(&server, &key);
+    let file = data.path().join("orders.csv");
+    std::fs::write(&file, long_csv()).unwrap();
+    disk.set(500).unwrap();
+    let mut command = data.command();
+    let import = disk.put_into(command.args(["orders", "import"]).arg(file));
+    import.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut import = ChildProcess::new(import.spawn().unwrap(), "orders import");
+    let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
+    store.busy_timeout(Duration::ZERO).unwrap();
+    while store.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok() {
+        assert!(import.is_running(), "it ended before it was suspended");
+    }
+    import.signal(Signal::TSTP).unwrap();
+    let (_, status) = waitpid(import.pid().ok(), WaitOptions::UNTRACED).unwrap().unwrap();
+    assert!(status.stopped(), "{status:?}");
+    for id in -20..=-1 {
+        assert_eq!(client.cancel_order(id).await.unwrap().status(), 204, "order {id}");
+    }
+    disk.set(0).unwrap();
+    import.signal(Signal::CONT).unwrap();
+    assert!(import.wait().unwrap().success());
+    assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
 /// The second step meets an order that came between the check of the file and it.

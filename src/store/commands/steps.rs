@@ -6,7 +6,7 @@ use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many records one transaction stores, all or none, while no server uses the store.
 pub const STEP_RECORDS: usize = 10_000;
@@ -19,6 +19,9 @@ pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 /// How many times as long as a step the rest is that follows it, so that a busy machine has longer
 /// ones.
 const REST_FACTOR: u32 = 3;
+
+/// The longest rest: a command that was suspended during a step would rest for three times as long.
+const MAX_REST: Duration = Duration::from_secs(10);
 
 /// An import that ended before its last record.
 #[derive(Debug)]
@@ -150,5 +153,5 @@ fn read_in_steps<T, C: IntoIterator<Item = T>, All: Default + Extend<T>>(
 
 /// Lets requests come first after a step that began then.
 fn rest_after(began: Instant) {
-    std::thread::sleep(REST_FACTOR * began.elapsed());
+    std::thread::sleep(MAX_REST.min(REST_FACTOR * began.elapsed()));
 }
