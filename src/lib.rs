@@ -20,6 +20,7 @@
 //! | [`limits`] | windows, strikes, bans, and their persistence |
 //! | [`keys`] | the form of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
+//! | `private_file` | the mode and owner of files in a data directory |
 //! | `blocking` | blocking work, each kind bounded |
 //! | [`clock`] | time, which tests move |
 
@@ -44,6 +45,7 @@ pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
+mod private_file;
 pub mod server;
 pub mod store;
 pub mod store_check;

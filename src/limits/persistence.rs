@@ -177,7 +177,7 @@ mod tests {
     use crate::limits::{KeyedRequest, Limits, Window};
     use futures::FutureExt;
     use slog::{Discard, o};
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, chown};
     use std::time::Instant;
     use store_orders_api::plans::PlanLimits;
 
@@ -239,6 +239,18 @@ mod tests {
         assert!(!writes(&mut setup));
         setup.file.finish();
         assert!(setup.path().exists(), "the last");
+    }
+
+    /// A server that runs as that user must be able to read what root's server wrote.
+    #[test]
+    fn it_belongs_to_the_owner_of_its_directory() {
+        let mut setup = Setup::new();
+        if rustix::process::geteuid().is_root() {
+            chown(setup.directory.path(), Some(65_534), Some(65_534)).unwrap();
+        }
+        setup.file.write();
+        let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+        assert_eq!(owner(&setup.path()), owner(setup.directory.path()));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
 //! | `open_files` | detects files that were removed or replaced while they are open |
 //! | `write_access` | the connection that writes; server and commands take turns |
-//! | `server_lock`, `directory` | one server per data directory; its files' owner |
+//! | `server_lock`, `directory` | one server per data directory; the store's file in it |
 
 mod backup;
 mod check;

@@ -9,6 +9,7 @@
 use crate::clock::{Boot, Now};
 use crate::limits::snapshot::LimitsSnapshot;
 use crate::limits::timestamp::Timestamp;
+use crate::private_file::private_file;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -94,14 +95,17 @@ impl SavedLimits {
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let body = postcard::to_stdvec(self).map_err(io::Error::other)?;
         let new = path.with_extension("new");
-        let mut file = File::create(&new)?;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let mut file = private_file(&new, directory)?;
+        // One may be left of a write that was cut short.
+        file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;
         // Also after a crash of the machine at most a second of counting is lost.
         file.sync_all()?;
         std::fs::rename(&new, path)?;
         // The name too: a rename alone may be on the disk seconds later.
-        path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+        File::open(directory)?.sync_all()
     }
 }
 

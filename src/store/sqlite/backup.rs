@@ -3,10 +3,11 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
-use super::directory::{FILE_NAME, existing_store, private_file};
+use super::directory::{FILE_NAME, existing_store};
 use super::identity::begin_new_store;
 use super::schema;
 use super::server_lock::keep_servers_away;
+use crate::private_file::private_file;
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};

@@ -1,13 +1,14 @@
-//! The data directory: the store's file in it, and the mode and owner of what is created.
+//! The data directory, and the store's file in it.
 
 use super::write_access::INTENT_FILE_NAME;
 use crate::limits::LIMITS_FILE_NAME;
+use crate::private_file::private_file;
 use crate::store::StoreError;
 use rustix::fs::Access;
 use rustix::io::Errno;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The store's file in the data directory.
@@ -80,29 +81,4 @@ pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
         }
         Err(error) => Err(StoreError::Engine { doing: "opened", source: error.into() }),
     }
-}
-
-/// Opens a file of the data directory for reading and writing. If missing it is created
-/// for the directory's owner alone, whatever the mode of the directory.
-pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    give_to_owner(&file, directory)?;
-    Ok(file)
-}
-
-/// If this is root, gives a new file to the directory's owner: a server that runs as
-/// another user must be able to use what root's commands create. SQLite does the same
-/// with its `-wal` and `-shm` files.
-pub fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
-    let (owner, own) = (std::fs::metadata(directory)?, file.metadata()?);
-    if own.uid() == 0 && owner.uid() != 0 {
-        fchown(file, Some(owner.uid()), Some(owner.gid()))?;
-    }
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! One server per store: a file in the data directory that the server keeps locked. The
 //! operator's commands do not take the lock: they work while a server runs.
 
-use super::directory::{create, existing_store, private_file};
+use super::directory::{create, existing_store};
+use crate::private_file::private_file;
 use crate::store::StoreError;
 use crate::store::error::advice;
 use std::fs::{File, TryLockError};

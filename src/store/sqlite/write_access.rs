@@ -8,8 +8,8 @@
 //! its holder ends. A command that is stopped while it holds the lock delays each batch by one
 //! pause.
 
-use super::directory::private_file;
 use super::open_files::OpenFiles;
+use crate::private_file::private_file;
 use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
