@@ -80,8 +80,8 @@ impl LimitsFile {
     }
 
     /// Writes the limits if they have changed since the last call. The first failure in
-    /// a row is logged.
-    pub fn write(&mut self) {
+    /// a row is logged. Returns whether the file has all that was counted.
+    pub fn write(&mut self) -> bool {
         let now = self.clock.now();
         let monotonic = Timestamp::from(now.monotonic);
         if monotonic >= self.next_cleanup {
@@ -90,12 +90,13 @@ impl LimitsFile {
         }
         let written = self.try_write(now);
         self.log_changed_availability(written);
+        self.is_available
     }
 
     /// The last write of a run: writes the time even if nothing has changed.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self) -> bool {
         self.wall_offset_nanos = None;
-        self.write();
+        self.write()
     }
 
     fn try_write(&mut self, now: Now) -> io::Result<()> {

@@ -144,7 +144,8 @@ impl Process {
     fn finish(self, deadline: Instant) {
         let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if self.served.persister.is_some_and(|persister| !persister.finish(left())) {
-            error!(self.log, "last request counts not saved in time");
+            error!(self.log, "last request counts not saved";
+                "effect" => "the next start forgets what was counted since the last save");
         }
         let timeout = left().min(LEAVE_TIMEOUT);
         self.served.store.leave(timeout, &self.log);

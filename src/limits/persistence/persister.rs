@@ -1,35 +1,49 @@
 //! The thread that writes the limits file while a server runs.
 
 use super::LimitsFile;
+use slog::{Logger, info, warn};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// With the duration of a write, this is what a crash may lose; it must stay below
 /// a second of counting.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long a write may take before the log says so: a write that hangs has no error.
+const SLOW_WRITE: Duration = Duration::from_secs(5);
 
 /// A thread that writes a limits file until it is told to finish.
 #[derive(Debug)]
 pub struct LimitsPersister {
     /// Dropped to end the thread.
     running: Sender<()>,
-    /// Disconnected when the thread has ended.
-    ended: Receiver<()>,
+    /// Whether the last write completed.
+    ended: Receiver<bool>,
 }
 
 impl LimitsPersister {
     /// Writes the file, so that a disk that refuses it is logged at the start, and starts the
     /// thread.
-    pub fn start(mut file: LimitsFile) -> std::io::Result<LimitsPersister> {
-        file.write();
+    pub fn start(mut file: LimitsFile) -> io::Result<LimitsPersister> {
+        let progress = log_slow_writes(file.log.clone())?;
+        let mut write = move |write: fn(&mut LimitsFile) -> bool| {
+            // The receiver outlives this.
+            let _ = progress.send(());
+            // A panic is logged by the hook, and the next write is not skipped.
+            let is_saved = catch_unwind(AssertUnwindSafe(|| write(&mut file))).unwrap_or(false);
+            let _ = progress.send(());
+            is_saved
+        };
+        write(LimitsFile::write);
         let (running, stop) = channel::<()>();
-        let (alive, ended) = channel::<()>();
+        let (completed, ended) = channel();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
-            let _alive = alive;
             while stop.recv_timeout(WRITE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                file.write();
+                write(LimitsFile::write);
             }
-            file.finish();
+            completed.send(write(LimitsFile::finish))
         })?;
         Ok(LimitsPersister { running, ended })
     }
@@ -38,28 +52,99 @@ impl LimitsPersister {
     /// if the disk does not respond; returns whether the write completed.
     pub fn finish(self, timeout: Duration) -> bool {
         drop(self.running);
-        self.ended.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+        self.ended.recv_timeout(timeout) == Ok(true)
     }
+}
+
+/// Starts the thread that logs when a write hangs and when it ends. It is sent a message when a
+/// write begins and another when it ends, until the sender is dropped.
+fn log_slow_writes(log: Logger) -> io::Result<Sender<()>> {
+    let (progress, messages) = channel();
+    let run = move || {
+        while messages.recv().is_ok() {
+            let began = Instant::now();
+            if messages.recv_timeout(SLOW_WRITE) != Err(RecvTimeoutError::Timeout) {
+                continue;
+            }
+            warn!(log, "limits file write hangs"; "seconds" => SLOW_WRITE.as_secs(),
+                "effect" => "counting goes on in memory, and a crash forgets it",
+                "fix" => "see whether the disk hangs");
+            if messages.recv().is_ok() {
+                info!(log, "limits file write ended"; "seconds" => began.elapsed().as_secs_f64());
+            }
+        }
+    };
+    std::thread::Builder::new().name("limits-watch".to_string()).spawn(run)?;
+    Ok(progress)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::FILE_NAME;
     use super::*;
-    use crate::clock::ManualClock;
+    use crate::clock::{Boot, Clock, ManualClock, Now};
     use crate::limits::InMemoryLimits;
     use slog::{Discard, Logger, o};
+    use std::path::Path;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
-    #[test]
-    fn the_last_write_completes() {
-        let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+    /// A clock that can be made to panic, as a write may.
+    struct PanickingClock {
+        clock: ManualClock,
+        panics: AtomicBool,
+        has_panicked: AtomicBool,
+    }
+
+    impl Clock for PanickingClock {
+        fn now(&self) -> Now {
+            if self.panics.load(Ordering::Relaxed) {
+                self.has_panicked.store(true, Ordering::Relaxed);
+                panic!("a test lets the clock panic");
+            }
+            self.clock.now()
+        }
+
+        fn boot(&self) -> Option<Boot> {
+            self.clock.boot()
+        }
+    }
+
+    fn start(directory: &Path) -> (LimitsPersister, Arc<PanickingClock>) {
+        let clock = ManualClock::at(Duration::from_secs(1_000_000));
+        let (panics, has_panicked) = Default::default();
+        let clock = Arc::new(PanickingClock { clock, panics, has_panicked });
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
-        let file = LimitsFile::open(directory.path(), id, limits, clock, log);
-        let persister = LimitsPersister::start(file).unwrap();
-        assert!(persister.finish(Duration::from_secs(60)));
-        assert!(directory.path().join(FILE_NAME).exists());
+        let file = LimitsFile::open(directory, id, limits, clock.clone(), log);
+        (LimitsPersister::start(file).unwrap(), clock)
+    }
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_last_write_completes_also_after_one_that_panicked() {
+        let directory = tempfile::tempdir().unwrap();
+        let (persister, clock) = start(directory.path());
+        clock.panics.store(true, Ordering::Relaxed);
+        while !clock.has_panicked.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        clock.panics.store(false, Ordering::Relaxed);
+        let file = directory.path().join(FILE_NAME);
+        std::fs::remove_file(&file).unwrap();
+        assert!(persister.finish(TIMEOUT));
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn a_last_write_that_fails_or_panics_is_not_reported_as_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        let (persister, clock) = start(directory.path());
+        clock.panics.store(true, Ordering::Relaxed);
+        assert!(!persister.finish(TIMEOUT));
+        let (persister, _) = start(directory.path());
+        directory.close().unwrap();
+        assert!(!persister.finish(TIMEOUT));
     }
 }

@@ -197,7 +197,7 @@ impl TestSetup {
     }
 
     /// Does this with the file of the limits, as its thread would.
-    pub fn with_limits_file(&self, does: fn(&mut LimitsFile)) {
+    pub fn with_limits_file(&self, does: fn(&mut LimitsFile) -> bool) {
         does(self.limits_file.lock().unwrap().as_mut().unwrap());
     }
 
