@@ -122,8 +122,8 @@ pub trait Store: Send + Sync {
     ) -> Result<ChangeNumber, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
-    /// error nothing is changed. Deadlines are looked at once nothing else can write:
-    /// a cancellation past its own is not carried out.
+    /// error nothing is changed, unless files of the store were removed or moved. Deadlines are
+    /// looked at once nothing else can write: a cancellation past its own is not carried out.
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
 
     /// The order of this id, if it is cancelled and no failover loses that.

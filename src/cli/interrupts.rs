@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends, and SIGTSTP
-//! (Ctrl-Z) for one that must not be suspended while it has locked the store.
+//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends, and
+//! SIGTSTP (Ctrl-Z) for one that must not be suspended while it has locked the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -53,8 +53,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Does `work`, which calls what it is given between its steps: then SIGTSTP takes effect, and it
-    /// breaks if a signal is to end the command.
+    /// Does `work`, which calls what it is given between its steps: then SIGTSTP takes effect, and
+    /// it breaks if a signal is to end the command.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {

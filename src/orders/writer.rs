@@ -39,7 +39,8 @@ const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// The store could not carry the batch out; nothing was changed.
+    /// The store could not carry the batch out; nothing was changed, unless its files were removed
+    /// or moved.
     #[error("the cancellation was not carried out")]
     Store(#[source] Arc<StoreError>),
     /// The store did not answer in time. The order is cancelled only if the batch that

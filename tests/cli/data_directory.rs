@@ -38,12 +38,12 @@ fn a_directory_that_lost_its_store_gets_no_new_one() {
     sandbox.session(str![[r#"
 $ rm store-orders-data/store.sqlite*
 $ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
-"error":"./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory"}
+"error":"./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
 $ store-orders accounts create acme --plan pro
-(1) error: ./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory
+(1) error: ./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
 $ rm store-orders-data/limits.snapshot
 $ store-orders accounts create acme --plan pro
-(1) error: ./store-orders-data had a store, as write-intent.lock in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore`; for a new store, empty the directory
+(1) error: ./store-orders-data had a store, as write-intent.lock in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
 $ ls store-orders-data | grep sqlite
 (1)
 $ store-orders restore b.sqlite

@@ -57,8 +57,8 @@ fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
     let directory = directory.display();
     Err(StoreError::Refused(format!(
         "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it back, \
-         with {FILE_NAME}-wal if you have that, or restore a backup with `store-orders restore`; \
-         for a new store, empty the directory"
+         with {FILE_NAME}-wal if you have that, or move the directory away and restore a backup with \
+         `store-orders restore`; for a new store, empty the directory"
     )))
 }
 
