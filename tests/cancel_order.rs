@@ -2,6 +2,7 @@
 
 use store_orders::store::Status;
 use store_orders::store::{OperatorStore, OrderCommands, Records};
+use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::plans::Plan;
 use test_server::{TestSetup, error_of, pending_order};
 
@@ -42,6 +43,30 @@ async fn a_shipped_order_is_unchanged() {
     let after = client.list_orders().await.unwrap().into_inner();
     assert_eq!(before, after);
     assert_eq!(server.setup.store.order(7).unwrap().unwrap().status, Status::Shipped);
+}
+
+#[tokio::test]
+async fn preconditions_are_ignored_as_each_document_says() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending(1..=4);
+    let server = setup.serve().await;
+    let mut ids = 1..;
+    for document in DOCUMENTS {
+        let served = server.send("GET", document.path, &[]).await.json();
+        let operation = &served["paths"]["/store/orders/{orderId}"]["delete"];
+        let description = operation["description"].as_str().unwrap();
+        let promise = "`If-Match` and `If-Unmodified-Since` are ignored";
+        assert!(description.contains(promise), "{}: {description}", document.path);
+        let (zz, past) = ("\"zz\"", "Mon, 01 Jan 2001 00:00:00 GMT");
+        for precondition in [("if-match", zz), ("if-unmodified-since", past)] {
+            let id = ids.next().unwrap();
+            let path = format!("{}/store/orders/{id}", document.base_path);
+            let answer = server.send_with_headers(&key, "DELETE", &path, &[precondition]).await;
+            assert_eq!(answer.status, 204, "{path}: {precondition:?}");
+            assert_eq!(server.setup.store.order(id).unwrap().unwrap().status, Status::Cancelled);
+        }
+    }
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ impl Client {
         ClientBuilder::new(base_url.into(), key.into())
     }
 
-    /// The client of version 2.0.0-beta.5, which shares connections, policy and limits with this
+    /// The client of version 2.0.0-beta.6, which shares connections, policy and limits with this
     /// one. Needs the feature `v2-beta`.
     #[cfg(feature = "v2-beta")]
     pub fn v2(&self) -> crate::v2::Client {
@@ -174,6 +174,9 @@ impl Client {
     /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
     /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
     /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
+    /// `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say.
+    /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
+    /// to check more than that, read the list first.
     ///
     /// The value says what became of it: see [`CancelOrderOutcome`].
     ///

@@ -72,7 +72,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
-/// Version: 2.0.0-beta.5
+/// Version: 2.0.0-beta.6
 pub struct Client {
     /// `baseurl`.
     pub(crate) baseurl: String,
@@ -102,7 +102,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0-beta.5"
+        "2.0.0-beta.6"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

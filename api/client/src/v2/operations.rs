@@ -20,7 +20,7 @@ use chrono::{DateTime, Utc};
 use progenitor_client::{ClientHooks, OperationInfo};
 use std::fmt;
 
-/// A client of Store Orders API 2.0.0-beta.5. Cloning is cheap and shares the connections.
+/// A client of Store Orders API 2.0.0-beta.6. Cloning is cheap and shares the connections.
 #[derive(Clone)]
 pub struct Client {
     /// Sends nothing itself: each call is made by a copy with a [`Call`] of its own.
@@ -170,6 +170,9 @@ impl Client {
     /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
     /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
     /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
+    /// `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say.
+    /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
+    /// to check more than that, read the order with `getOrder` first.
     ///
     /// The value says what became of it: see [`CancelOrderOutcome`].
     ///
