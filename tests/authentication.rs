@@ -1,69 +1,91 @@
 //! Keys: which ones the server accepts, and how it answers the others.
 
 use std::time::Duration;
-use store_orders::keys::Environment;
+use store_orders::keys::{ApiKey, Environment};
 use store_orders::store::KeyCommands;
 use store_orders_api::plans::Plan;
-use test_server::{CapturedLog, Fault, TestSetup};
+use test_server::{Answer, CapturedLog, Fault, TestSetup};
 use testbed::{Key, wait_until};
 
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
 
+/// Expects a 401 with this challenge; returns its message.
+fn message_of(answer: &Answer, challenge: &str) -> String {
+    let message = answer.assert_error(401, "unauthorized");
+    assert_eq!(answer.text("www-authenticate"), challenge, "{message}");
+    message
+}
+
 #[tokio::test]
-async fn every_wrong_authorization_gets_the_same_body() {
+async fn a_401_says_what_was_sent_and_nothing_that_a_look_up_found() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     let staging = setup.key_with("free-0", Environment::Staging, None);
     let revoked = setup.another_key("free-0");
     setup.store.revoke_key(&revoked.id, 0).unwrap();
     let expired = setup.key_with("free-0", Environment::Production, Some(Duration::ZERO));
+    let unknown = ApiKey::generate(Environment::Production);
     let server = setup.serve().await;
     let good = key.text.as_str();
     let mut typo = good.to_string();
     typo.replace_range(20..21, if &good[20..21] == "a" { "b" } else { "a" });
-    let sent_key: Vec<String> = vec![
-        format!("Bearer {}x", staging.text),
-        format!("Bearer {}", revoked.text),
-        format!("Bearer {}", expired.text),
-        format!("Bearer {typo}"),
-        format!("Bearer {good}x"),
-        format!("Bearer {}", &good[..44]),
-        format!("Bearer {good} {good}"),
-        format!("Bearer {good},"),
-        format!("Bearer \"{good}\""),
-        format!("Bearer {}", good.to_uppercase()),
-        "Bearer x".to_string(),
-        "Bearer sto_live_".to_string(),
-        format!("Bearer {}", "x".repeat(4_000)),
-    ];
-    let sent_none = vec!["Bearer".to_string(), format!("Basic {good}"), good.to_string()];
-    let mut bodies = Vec::new();
-    for (values, challenge) in [(sent_key, WITH_KEY), (sent_none, WITHOUT_KEY)] {
-        for value in values {
-            let answer = server.send("GET", "/v1/store/orders", &[("authorization", &value)]).await;
-            answer.assert_error(401, "unauthorized");
-            assert_eq!(answer.text("www-authenticate"), challenge);
-            bodies.push(answer.body);
+    let invalid = "This API key is not valid: it is unknown, expired or revoked. ";
+    let malformed = "The text after Bearer is not an API key: ";
+    let no_scheme = "The Authorization header does not begin with the scheme Bearer. ";
+    let basic = "The Authorization header has the scheme Basic. ";
+    let no_token = "The Authorization header has no key after Bearer and a space. ";
+    let mut invalid_messages = Vec::new();
+    for (value, challenge, seen) in [
+        (format!("Bearer {}", unknown.expose()), WITH_KEY, invalid),
+        (format!("Bearer {}", revoked.text), WITH_KEY, invalid),
+        (format!("Bearer {}", expired.text), WITH_KEY, invalid),
+        (format!("Bearer {typo}"), WITH_KEY, malformed),
+        (format!("Bearer {}x", staging.text), WITH_KEY, malformed),
+        (format!("Bearer {good}x"), WITH_KEY, malformed),
+        (format!("Bearer {}", &good[..44]), WITH_KEY, malformed),
+        (format!("Bearer {good} {good}"), WITH_KEY, malformed),
+        (format!("Bearer {good},"), WITH_KEY, malformed),
+        (format!("Bearer \"{good}\""), WITH_KEY, malformed),
+        (format!("Bearer {}", good.to_uppercase()), WITH_KEY, malformed),
+        (format!("Bearer {}", "x".repeat(4_000)), WITH_KEY, malformed),
+        ("Bearer".to_string(), WITHOUT_KEY, no_token),
+        (format!("bearer\t{good}"), WITHOUT_KEY, no_token),
+        (good.to_string(), WITHOUT_KEY, no_scheme),
+        (format!("Bearer{good}"), WITHOUT_KEY, no_scheme),
+        (format!("Token {good}"), WITHOUT_KEY, no_scheme),
+        (format!("Basic {good}"), WITHOUT_KEY, basic),
+    ] {
+        let sent = [("authorization", &*value), ("x-api-key", good)];
+        let answer = server.send("GET", "/v1/store/orders", &sent).await;
+        let message = message_of(&answer, challenge);
+        assert!(message.starts_with(seen), "{message}");
+        if seen == invalid {
+            invalid_messages.push(message);
         }
     }
+    invalid_messages.dedup();
+    assert_eq!(invalid_messages.len(), 1, "{invalid_messages:?}");
+
     let twice = [("authorization", &*format!("Bearer {good}")), ("authorization", "Bearer x")];
     let answer = server.send("GET", "/v1/store/orders", &twice).await;
-    answer.assert_error(401, "unauthorized");
-    assert_eq!(answer.text("www-authenticate"), WITH_KEY);
-    bodies.push(answer.body);
-    let path = format!("/v1/store/orders?api_key={good}&Authorization=Bearer%20{good}");
-    let answer = server.send("GET", &path, &[]).await;
-    assert_eq!(answer.text("www-authenticate"), WITHOUT_KEY);
-    answer.assert_error(401, "unauthorized");
-    bodies.push(answer.body);
-    assert!(bodies.iter().all(|body| *body == bodies[0]), "one body for all");
+    let message = message_of(&answer, WITH_KEY);
+    assert!(message.contains("more than one Authorization header"), "{message}");
+
+    let path = format!("/v2/store/orders?limit=2&API_KEY={good}&Authorization=Bearer%20{good}");
+    let message = message_of(&server.send("GET", &path, &[]).await, WITHOUT_KEY);
+    assert!(message.contains("a key in the query string is not read"), "{message}");
+    let answer = server.send("GET", "/v1/store/orders", &[("x-api-key", good)]).await;
+    let message = message_of(&answer, WITHOUT_KEY);
+    assert!(message.contains("X-API-Key is not read"), "{message}");
+    let message =
+        message_of(&server.send("GET", "/v1/store/orders?limit=2", &[]).await, WITHOUT_KEY);
+    assert!(message.starts_with("The request has no Authorization header. "), "{message}");
+
     let answer = server.send_with(&staging, "GET", "/v1/store/orders").await;
-    answer.assert_error(401, "unauthorized");
-    assert_eq!(answer.text("www-authenticate"), WITH_KEY);
-    let said = String::from_utf8(answer.body.to_vec()).unwrap();
-    let message = "This API key is for staging, and this is the address of production. ";
-    assert!(said.contains(message) && !said.contains(&staging.text), "{said}");
+    let message = message_of(&answer, WITH_KEY);
+    let seen = "This API key is for staging, and this is the address of production. ";
+    assert!(message.starts_with(seen), "{message}");
 }
 
 #[tokio::test]

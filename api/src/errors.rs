@@ -49,7 +49,7 @@ fn example(code: ErrorCode, figures: &[&dyn Display]) -> String {
 /// The bodies of the errors whose messages have nothing of the request, with the paths of the
 /// documents, encoded once: a flood of requests without a key costs nothing here.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
-    let plain = [ErrorCode::Unauthorized, ErrorCode::InternalError, ErrorCode::ServiceUnavailable];
+    let plain = [ErrorCode::InternalError, ErrorCode::ServiceUnavailable];
     let of = |document: &'static Document| {
         let path = document.path;
         let not_found =
@@ -60,6 +60,83 @@ static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|
     };
     DOCUMENTS.into_iter().flat_map(of).collect()
 });
+
+/// Form of the credentials in a request without a valid key, which the message of its 401
+/// describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentCredentials {
+    /// No `Authorization` header, and nothing else that is meant as a key.
+    Nothing,
+    /// An `X-API-Key` header, and no `Authorization` header.
+    ApiKeyHeader,
+    /// A query parameter that is named like a key, and no `Authorization` header.
+    QueryParameter,
+    /// The scheme `Basic`.
+    Basic,
+    /// No scheme, or another one.
+    OtherScheme,
+    /// `Bearer` without a space and a key.
+    SchemeAlone,
+    /// More than one `Authorization` header.
+    SeveralHeaders,
+    /// A key of the wrong form.
+    MalformedKey,
+    /// An unknown, expired or revoked key. All have one message, so that a caller with a key that
+    /// it found does not learn if the key was ever valid.
+    InvalidKey,
+}
+
+/// The body of a 401, with a message that needs no escapes.
+macro_rules! unauthorized_body {
+    ($($message:literal)*) => {
+        concat!(r#"{"code":"unauthorized","message":""#, $($message,)* r#"","status":401}"#)
+    };
+}
+
+impl SentCredentials {
+    /// A constant: a flood of requests without a key must not make the server encode a message
+    /// for each.
+    const fn body(self) -> &'static str {
+        match self {
+            SentCredentials::Nothing => unauthorized_body!(
+                "The request has no Authorization header. Send your key as Authorization: Bearer "
+                "<API_KEY>."
+            ),
+            SentCredentials::ApiKeyHeader => unauthorized_body!(
+                "The request has no Authorization header, and X-API-Key is not read. Send your key "
+                "as Authorization: Bearer <API_KEY>."
+            ),
+            SentCredentials::QueryParameter => unauthorized_body!(
+                "The request has no Authorization header, and a key in the query string is not "
+                "read. Send your key as Authorization: Bearer <API_KEY>."
+            ),
+            SentCredentials::Basic => unauthorized_body!(
+                "The Authorization header has the scheme Basic. Use the scheme Bearer: "
+                "Authorization: Bearer <API_KEY>."
+            ),
+            SentCredentials::OtherScheme => unauthorized_body!(
+                "The Authorization header does not begin with the scheme Bearer. Send your key as "
+                "Authorization: Bearer <API_KEY>."
+            ),
+            SentCredentials::SchemeAlone => unauthorized_body!(
+                "The Authorization header has no key after Bearer and a space. Send your key as "
+                "Authorization: Bearer <API_KEY>."
+            ),
+            SentCredentials::SeveralHeaders => unauthorized_body!(
+                "The request has more than one Authorization header. Send one: Authorization: "
+                "Bearer <API_KEY>."
+            ),
+            SentCredentials::MalformedKey => unauthorized_body!(
+                "The text after Bearer is not an API key: sto_live_ or sto_test_, then 36 letters "
+                "and digits. It is incomplete or mistyped. Send the whole key."
+            ),
+            SentCredentials::InvalidKey => unauthorized_body!(
+                "This API key is not valid: it is unknown, expired or revoked. Check which key "
+                "you send, or ask the operator of the service for a new one."
+            ),
+        }
+    }
+}
 
 fn encoded(code: ErrorCode, message: String) -> Vec<u8> {
     let error = Error { code, message, status: i64::from(status(code).as_u16()) };
@@ -89,9 +166,10 @@ fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     with_body(code, Body::from(body), document)
 }
 
-/// 401, the same whether the key is missing or invalid in any way but one.
-pub fn unauthorized(document: &Document) -> Response<Body> {
-    plain(ErrorCode::Unauthorized, document)
+/// 401: the request was sent with these credentials.
+pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body> {
+    let body = Bytes::from_static(sent.body().as_bytes());
+    with_body(ErrorCode::Unauthorized, Body::from(body), document)
 }
 
 /// 401: the key has the form of one of the other environment, which its prefix alone tells.
@@ -160,6 +238,17 @@ mod tests {
         assert!(banned.starts_with("This key is banned for 42 s more"), "{banned}");
         assert!(banned.ends_with("after a 429."), "{banned}");
         assert_eq!(example(ErrorCode::NotFound, &[&1]), "");
+    }
+
+    #[test]
+    fn the_body_of_a_401_is_an_error_and_that_of_no_key_is_the_example() {
+        let body = |sent: SentCredentials| serde_json::from_str::<Error>(sent.body()).unwrap();
+        let error = body(SentCredentials::Nothing);
+        assert_eq!((error.code, error.status), (ErrorCode::Unauthorized, 401));
+        assert_eq!(error.message, example(ErrorCode::Unauthorized, &[]));
+        for sent in [SentCredentials::MalformedKey, SentCredentials::InvalidKey] {
+            assert_eq!(body(sent).status, 401);
+        }
     }
 
     #[test]

@@ -225,7 +225,7 @@ impl ErrorCode {
                 "The path parameter petId must be a 64-bit integer in plain decimal, such as 42.",
             ),
             ErrorCode::Unauthorized => Some(
-                "No valid API key was sent. Send your key in the Authorization header: Authorization: Bearer <API_KEY>.",
+                "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
             ),
             ErrorCode::OrderNotFound => Some("There is no order 1042, or it is already cancelled."),
             ErrorCode::PetNotFound => Some("There is no pet 7."),
@@ -1085,7 +1085,7 @@ const FACTS: &str = r##"{
             }
           },
           "401": {
-            "description": "Missing or invalid API key. The body does not say what is wrong with the key, unless it is a key for the other environment. A client that sends too many such requests gets 429 instead.",
+            "description": "Missing or invalid API key. The `message` says what was sent instead of a valid key; it does not say whether a key is unknown, expired or revoked. A client that sends too many such requests gets 429 instead.",
             "headers": {
               "X-RateLimit-Limit": {
                 "$ref": "#/components/headers/X-RateLimit-Limit"
@@ -1124,7 +1124,7 @@ const FACTS: &str = r##"{
                   "unauthorized": {
                     "value": {
                       "code": "unauthorized",
-                      "message": "No valid API key was sent. Send your key in the Authorization header: Authorization: Bearer <API_KEY>.",
+                      "message": "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
                       "status": 401
                     }
                   }
@@ -1668,7 +1668,7 @@ const FACTS: &str = r##"{
     },
     "responses": {
       "Unauthorized": {
-        "description": "Missing or invalid API key. The body does not say what is wrong with the key, unless it is a key for the other environment. A client that sends too many such requests gets 429 instead.",
+        "description": "Missing or invalid API key. The `message` says what was sent instead of a valid key; it does not say whether a key is unknown, expired or revoked. A client that sends too many such requests gets 429 instead.",
         "headers": {
           "X-RateLimit-Limit": {
             "$ref": "#/components/headers/X-RateLimit-Limit"
@@ -1701,7 +1701,7 @@ const FACTS: &str = r##"{
               "unauthorized": {
                 "value": {
                   "code": "unauthorized",
-                  "message": "No valid API key was sent. Send your key in the Authorization header: Authorization: Bearer <API_KEY>.",
+                  "message": "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
                   "status": 401
                 }
               }

@@ -215,7 +215,7 @@ impl ErrorCode {
                 Some("The query parameter limit must be an integer from 1 to 1000.")
             }
             ErrorCode::Unauthorized => Some(
-                "No valid API key was sent. Send your key in the Authorization header: Authorization: Bearer <API_KEY>.",
+                "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
             ),
             ErrorCode::OrderNotFound => Some("There is no order 1042."),
             ErrorCode::NotFound => None,
@@ -1815,7 +1815,7 @@ const FACTS: &str = r##"{
     },
     "responses": {
       "Unauthorized": {
-        "description": "Missing or invalid API key. The body does not say what is wrong with the key, unless it is a key for the other environment. A client that sends too many such requests gets 429 instead.",
+        "description": "Missing or invalid API key. The `message` says what was sent instead of a valid key; it does not say whether a key is unknown, expired or revoked. A client that sends too many such requests gets 429 instead.",
         "headers": {
           "X-RateLimit-Limit": {
             "$ref": "#/components/headers/X-RateLimit-Limit"
@@ -1848,7 +1848,7 @@ const FACTS: &str = r##"{
               "unauthorized": {
                 "value": {
                   "code": "unauthorized",
-                  "message": "No valid API key was sent. Send your key in the Authorization header: Authorization: Bearer <API_KEY>.",
+                  "message": "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
                   "status": 401
                 }
               }

@@ -7,13 +7,16 @@ use crate::key_cache::KeyRefusal;
 use crate::keys::Environment;
 use crate::limits::KeyedRequest;
 use crate::store::{AccountRow, KeyRow};
-use dropshot::Body;
+use dropshot::{Body, RequestInfo};
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::documents::Document;
-use store_orders_api::errors;
+use store_orders_api::errors::{self, SentCredentials};
 use store_orders_api::plans::Plan;
+
+/// Query parameters that other APIs read a key from.
+const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// Who sent a request with a valid key.
 #[derive(Clone, Debug)]
@@ -66,11 +69,12 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its body gives a reason only
-/// for a key of the other environment, which the prefix shows.
+/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its message says how the
+/// request's credentials differ from a key in the right place, and nothing that a look-up found.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,
+    request: &RequestInfo,
     here: Environment,
     document: &Document,
 ) -> Response<Body> {
@@ -83,10 +87,41 @@ pub fn unauthorized(
         KeyRefusal::OtherEnvironment(its) => {
             errors::key_of_other_environment(its.as_str(), here.as_str(), document)
         }
-        _ => errors::unauthorized(document),
+        KeyRefusal::NoKey => errors::unauthorized(credentials_without_key(request), document),
+        KeyRefusal::SeveralHeaders => {
+            errors::unauthorized(SentCredentials::SeveralHeaders, document)
+        }
+        KeyRefusal::Malformed => errors::unauthorized(SentCredentials::MalformedKey, document),
+        KeyRefusal::Unknown | KeyRefusal::Revoked | KeyRefusal::Expired => {
+            errors::unauthorized(SentCredentials::InvalidKey, document)
+        }
     };
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     response
+}
+
+/// What a request has in place of a bearer token.
+fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
+    if let Some(value) = request.headers().get(header::AUTHORIZATION) {
+        let scheme = value.as_bytes().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        return match scheme.to_ascii_lowercase().as_slice() {
+            b"bearer" => SentCredentials::SchemeAlone,
+            b"basic" => SentCredentials::Basic,
+            _ => SentCredentials::OtherScheme,
+        };
+    }
+    let mut parameters = request.uri().query().unwrap_or_default().split('&');
+    let names_key = |parameter: &str| {
+        let name = parameter.split('=').next().unwrap_or_default();
+        KEY_PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    if request.headers().contains_key("x-api-key") {
+        SentCredentials::ApiKeyHeader
+    } else if parameters.any(names_key) {
+        SentCredentials::QueryParameter
+    } else {
+        SentCredentials::Nothing
+    }
 }
 
 /// The key of the one `Authorization` header.

@@ -14,10 +14,10 @@ use crate::context::ServerContext;
 use crate::limits::Decision;
 use crate::metrics::RouteId;
 use crate::store::Freshness;
-use dropshot::{ApiDescription, Body, HttpError};
+use dropshot::{ApiDescription, Body, HttpError, RequestInfo};
 use futures::FutureExt;
 use futures::future::poll_immediate;
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Middleware {
             let (document, route) =
                 self.router.route(context.request.method(), context.request.uri().path());
             scope.note_route(document, &route);
-            match (admit(&mut scope, context.request.headers(), &route).await, route) {
+            match (admit(&mut scope, &context.request, &route).await, route) {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
@@ -106,10 +106,10 @@ impl Middleware {
 /// address if it has no valid key.
 async fn admit(
     scope: &mut RequestScope,
-    headers: &HeaderMap,
+    request: &RequestInfo,
     route: &Route<'_>,
 ) -> ControlFlow<Response<Body>, Caller> {
-    match authenticate(scope.server(), headers, scope.now, scope.deadline()).await {
+    match authenticate(scope.server(), request.headers(), scope.now, scope.deadline()).await {
         Ok(identity) => {
             scope.account = Some(identity.request.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
@@ -122,7 +122,8 @@ async fn admit(
             scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
             let here = scope.server().environment;
-            ControlFlow::Break(unauthorized(refusal, key_sent, here, scope.document()))
+            let document = scope.document();
+            ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))
         }
         Err(Unauthenticated::KeysOutdated) => {
             rate_limit::status_by_address(scope).await;
