@@ -13,24 +13,55 @@ fn link_in(reference: &str, document: &str, code: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_unknown_path_answers_in_our_shape_and_counts() {
-    let setup = TestSetup::new();
+async fn an_unknown_path_outside_the_versions_is_404_without_a_key_and_counts() {
+    let setup = TestSetup::new().with_keyless_per_minute(20);
     let key = setup.key(Plan::Business);
     let server = setup.serve().await;
     let paths = [
         "/docs//",
-        "/docs/scalar",
+        "/docs/v3",
+        "/openapi.yaml",
+        "/.well-known/openid-configuration",
         "/v1",
-        "/v1/",
         "/v3/store/orders",
+        "/store/orders",
+        "//v1/store/orders",
+    ];
+    let wrong_key = [("authorization", "Bearer x")];
+    let mut remaining = 20;
+    for (count, path) in paths.iter().enumerate() {
+        for headers in [&[][..], &wrong_key] {
+            let answer = server.send("GET", path, headers).await;
+            answer.assert_error(404, "not_found");
+            remaining -= 1;
+            assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{path}");
+            assert_eq!(answer.text("link"), link_of("not_found"), "{path}");
+            assert!(!answer.headers.contains_key("www-authenticate"), "{path}");
+        }
+        let answer = server.send_with(&key, "GET", path).await;
+        answer.assert_error(404, "not_found");
+        assert_eq!(answer.number("x-ratelimit-remaining"), 999 - count as u64, "{path}");
+    }
+    for _ in 0..remaining {
+        server.send("GET", "/docs/v3", &[]).await.assert_error(404, "not_found");
+    }
+    server.send("GET", "/docs/v3", &[]).await.assert_error(429, "rate_limit_exceeded");
+    server.send_with(&key, "GET", "/docs/v3").await.assert_error(404, "not_found");
+}
+
+#[tokio::test]
+async fn an_unknown_path_of_the_api_answers_in_our_shape_and_counts() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    let paths = [
+        "/v1/",
         "/v1/store",
         "/v1/store/orders/",
         "/v1//store/orders",
-        "//v1/store/orders",
         "/v1/store/orders/1/2",
         "/v1/Store/orders",
         "/v1/store/orders%2F1",
-        "/store/orders",
         "/v1/pets",
         "/v1/openapi.json",
     ];

@@ -97,8 +97,10 @@ struct StaticRoute {
 pub enum Route<'a> {
     /// An operation, and what dropshot's extractors need of the route.
     Found(&'a Operation, RequestEndpointMetadata),
-    /// No such path.
+    /// No such path in a version of the API.
     NotFound,
+    /// No such path, outside all versions.
+    OutsideVersions,
     /// The path takes other methods.
     OtherMethod {
         /// The value of the `Allow` header.
@@ -140,7 +142,7 @@ impl InnerRouter {
                 (version.document, version.route(method, path))
             }
             Some((_, version)) => (version.document, Route::NotFound),
-            None => (&V1, Route::NotFound),
+            None => (&V1, Route::OutsideVersions),
         }
     }
 }

@@ -81,7 +81,9 @@ impl Middleware {
                         }
                     }
                 }
-                (_, Route::NotFound) => errors::not_found(scope.document()),
+                (_, Route::NotFound | Route::OutsideVersions) => {
+                    errors::not_found(scope.document())
+                }
                 (_, Route::OtherMethod { allow, .. }) => {
                     method_not_allowed(&allow, scope.document())
                 }
@@ -121,6 +123,11 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
+            // Only the API requires a key.
+            if matches!(route, Route::OutsideVersions) {
+                scope.refusal = None;
+                return ControlFlow::Break(errors::not_found(scope.document()));
+            }
             let here = scope.server().environment;
             let document = scope.document();
             ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))

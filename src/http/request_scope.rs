@@ -103,7 +103,7 @@ impl RequestScope {
                 self.is_deprecated = operation.is_deprecated;
             }
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
-            Route::NotFound => {}
+            Route::NotFound | Route::OutsideVersions => {}
         }
     }
 

@@ -41,7 +41,7 @@ async fn a_server_that_works_is_alive_and_ready() {
     // Nothing of it is on the listener of the API, and it is not counted there.
     for (path, remaining) in [("/readyz", 999), ("/metrics", 998)] {
         let answer = server.send("GET", path, &[]).await;
-        answer.assert_error(401, "unauthorized");
+        answer.assert_error(404, "not_found");
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining);
     }
 }
