@@ -4,6 +4,7 @@ use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
+use store_orders_api::documents::V2;
 use store_orders_api::parameters::{Invalid, Place};
 use store_orders_api::v2::ListOrdersQuery;
 
@@ -63,11 +64,15 @@ impl WantedPage {
             json.push(b'"');
         }
         json.push(b'}');
-        let link = cursor.map(|cursor| {
-            format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query())
-        });
+        let link = cursor.map(|cursor| next_link(&cursor, *limit, filter));
         Page { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) }
     }
+}
+
+/// The `Link` to the page of this cursor.
+fn next_link(cursor: &str, limit: usize, filter: &OrderFilter) -> String {
+    let (base_path, filters) = (V2.base_path, filter.query());
+    format!("<{base_path}/store/orders?cursor={cursor}&limit={limit}{filters}>; rel=\"next\"")
 }
 
 /// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.
@@ -102,7 +107,7 @@ mod tests {
         let filter = OrderFilter::default();
         assert_eq!(encode(1043, &filter), cursor);
         assert_eq!(decode(cursor, &filter), Some(1043));
-        assert!(page["headers"]["Link"]["example"].as_str().unwrap().contains(cursor));
+        assert_eq!(page["headers"]["Link"]["example"], next_link(cursor, 100, &filter));
         let limit = list["parameters"].as_array().unwrap().iter().find(|of| of["name"] == "limit");
         let limit = limit.unwrap();
         let said = format!("; {} unless sent.", limit["schema"]["default"]);

@@ -4,6 +4,7 @@ use crate::document::{self, ErrorCode, OrderId};
 use crate::testing::request::Sent;
 use crate::testing::route::{Answer, Success};
 use crate::testing::store::Store;
+use crate::v2::testing::VERSION;
 use crate::v2::{Order, OrderPage, OrderStatus};
 use chrono::{DateTime, Utc};
 use reqwest::Url;
@@ -97,5 +98,6 @@ fn link(sent: &Sent, cursor: &str, limit: usize) -> String {
         .append_pair("cursor", cursor)
         .append_pair("limit", &limit.to_string())
         .extend_pairs(sent.others(&["cursor", "limit"]));
-    format!("<?{}>; rel=\"next\"", next.query().unwrap_or_default())
+    let (base_path, query) = (VERSION.base_path, next.query().unwrap_or_default());
+    format!("<{base_path}/store/orders?{query}>; rel=\"next\"")
 }
