@@ -1,4 +1,4 @@
-// cargo add store-orders-client --features v2-beta
+// cargo add --git <REPOSITORY> store-orders-client --features v2-beta
 // cargo add tokio --features macros,rt-multi-thread
 use std::env;
 use store_orders_client::v2::Client;

@@ -1,4 +1,4 @@
-// cargo add store-orders-client
+// cargo add --git <REPOSITORY> store-orders-client
 // cargo add tokio --features macros,rt-multi-thread
 use std::env;
 use store_orders_client::Client;

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use xtask::repository::Repository;
+use xtask::documents::DOCUMENTS;
+use xtask::repository::{CLIENT_README, PAGES, Repository};
 
 const PACKAGE: &str = "store-orders-client";
 
@@ -115,6 +116,27 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     let features = client["features"].as_object().unwrap();
     for feature in features.keys().filter(|feature| *feature != "default") {
         assert!(readme.contains(&format!("\n| `{feature}`")), "{feature} is missing");
+    }
+}
+
+#[test]
+fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
+    if !client()["repository"].is_null() {
+        return;
+    }
+    let repository = Repository::here();
+    let texts = [CLIENT_README.to_string(), format!("{PAGES}/llms.txt")];
+    let texts = DOCUMENTS.iter().map(|of| of.file.to_string()).chain(texts);
+    for name in texts {
+        let text = repository.read(&name).unwrap();
+        let commands =
+            text.split("cargo add ").skip(1).map(|rest| rest.split(['\n', '\\', '`']).next());
+        let commands = commands.flatten().filter(|command| command.contains(PACKAGE));
+        let commands: Vec<_> = commands.collect();
+        assert!(!commands.is_empty(), "{name} does not say how to add {PACKAGE}");
+        for command in commands {
+            assert!(command.contains("--git <REPOSITORY> "), "{name}: cargo add {command}");
+        }
     }
 }
 

@@ -20,9 +20,13 @@
 //! ```
 //!
 //! ```text
-//! cargo add store-orders-client
+//! cargo add --git <REPOSITORY> store-orders-client
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
+//!
+//! The crate is in no registry: replace `<REPOSITORY>` with the address of the Git repository that has
+//! it. From a copy of that repository, `--path COPY/api/client` in place of `--git <REPOSITORY>` works
+//! too.
 //!
 //! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
 //! its own.
@@ -148,7 +152,7 @@
 //!
 //! # Tests of your program
 //!
-//! With `cargo add --dev store-orders-client --features testing`:
+//! With `cargo add --dev --git <REPOSITORY> store-orders-client --features testing`:
 //!
 //! ```
 //! # #[cfg(feature = "testing")]

@@ -1,5 +1,5 @@
 // Cancels the orders whose ids are arguments: cargo run -- 1042 1043
-// cargo add store-orders-client --features v2-beta
+// cargo add --git <REPOSITORY> store-orders-client --features v2-beta
 // cargo add tokio --features macros,rt-multi-thread
 use std::env;
 use store_orders_client::v2::{CancelOrderOutcome, Client};

@@ -47,7 +47,9 @@ pub fn page(documents: &[Value]) -> String {
             page,
             "\n## Programs to copy for `{path}`\n\n\
              They take the base URL, which ends in `{path}`, and the key from `BASE_URL` and \
-             `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json.",
+             `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json, Rust \
+             the crate store-orders-client from the Git repository of the service, whose address \
+             the operator tells in place of `<REPOSITORY>`.",
             path = of.base_path
         );
         for operation in operations(document) {
