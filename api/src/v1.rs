@@ -1301,17 +1301,17 @@ const FACTS: &str = r##"{
           {
             "lang": "shell",
             "label": "curl",
-            "source": "curl -fsS --retry 4 --retry-max-time 120 \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/pets/7\""
+            "source": "curl -sS --fail-with-body \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/pets/7\""
           },
           {
             "lang": "python",
             "label": "Python",
-            "source": "import json\nimport os\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/pets/7\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\nwith urlopen(request, timeout=10) as response:\n    print(json.load(response)[\"name\"])"
+            "source": "import json\nimport os\nimport sys\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/pets/7\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\ntry:\n    with urlopen(request, timeout=10) as response:\n        print(json.load(response)[\"name\"])\nexcept HTTPError as error:\n    sys.exit(error.read().decode())"
           },
           {
             "lang": "typescript",
             "label": "TypeScript",
-            "source": "import { env } from \"node:process\";\n\nconst response = await fetch(`${env.BASE_URL}/pets/7`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) throw new Error(body);\n// Its `id` may have lost digits. Parse without loss what has an id that you use.\nconsole.log((JSON.parse(body) as { name: string }).name);"
+            "source": "import { env, exit } from \"node:process\";\n\nconst response = await fetch(`${env.BASE_URL}/pets/7`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) {\n  console.error(body);\n  exit(1);\n}\n// Its `id` may have lost digits. Parse without loss what has an id that you use.\nconsole.log((JSON.parse(body) as { name: string }).name);"
           },
           {
             "lang": "rust",
@@ -1418,17 +1418,17 @@ const FACTS: &str = r##"{
           {
             "lang": "shell",
             "label": "curl",
-            "source": "curl -fsS --compressed --retry 4 --retry-max-time 120 \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/store/orders\""
+            "source": "curl -sS --fail-with-body --compressed \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/store/orders\""
           },
           {
             "lang": "python",
             "label": "Python",
-            "source": "import json\nimport os\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/store/orders\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\nwith urlopen(request, timeout=60) as response:\n    for order in json.load(response):\n        print(f\"order {order['id']}: {order['quantity']} of pet {order['petId']}\")"
+            "source": "import json\nimport os\nimport sys\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/store/orders\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\ntry:\n    with urlopen(request, timeout=60) as response:\n        orders = json.load(response)\nexcept HTTPError as error:\n    sys.exit(error.read().decode())\nfor order in orders:\n    print(f\"order {order['id']}: {order['quantity']} of pet {order['petId']}\")"
           },
           {
             "lang": "typescript",
             "label": "TypeScript",
-            "source": "import { env } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; quantity: string; complete: boolean; shipDate?: string };\n\nconst response = await fetch(`${env.BASE_URL}/store/orders`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) throw new Error(body);\nfor (const order of parse(body, null, (number) => number) as Order[]) {\n  console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);\n}"
+            "source": "import { env, exit } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; quantity: string; complete: boolean; shipDate?: string };\n\nconst response = await fetch(`${env.BASE_URL}/store/orders`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) {\n  console.error(body);\n  exit(1);\n}\nfor (const order of parse(body, null, (number) => number) as Order[]) {\n  console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);\n}"
           },
           {
             "lang": "rust",

@@ -1,10 +1,15 @@
 import json
 import os
+import sys
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 request = Request(
     os.environ["BASE_URL"] + "/pets/7",
     headers={"Authorization": "Bearer " + os.environ["API_KEY"]},
 )
-with urlopen(request, timeout=10) as response:
-    print(json.load(response)["name"])
+try:
+    with urlopen(request, timeout=10) as response:
+        print(json.load(response)["name"])
+except HTTPError as error:
+    sys.exit(error.read().decode())

@@ -1,2 +1,2 @@
-curl -fsS --retry 4 --retry-max-time 120 \
+curl -sS --fail-with-body \
     -H "Authorization: Bearer $API_KEY" "$BASE_URL/pets/7"

@@ -1,4 +1,4 @@
-import { env } from "node:process";
+import { env, exit } from "node:process";
 import { parse } from "lossless-json";
 
 // Numbers are kept as text: JSON.parse would lose digits of large identifiers.
@@ -8,7 +8,10 @@ const response = await fetch(`${env.BASE_URL}/store/orders`, {
   headers: { Authorization: `Bearer ${env.API_KEY}` },
 });
 const body = await response.text();
-if (!response.ok) throw new Error(body);
+if (!response.ok) {
+  console.error(body);
+  exit(1);
+}
 for (const order of parse(body, null, (number) => number) as Order[]) {
   console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);
 }

@@ -1,6 +1,7 @@
 # Prints the pending orders of pet 7.
 import json
 import os
+import sys
 import time
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ while True:
         wait = int(error.headers.get("Retry-After", 121))
         # A ban lasts longer, and so does a day whose requests are used up.
         if error.code != 429 or wait > 120:
-            raise
+            sys.exit(error.read().decode())
         time.sleep(wait)
         continue
     for order in page["orders"]:

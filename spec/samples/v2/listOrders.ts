@@ -1,5 +1,5 @@
 // Prints the pending orders of pet 7.
-import { env } from "node:process";
+import { env, exit } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "lossless-json";
 
@@ -19,7 +19,10 @@ for (;;) {
     await sleep(wait * 1000);
     continue;
   }
-  if (!response.ok) throw new Error(body);
+  if (!response.ok) {
+    console.error(body);
+    exit(1);
+  }
   const page = parse(body, null, (number) => number) as Page;
   for (const order of page.orders) {
     console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);

@@ -111,16 +111,24 @@ impl Samples<'_> {
             &|| {
                 SAMPLES.into_iter().try_for_each(|(version, operation)| {
                     let base_url = format!("http://{address}/{version}");
-                    self.fails(version, operation, &base_url, &wrong_key, &["401", "key"])?;
+                    let words = ["unauthorized", "is not an API key"];
+                    self.fails(version, operation, &base_url, &wrong_key, &words)?;
                     let wrong_url = format!("http://{address}/wrong/{version}");
-                    self.fails(version, operation, &wrong_url, &self.key, &["404", "\"not_found\""])
+                    let words = ["not_found", "There is no such path"];
+                    self.fails(version, operation, &wrong_url, &self.key, &words)
                 })
             },
             &|| {
                 self.ban(limited)?;
                 ["v1", "v2"].into_iter().try_for_each(|version| {
                     let base_url = format!("http://{address}/{version}");
-                    self.fails(version, "cancelOrder", &base_url, limited, &["banned"])
+                    self.fails(
+                        version,
+                        "cancelOrder",
+                        &base_url,
+                        limited,
+                        &["key_banned", "is banned"],
+                    )
                 })
             },
         ])?;
@@ -198,7 +206,7 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// With this base URL and key it fails soon, and says why.
+    /// With this base URL and key it fails soon, with the code and the message of the error.
     fn fails(
         &self,
         version: &str,
@@ -213,8 +221,9 @@ impl Samples<'_> {
         if output.status == 0 || began.elapsed() > STOPS_WITHIN {
             bail!("{name} goes on after an error: {}", output.stdout);
         }
-        if !words.iter().any(|word| output.stderr.contains(word)) {
-            bail!("{name} does not say {words:?}, but {}", output.stderr);
+        let printed = format!("{}{}", output.stdout, output.stderr);
+        if !words.iter().all(|word| printed.contains(word)) {
+            bail!("{name} does not say {words:?}, but {printed}");
         }
         Ok(())
     }
