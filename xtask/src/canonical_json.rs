@@ -1,19 +1,42 @@
-//! JSON in canonical form: as `serde_json` prints it with indentation. Equal
-//! documents then have equal texts. A key that stands twice in an object, of which
-//! `serde_json` keeps only the last, is refused.
+//! JSON in canonical form: as `serde_json` prints it with indentation, with the names in each
+//! `required` of a schema sorted, because they are a set. Equal documents then have equal texts. A
+//! key that stands twice in an object, of which `serde_json` keeps only the last, is refused.
 
 use serde_json::Value;
 
-/// Reads a JSON text. The error begins with file, line and column, in the form
+/// Members whose values are data, in which `required` is any name.
+const DATA: [&str; 3] = ["example", "examples", "default"];
+
+/// Reads a JSON text, and sorts each `required`. The error begins with file, line and column, in the form
 /// that editors open.
 pub fn parse(name: &str, text: &str) -> anyhow::Result<Value> {
     serde_json::from_str::<Value>(text).map_err(|error| {
         anyhow::anyhow!("{name}:{}:{}: invalid JSON: {error}", error.line(), error.column())
     })?;
-    contract::parse(text).map_err(|doubled| {
+    let mut value = contract::parse(text).map_err(|doubled| {
         let lines = doubled.0.iter().map(|key| format!("{name}#{key}"));
         anyhow::anyhow!(lines.collect::<Vec<_>>().join("\n  "))
-    })
+    })?;
+    sort_required(&mut value);
+    Ok(value)
+}
+
+fn sort_required(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str()))
+            {
+                match member {
+                    Value::Array(names) if key == "required" => {
+                        names.sort_by(|left, right| left.as_str().cmp(&right.as_str()));
+                    }
+                    member => sort_required(member),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(sort_required),
+        _ => {}
+    }
 }
 
 /// The canonical text of a value.

@@ -170,6 +170,39 @@ Drift
     );
 }
 
+/// The names in `required` are a set.
+#[test]
+fn another_order_of_required_fields_is_written_in_canonical_form_and_is_no_other_problem() {
+    let checkout = Checkout::with(&files());
+    checkout.replace(
+        V1.file,
+        "\"code\",\n          \"message\",\n          \"status\"",
+        "\"status\",\n          \"code\",\n          \"message\"",
+    );
+    assert_text(
+        &left(checkout.check()),
+        str![[r#"
+Drift
+✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+  spec/openapi.json: found (-), expected (+)
+    @@ [LINES] @@
+             },
+             "required": [
+    -          "status",
+               "code",
+    -          "message"
+    +          "message",
+    +          "status"
+             ]
+           },
+    fix: cargo xtask check --fix
+7 of 8 checks passed, 1 failed.
+"#]],
+    );
+    fixed(&Inputs::read(&checkout.repository, emitted));
+    assert_eq!(left(checkout.check()), "Clean\n8 of 8 checks passed.\n");
+}
+
 #[test]
 fn a_document_that_is_not_json_cannot_be_checked() {
     found(
