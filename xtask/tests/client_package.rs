@@ -119,6 +119,17 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
+/// Doctests compile the program in the client's README.
+#[test]
+fn the_program_of_the_readme_is_that_of_the_clients_readme() {
+    let programs = ["README.md", CLIENT_README].map(|name| {
+        let text = Repository::here().read(name).unwrap();
+        let (_, program) = text.split_once("```rust\n").unwrap();
+        program.split("```").next().unwrap().to_string()
+    });
+    assert_eq!(programs[0], programs[1]);
+}
+
 #[test]
 fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
     if !client()["repository"].is_null() {
