@@ -9,6 +9,7 @@ use contract::ContractArgs;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -168,6 +169,10 @@ impl Cli {
     /// Runs the command.
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
+        // It takes any document, wherever it is.
+        if !matches!(self.command, Command::Contract(_)) {
+            name_checkout(&repository, &std::env::current_dir()?, out)?;
+        }
         match self.command {
             Command::Check { fix } => {
                 check::check(&check::Inputs::read(&repository, emitted), fix, out)
@@ -194,6 +199,21 @@ impl Cli {
     }
 }
 
+/// Names the checkout unless this directory is in it: a copied `target` has the programs of the
+/// checkout that it was copied from.
+fn name_checkout(
+    repository: &Repository,
+    directory: &Path,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let root = repository.root();
+    if !directory.canonicalize()?.starts_with(root.canonicalize()?) {
+        let (root, directory) = (root.display(), directory.display());
+        writeln!(out, "In {root}, which this program was built from, not in {directory}:")?;
+    }
+    Ok(())
+}
+
 /// Becomes a package of its own, which needs much that no check needs.
 fn become_package(
     repository: &Repository,
@@ -202,4 +222,23 @@ fn become_package(
 ) -> anyhow::Result<Outcome> {
     let error = cargo_run(repository, package).args(arguments).exec();
     Err(error).context("cannot run cargo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkout_is_named_where_it_is_not_the_current_one() {
+        let (repository, elsewhere) = (Repository::here(), tempfile::tempdir().unwrap());
+        let printed = |directory: &Path| {
+            let mut out = Vec::new();
+            name_checkout(&repository, directory, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(printed(repository.root()), "");
+        assert_eq!(printed(&repository.root().join("xtask/src")), "");
+        let named = printed(elsewhere.path());
+        assert!(named.contains(&format!("{}, which", repository.root().display())), "{named}");
+    }
 }
