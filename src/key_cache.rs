@@ -73,7 +73,7 @@ impl KeyCache {
         environment: Environment,
         now: Now,
         deadline: Instant,
-        map: impl Fn(&KeyRow, AccountRow) -> T,
+        map: impl Fn(&KeyRow, &AccountRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         if !self.is_current() {
             return None;
@@ -99,7 +99,7 @@ impl KeyCache {
         &self,
         digest: &Digest,
         now: Now,
-        map: impl Fn(&KeyRow, AccountRow) -> T,
+        map: impl Fn(&KeyRow, &AccountRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         self.keys.read().find(digest, now, |key, account| {
             if key.takes_use(now.wall_ms()) {

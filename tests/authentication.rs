@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
-use store_orders::store::KeyCommands;
+use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
 use test_server::{Answer, CapturedLog, Fault, TestSetup};
 use testbed::{Key, wait_until};
@@ -117,6 +117,27 @@ async fn a_key_expires_and_a_rotated_one_overlaps() {
     );
     server.setup.clock.advance(Duration::from_secs(30));
     assert_eq!([status(&short).await, status(&successor).await], [401, 200]);
+}
+
+#[tokio::test]
+async fn the_log_line_of_a_request_has_the_name_of_its_account_also_once_it_is_renamed() {
+    let log = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&log);
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    let last_name = || {
+        let last = log.lines("INFO").into_iter().rfind(|line| line["msg"] == "request");
+        last.unwrap()["account_name"].clone()
+    };
+    let logged = async || {
+        server.send_with(&key, "GET", "/v1/store/orders").await;
+        last_name()
+    };
+    assert_eq!(logged().await, "business-0");
+    server.setup.store.rename_account("business-0", "Acme \"A\" GmbH").unwrap();
+    wait_until("the new name is logged", || async { logged().await == "Acme \"A\" GmbH" }).await;
+    server.send("GET", "/v1/store/orders", &[]).await;
+    assert!(last_name().is_null());
 }
 
 #[tokio::test]

@@ -67,7 +67,12 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
 /// So many accounts, each with so many keys.
 fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
     let plan = Plan::Free;
-    let account = AccountRow { plan, limits: plan.limits().unwrap(), closed_at_ms: None };
+    let account = |id| AccountRow {
+        name: format!("acme-{id}").into(),
+        plan,
+        limits: plan.limits().unwrap(),
+        closed_at_ms: None,
+    };
     let keys = (0..accounts * keys_each).map(|row| {
         let key = KeyRow {
             row,
@@ -82,7 +87,7 @@ fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
         fastrand::fill(&mut digest);
         KeyChange::Key(Digest(digest), key)
     });
-    let accounts = (0..accounts).map(|id| KeyChange::Account(id, account));
+    let accounts = (0..accounts).map(|id| KeyChange::Account(id, account(id)));
     KnownKeys::new(ChangeNumber::default(), accounts.chain(keys))
 }
 

@@ -23,6 +23,8 @@ const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "acces
 pub struct Identity {
     /// `key_…`.
     pub key_id: Arc<str>,
+    /// The name of the account.
+    pub account_name: Box<str>,
     /// The account's plan.
     pub plan: Plan,
     /// What the limits know of it.
@@ -53,8 +55,9 @@ pub async fn authenticate(
     deadline: Instant,
 ) -> Result<Identity, Unauthenticated> {
     let key = bearer(headers)?;
-    let identity = |key: &KeyRow, account: AccountRow| Identity {
+    let identity = |key: &KeyRow, account: &AccountRow| Identity {
         key_id: Arc::clone(&key.id),
+        account_name: account.name.clone(),
         plan: account.plan,
         request: KeyedRequest {
             account: key.account,

@@ -112,7 +112,8 @@ async fn admit(
     route: &Route<'_>,
 ) -> ControlFlow<Response<Body>, Caller> {
     match authenticate(scope.server(), request.headers(), scope.now, scope.deadline()).await {
-        Ok(identity) => {
+        Ok(mut identity) => {
+            scope.account_name = Some(std::mem::take(&mut identity.account_name));
             scope.account = Some(identity.request.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
             let (decision, freshness) = decide(scope, &identity, route).await;

@@ -52,6 +52,8 @@ pub struct RequestScope {
     traceparent: Option<HeaderValue>,
     /// The account of its valid key.
     pub account: Option<i64>,
+    /// The name of that account.
+    pub account_name: Option<Box<str>>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
     /// Why it was refused, for the log.
@@ -80,6 +82,7 @@ impl RequestScope {
             user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
             traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
             account: None,
+            account_name: None,
             key_id: None,
             refusal: None,
             document: &V1,
@@ -214,6 +217,7 @@ impl RequestScope {
             status: status.as_u16(),
             bytes,
             account: self.account,
+            account_name: self.account_name.as_deref(),
             key_id: self.key_id.as_deref(),
             refusal: self.refusal,
             client: self.client,

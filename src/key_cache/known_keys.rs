@@ -7,6 +7,7 @@ use crate::keys::{Digest, Environment};
 use crate::store::{
     AccountRow, ChangeNumber, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired,
 };
+use std::num::NonZeroI64;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 /// Why a key was refused: for the log, never for the caller.
@@ -141,7 +142,9 @@ impl KnownKeys {
         let next = self.next_shard.fetch_add(1, Ordering::Relaxed);
         let mut shard = self.keys.shard(next).write();
         shard.retain(|_, key| {
-            let closed_at_ms = self.account(key.row.account).and_then(|it| it.closed_at_ms);
+            let accounts = self.accounts.shard(account_shard(key.row.account)).read();
+            let closed_at_ms = accounts.get(&key.row.account).and_then(|it| it.closed_at_ms);
+            let closed_at_ms = closed_at_ms.map(NonZeroI64::get);
             ![key.row.ends_at_ms, closed_at_ms].iter().any(|end| ended_long_ago(*end, now_ms))
         });
         let most = 2 * shard.len();
@@ -174,11 +177,12 @@ impl KnownKeys {
         &self,
         digest: &Digest,
         now: Now,
-        map: impl FnOnce(&KnownKey, AccountRow) -> T,
+        map: impl FnOnce(&KnownKey, &AccountRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         let shard = self.keys.shard(key_shard(digest)).read();
         let key = shard.get(digest)?;
-        let account = self.account(key.row.account)?;
+        let accounts = self.accounts.shard(account_shard(key.row.account)).read();
+        let account = accounts.get(&key.row.account)?;
         Some(if key.row.revoked || account.closed_at_ms.is_some() {
             Err(KeyRefusal::Revoked)
         } else if is_expired(key.row.ends_at_ms, now.wall_ms()) {
@@ -186,10 +190,6 @@ impl KnownKeys {
         } else {
             Ok(map(key, account))
         })
-    }
-
-    fn account(&self, id: i64) -> Option<AccountRow> {
-        self.accounts.shard(account_shard(id)).read().get(&id).copied()
     }
 }
 

@@ -35,6 +35,8 @@ pub struct RequestLine<'a> {
     pub bytes: Option<u64>,
     /// The id of the account, if the key was valid.
     pub account: Option<i64>,
+    /// The name of that account, which the operator chose.
+    pub account_name: Option<&'a str>,
     /// `key_…`, if the key was valid.
     pub key_id: Option<&'a str>,
     /// Why the key was refused, or `rate_limited` or `banned` if the key was valid: a
@@ -57,7 +59,7 @@ impl RequestLine<'_> {
     /// memory cannot fail.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
-        let RequestLine { key_id, refusal, client, user_agent, .. } = *self;
+        let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;
         let RequestLine { trace_id, span_id, latency, .. } = *self;
         let time = UNIX_EPOCH.checked_add(responded_at).unwrap_or(UNIX_EPOCH);
         let time = humantime::format_rfc3339_millis(time);
@@ -69,6 +71,8 @@ impl RequestLine<'_> {
         append(line, bytes);
         line.extend_from_slice(br#","account":"#);
         append(line, account);
+        line.extend_from_slice(br#","account_name":"#);
+        append(line, account_name);
         line.extend_from_slice(br#","key_id":"#);
         append(line, key_id);
         line.extend_from_slice(br#","refusal":"#);
@@ -125,6 +129,7 @@ mod tests {
             status: 404,
             bytes: Some(17),
             account: None,
+            account_name: None,
             key_id: None,
             refusal: Some("no_key"),
             client: "2001:db8::1".parse().unwrap(),
@@ -147,6 +152,7 @@ mod tests {
             "status": 404,
             "bytes": 17,
             "account": null,
+            "account_name": null,
             "key_id": null,
             "refusal": "no_key",
             "client": "2001:db8::1",
@@ -162,6 +168,8 @@ mod tests {
         (expected["key_id"], expected["refusal"]) = (json!("key_1"), Value::Null);
         (request.account, request.bytes, request.user_agent) = (Some(7), None, None);
         expected["account"] = json!(7);
+        request.account_name = Some("Acme \"A\"");
+        expected["account_name"] = json!("Acme \"A\"");
         (expected["bytes"], expected["user_agent"]) = (Value::Null, Value::Null);
         (request.trace_id, request.span_id) = (Some("4bf9"), Some("00f0"));
         (expected["trace_id"], expected["span_id"]) = (json!("4bf9"), json!("00f0"));

@@ -6,6 +6,7 @@ use super::statements::Row;
 use crate::keys::{ApiKey, Digest, Environment};
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use std::num::NonZeroI64;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -20,13 +21,16 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads a row: an account's id, plan, own limits and end; or that id, four NULLs, and the
-    /// digest, row, id, end, revocation, last use and last unban of a key.
+    /// Reads a row: an account's id, plan, own limits, end, two NULLs and its name; or that id, four
+    /// NULLs, and the digest, row, id, end, revocation, last use and last unban of a key.
     pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
         let account = row.get(0)?;
         let Some(digest) = row.get(5)? else {
-            let ((plan, limits), closed_at_ms) = (row.plan_and_limits(1)?, row.date_ms(4)?);
-            return Ok(KeyChange::Account(account, AccountRow { plan, limits, closed_at_ms }));
+            let (plan, limits) = row.plan_and_limits(1)?;
+            let closed_at_ms = row.date_ms(4)?.and_then(|ms| NonZeroI64::new(ms).or(EPOCH));
+            let name = row.get::<String>(7)?.into();
+            let row = AccountRow { name, plan, limits, closed_at_ms };
+            return Ok(KeyChange::Account(account, row));
         };
         let key = KeyRow {
             row: row.get(6)?,
@@ -41,15 +45,20 @@ impl KeyChange {
     }
 }
 
+/// The time 0, a millisecond early: a `NonZeroI64` saves the 8 bytes of an option's tag.
+const EPOCH: Option<NonZeroI64> = NonZeroI64::new(-1);
+
 /// An account, as far as requests with its keys need it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
+    /// Its name, for the log.
+    pub name: Box<str>,
     /// The customer's plan.
     pub plan: Plan,
     /// The limits in force.
     pub limits: PlanLimits,
     /// Wall time in milliseconds at which it was closed, which ended all its keys.
-    pub closed_at_ms: Option<i64>,
+    pub closed_at_ms: Option<NonZeroI64>,
 }
 
 /// A key, as far as requests with it need it. Its account's row has the rest.

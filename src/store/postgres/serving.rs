@@ -335,7 +335,7 @@ const ALL_KEYS: [Pages; 2] = [
     },
     Pages {
         query: "
-    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea
+    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, name
     FROM accounts WHERE id >= $1 ORDER BY id LIMIT $2",
         id_column: 0,
     },
@@ -351,7 +351,7 @@ const CHANGED_ORDERS: &str = "
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
 const CHANGED_KEYS: &str = "
-    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
+    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, name,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
     FROM accounts WHERE changed_in > $1
     UNION ALL

@@ -70,8 +70,8 @@ impl Store for SqliteStore {
         let mut connection = self.keys.lock();
         let transaction = connection.transaction()?;
         let reflected = read_last_changes(&transaction)?.of_keys();
-        let accounts = "SELECT id, plan, per_minute, per_day, closed_at FROM accounts
-                        WHERE version > $1";
+        let accounts = "SELECT id, plan, per_minute, per_day, closed_at, NULL, NULL, name
+                        FROM accounts WHERE version > $1";
         let keys = "SELECT account, NULL, NULL, NULL, NULL, digest, row, id,
                            min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
                            revoked_at IS NOT NULL, used_at, unbanned_at

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::listing::{accounts, keys};
 use crate::records::{NOW_MS, new_key, now, refusal};
 use anyhow::ensure;
+use std::num::NonZeroI64;
 use std::time::Duration;
 use store_orders::store::{Account, NewKey, Rotation};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -52,6 +53,8 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     commands.rename_account("acme", &format!(" {name} "))?;
     let renamed = commands.account(name, NOW_MS)?;
     ensure!(renamed == Account { name: name.to_string(), ..before.0 }, "{renamed:?}");
+    let names = accounts(&*store)?.into_values().map(|account| account.name.to_string());
+    ensure!(names.collect::<Vec<_>>() == [name, "globex"], "servers read another name");
     let found = commands.key_record(&issued.key.digest())?;
     ensure!(found.is_some_and(|key| key.account == name) && keys(&*store)?.len() == before.1);
     commands.rename_account("globex", "acme")?;
@@ -75,7 +78,7 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
     ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
     let closed: Vec<_> = accounts(&*store)?.values().map(|account| account.closed_at_ms).collect();
-    ensure!(closed == [Some(NOW_MS), None], "{closed:?}");
+    ensure!(closed == [NonZeroI64::new(NOW_MS), None], "{closed:?}");
     commands.revoke_key(&second.id, NOW_MS + 5)?;
     let ends = commands.key_records()?.iter().map(|key| key.revoked_at).collect::<Vec<_>>();
     ensure!(ends == [Some(NOW_MS - 5), Some(NOW_MS), Some(NOW_MS), None], "{ends:?}");

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::listing::{accounts, changed_ids, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, cancel, import, refusal};
 use anyhow::{Context, ensure};
+use std::num::NonZeroI64;
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
@@ -85,7 +86,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     ensure!(list(&*store)?.len() == 2);
     let (accounts, keys) = (accounts(&*store)?, keys(&*store)?);
     let closed: Vec<_> = accounts.values().map(|account| account.closed_at_ms).collect();
-    ensure!(closed == [None, Some(NOW_MS)], "{closed:?}");
+    ensure!(closed == [None, NonZeroI64::new(NOW_MS)], "{closed:?}");
     ensure!(keys.values().filter(|key| key.revoked && key.ends_at_ms == Some(7)).count() == 1);
     ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
     commands.revoke_key("key_1", 2)?;
