@@ -243,7 +243,7 @@ fn unreachable(server: &ServerContext) -> Reason {
 fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {
-        StoreError::Refused(why) => {
+        StoreError::Refused(why) | StoreError::Unusable(why) => {
             Asked { is_reachable: true, unready: Some(unready(Reason::StoreRefuses, why)) }
         }
         other => {

@@ -72,6 +72,7 @@ impl FailureCode {
                 StoreError::NoStore(_)
                 | StoreError::NotAStore { .. }
                 | StoreError::Newer { .. }
+                | StoreError::Unusable(_)
                 | StoreError::Directory { .. }
                 | StoreError::Engine { .. },
             ) => FailureCode::StoreUnavailable,

@@ -42,6 +42,9 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
+    /// The database has no store, or one of a version that this program cannot use.
+    #[error("{0}")]
+    Unusable(String),
     /// The operator named an order, account or key that does not exist.
     #[error("{0}")]
     NotFound(String),

@@ -186,7 +186,7 @@ pub async fn require_current(
 ) -> Result<(), StoreError> {
     let (Schema { name, version_table, migrations }, program) = (schema, this_program());
     let Some(found) = found(client, version_table).await? else {
-        return Err(refused(if version_table == STORE.version_table {
+        return Err(unusable(if version_table == STORE.version_table {
             "the database has no store; `store-orders migrate` creates one, and \
              `store-orders restore` fills it from a backup"
         } else {
@@ -195,7 +195,7 @@ pub async fn require_current(
         }));
     };
     if found.version < migrations.len() {
-        return Err(refused(format!(
+        return Err(unusable(format!(
             "the database has {name} {}, and this program needs {}; fix: `store-orders migrate`",
             found.version,
             migrations.len()
@@ -204,7 +204,7 @@ pub async fn require_current(
     // What cannot be read as a version was written by a program that is newer still.
     match parse_program(&found.oldest_program) {
         Ok(oldest) if oldest <= program => Ok(()),
-        _ => Err(refused(format!(
+        _ => Err(unusable(format!(
             "the database has {name} {}, which needs store-orders {} or newer; this is \
              {program}",
             found.version, found.oldest_program
@@ -284,7 +284,7 @@ fn parse_program(text: &str) -> Result<Version, semver::Error> {
 }
 
 fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreError {
-    refused(format!(
+    unusable(format!(
         "the database has {name} {}, and this program knows up to {}; use a newer store-orders \
          to migrate it",
         found.version,
@@ -294,4 +294,8 @@ fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreErr
 
 fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())
+}
+
+fn unusable(why: impl Into<String>) -> StoreError {
+    StoreError::Unusable(why.into())
 }

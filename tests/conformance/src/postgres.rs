@@ -41,6 +41,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::an_import_that_an_older_program_left_becomes_a_change,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
+        migrating::commands_and_servers_exit_with_4_without_a_store,
         migrating::a_database_that_is_not_in_utf_8_is_refused,
         migrating::a_role_that_may_not_create_tables_is_told_what_to_do,
         migrating::a_role_that_may_not_create_databases_is_told_what_to_do,

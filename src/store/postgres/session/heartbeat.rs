@@ -124,7 +124,7 @@ pub async fn tidy(session: &Session, silent_for: Duration) {
             return;
         }
         session.set_outdated(match looked {
-            Err(StoreError::Refused(why)) => Some(why),
+            Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
             _ => None,
         });
         // A failure is of no consequence: the next look removes them.

@@ -125,7 +125,7 @@ impl Opener {
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let opened = Instant::now();
         let unfit = |error| match error {
-            StoreError::Refused(_) => OpenError::Schema(error),
+            StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
             other => OpenError::Store(other),
         };
         within(READ_LIMIT, require_usable(&writer.client, url)).await.map_err(unfit)?;

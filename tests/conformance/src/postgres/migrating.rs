@@ -12,7 +12,7 @@ use store_orders::store::postgres::schema::{
 };
 use store_orders::store::{CancelOutcome, Store, StoreError};
 use store_orders_api::plans::Plan;
-use testbed::{WAIT_TIMEOUT, wait_blocking};
+use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
 /// Running servers of this program go on after it.
 const SURVIVED: Migration = Migration {
@@ -178,6 +178,27 @@ pub fn a_database_of_another_program_is_refused(server: &PostgresUnderTest) -> a
         let refused = refusal(without_store.server_of_owner())?;
         let is_clear = refused.contains("no store") && refused.contains("store-orders migrate");
         ensure!(is_clear && !refused.contains('\n'), "{refused}");
+    }
+    Ok(())
+}
+
+pub fn commands_and_servers_exit_with_4_without_a_store(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (database, sandbox) = (server.empty_database("")?, CliSandbox::new());
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"];
+    let commands = [&["status"][..], &["check"], &["orders", "list"], &["keys", "list"], &serve];
+    let fix = "the database has no store; `store-orders migrate` creates one";
+    let outdated = format!("this program needs {}; fix: `store-orders migrate`", MIGRATIONS.len());
+    for expected in [fix, &outdated] {
+        for command in commands {
+            let refused = sandbox.run(&[command, &["--store", &database.url()]].concat());
+            let is_named = refused.stderr.contains(expected);
+            ensure!(refused.status == 4 && is_named, "{command:?}: {refused:?}");
+        }
+        let [first, ..] = MIGRATIONS else { anyhow::bail!("there is none") };
+        let older = Schema { migrations: &[*first], ..STORE };
+        database.with(async |client| Ok(migrate(client, older).await?))?;
     }
     Ok(())
 }
