@@ -211,6 +211,7 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 }
 
 const README: &str = "README.md";
+const REPLICAS: &str = "src/handbook/replicas.md";
 const UPGRADING: &str = "src/handbook/upgrading.md";
 
 /// A block that no test runs would not be marked.
@@ -220,7 +221,10 @@ fn sessions_that_are_marked_are_run() {
     let marked = |(page, text): &(String, String)| {
         (text.matches("```console\n").count() > 0).then(|| page.clone())
     };
-    assert_eq!(texts.iter().filter_map(marked).collect::<Vec<_>>(), [RUNBOOK, UPGRADING, README]);
+    assert_eq!(
+        texts.iter().filter_map(marked).collect::<Vec<_>>(),
+        [RUNBOOK, REPLICAS, UPGRADING, README]
+    );
     let of = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
         let run: usize = headings.iter().map(|heading| consoles(page, heading).len()).sum();
@@ -229,6 +233,7 @@ fn sessions_that_are_marked_are_run() {
     assert_eq!(of(README, &["A first session"]), 0);
     assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
     // By `cargo xtask faults`.
+    assert_eq!(of(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
     assert_eq!(of(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }
 

@@ -2,7 +2,7 @@
 
 use super::database::PostgresUnderTest;
 use super::own_servers::OwnServers;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use store_orders::store::postgres::schema::{MIGRATIONS, Migration, STORE, Schema, migrate};
 use testbed::postgres::{Cluster, DATABASE, Postgres, USER};
 use testbed::relay::{Fault, Relay};
@@ -147,4 +147,23 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     })?;
     site.wait_for_health("9.0.0")?;
     site.console(PAGE, &refused, "")
+}
+
+pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    const PAGE: &str = "src/handbook/replicas.md";
+    let [moved] = sessions(PAGE, "From SQLite to PostgreSQL")?;
+    let (sandbox, database) = (CliSandbox::new(), server.empty_database("")?);
+    let data = DataDir::at(&Program::built()?, &sandbox.path("data"));
+    data.import_pending(1..=2)?;
+    let key = data.issue_key("acme", "pro")?;
+    let real = [
+        ("/var/lib/store-orders", data.path().display().to_string()),
+        ("postgres://owner@db1,db2/orders", database.url()),
+    ];
+    let setup = "systemctl() { :; }";
+    sandbox.console(&Console { page: PAGE, text: &moved, setup, real: &real });
+    let of_store = DataDir::on_store(&Program::built()?, &sandbox.path("server"), &database.url());
+    let found = of_store.run_with_input(&["keys", "find", "-"], key.text.as_bytes())?;
+    ensure!(found.contains(&key.id), "{found}");
+    Ok(())
 }
