@@ -132,10 +132,11 @@ Examples:
     Check,
     /// Ask whether the local server is ready, for containers and scripts
     ///
-    /// It asks /readyz of the admin listener, and fails unless the answer is 200.
+    /// It asks /readyz of the admin listener, and fails unless the answer is 200. Without
+    /// --admin-listen it asks the server that serves the data directory.
     #[command(after_help = "\
 Examples:
-  store-orders health
+  store-orders health --data-dir /var/lib/store-orders
   store-orders health --json --admin-listen 127.0.0.1:9081")]
     Health(health::HealthArgs),
     /// Show which servers use the store
@@ -261,7 +262,7 @@ impl Cli {
             Command::Backup(args) => args.run(options, printer),
             Command::Restore(args) => args.run(options, printer),
             Command::Check => check::check(options, printer),
-            Command::Health(args) => args.run(printer),
+            Command::Health(args) => args.run(options, printer),
             Command::Status => status::status(options, printer),
             Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),

@@ -1,8 +1,11 @@
 //! `health`: asks a server whether it is ready, for containers and scripts that have no HTTP
 //! client.
 
+use super::options::Options;
 use super::printer::Printer;
-use crate::config::{AdminListen, duration_within};
+use super::status::RunningServer;
+use crate::config::{AdminListen, ServerConfig, StoreLocation, duration_within};
+use crate::store::sqlite;
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
@@ -33,14 +36,24 @@ pub struct HealthArgs {
     )]
     timeout: Duration,
     /// Address of the server's admin listener
-    #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
-    admin_listen: AdminListen,
+    ///
+    /// By default that of the server that serves the data directory, or 127.0.0.1:8081 if none
+    /// does or the store is in PostgreSQL.
+    #[arg(long, value_name = "HOST:PORT", env)]
+    admin_listen: Option<AdminListen>,
 }
 
 impl HealthArgs {
-    pub(super) fn run(&self, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let AdminListen::At(address) = &self.admin_listen else {
-            anyhow::bail!("the admin listener is off; turn it on with --admin-listen HOST:PORT")
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let admin_listen = match self.admin_listen.clone() {
+            Some(admin_listen) => admin_listen,
+            None => recorded(options).unwrap_or(ServerConfig::default().admin_listen),
+        };
+        let AdminListen::At(address) = &admin_listen else {
+            anyhow::bail!(
+                "the admin listener is off; turn it on where the server starts, with \
+                 --admin-listen HOST:PORT"
+            )
         };
         let (status, reason) = match ask(address.to_string(), self.timeout) {
             Ok((status, body)) => (Some(status), reason(status, &body)),
@@ -57,6 +70,14 @@ impl HealthArgs {
         }
         anyhow::bail!("{url}: not ready: {reason}")
     }
+}
+
+/// The admin listener of the server that serves the data directory. A container may ask without
+/// one, so no directory is no error.
+fn recorded(options: &Options) -> Option<AdminListen> {
+    let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
+    let server = sqlite::running_server(&directory).ok()??;
+    RunningServer::of(&server).admin_listen?.parse().ok()
 }
 
 /// What a server answered.

@@ -47,7 +47,7 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
     };
     run(open, config.clone(), HangUp::Reloads, |server| {
         if let Some(lock) = &mut lock {
-            lock.record_address(server.address())?;
+            lock.record_addresses(server.address(), server.admin_address())?;
         }
         announce(server)
     })

@@ -32,20 +32,24 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
 
 /// The server of a data directory, from what it wrote into its lock.
 #[derive(Serialize)]
-struct RunningServer<'a> {
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunningServer<'a> {
     pid: Option<u32>,
     /// Absent until it listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<&'a str>,
+    /// The address of its admin listener, or `off`; absent until it listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) admin_listen: Option<&'a str>,
 }
 
 impl RunningServer<'_> {
-    fn of(written: &str) -> RunningServer<'_> {
-        let (pid, address) = match written.split_once(", ") {
-            Some((pid, address)) => (pid, Some(address)),
-            None => (written, None),
-        };
-        RunningServer { pid: pid.strip_prefix("pid ").and_then(|pid| pid.parse().ok()), address }
+    pub(super) fn of(written: &str) -> RunningServer<'_> {
+        let mut parts = written.split(", ");
+        let pid = parts.next().and_then(|part| part.strip_prefix("pid ")?.parse().ok());
+        let (address, admin) = (parts.next(), parts.next());
+        let admin_listen = admin.and_then(|part| part.strip_prefix("admin "));
+        RunningServer { pid, address, admin_listen }
     }
 }
 

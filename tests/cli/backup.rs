@@ -187,7 +187,7 @@ fn nothing_is_restored_beside_a_server() {
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ store-orders restore backup.sqlite
-(1) error: a server (pid [PID], 127.0.0.1:[PORT]) has the store in ./store-orders-data already; stop it first, or choose another --data-dir
+(1) error: a server (pid [PID], 127.0.0.1:[PORT], admin off) has the store in ./store-orders-data already; stop it first, or choose another --data-dir
 "#]]);
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
-use testbed::{CliSandbox, DataDir, str};
+use testbed::{CliSandbox, DataDir, ServerProcess, str};
 
 /// Gives one answer, then listens no more.
 fn answering(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
@@ -41,6 +41,29 @@ http://127.0.0.1:[PORT]/readyz: ready
 }
 
 #[test]
+fn the_server_of_the_data_directory_is_asked() {
+    let sandbox = CliSandbox::new();
+    let mut command = sandbox.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--admin-listen", "127.0.0.1:0"]);
+    let server = ServerProcess::start(&mut command, &sandbox.path("log")).unwrap();
+    let admin = server.printed_after("admin listener on http://").unwrap();
+    let asked = sandbox.run(&["health"]).done();
+    assert_eq!(asked, format!("http://{admin}/readyz: ready\n"));
+    drop(server);
+    let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let off = "the admin listener is off; turn it on where the server starts, with --admin-listen \
+               HOST:PORT";
+    assert_eq!(sandbox.run(&["health"]).error(), off);
+    drop(server);
+    for data in ["store-orders-data", "missing"] {
+        let asked = sandbox.run(&["health", "--data-dir", data, "--timeout", "10ms"]);
+        let printed = format!("{}{}", asked.stdout, asked.stderr);
+        assert!(printed.contains("http://127.0.0.1:8081/readyz"), "{printed}");
+    }
+    assert!(!sandbox.path("missing").exists());
+}
+
+#[test]
 fn a_server_that_is_not_ready_or_does_not_answer_says_why() {
     let sandbox = CliSandbox::new();
     let stopping = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n\
@@ -60,7 +83,7 @@ $ store-orders health --admin-listen $(cat silent) --timeout 50ms
 $ store-orders health --admin-listen $(cat other)
 (1) error: http://127.0.0.1:[PORT]/readyz: not ready: the answer is not HTTP
 $ store-orders health --admin-listen off
-(1) error: the admin listener is off; turn it on with --admin-listen HOST:PORT
+(1) error: the admin listener is off; turn it on where the server starts, with --admin-listen HOST:PORT
 "#]]);
     assert!(asked.join().unwrap().starts_with("GET /readyz HTTP/1.0\r\n"));
 }

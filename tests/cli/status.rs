@@ -17,8 +17,8 @@ $ store-orders status --json
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let (pid, address) = (server.process().pid().unwrap(), server.address().unwrap());
     let text = sandbox.run(&["status"]).done();
-    assert_eq!(text, format!("./store-orders-data: served (pid {pid}, {address})\n"));
-    let server = json!({ "pid": pid.as_raw_nonzero().get(), "address": address.to_string() });
+    assert_eq!(text, format!("./store-orders-data: served (pid {pid}, {address}, admin off)\n"));
+    let server = json!({ "pid": pid.as_raw_nonzero().get(), "address": address.to_string(), "adminListen": "off" });
     let found = sandbox.run(&["status", "--json"]).json();
     assert_eq!(found, json!({ "store": "./store-orders-data", "server": server }));
 }

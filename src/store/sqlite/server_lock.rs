@@ -49,9 +49,15 @@ impl ServerLock {
         Ok(lock)
     }
 
-    /// Writes where this server listens, for the error that the next one gets.
-    pub fn record_address(&mut self, address: SocketAddr) -> io::Result<()> {
-        self.write(&format!("pid {}, {address}", std::process::id()))
+    /// Writes where this server and its admin listener listen, for the error that the next server
+    /// gets, and for the commands that ask about this one.
+    pub fn record_addresses(
+        &mut self,
+        address: SocketAddr,
+        admin: Option<SocketAddr>,
+    ) -> io::Result<()> {
+        let admin = admin.map_or("off".to_string(), |admin| admin.to_string());
+        self.write(&format!("pid {}, {address}, admin {admin}", std::process::id()))
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
@@ -133,9 +139,9 @@ mod tests {
     fn a_store_has_one_server_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let mut first = ServerLock::take(directory.path()).unwrap();
-        first.record_address("127.0.0.1:8080".parse().unwrap()).unwrap();
+        first.record_addresses("127.0.0.1:8080".parse().unwrap(), None).unwrap();
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
-        let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
+        let named = format!("(pid {}, 127.0.0.1:8080, admin off)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");
         let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
