@@ -40,7 +40,13 @@ pub(super) fn import<R: NewRecord>(
 ) -> anyhow::Result<()> {
     options.lower_priority();
     let mut parsed = records_of::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
-    let store = open_store(options, args.dry_run)?;
+    let new_store = options.directory_without_store()?;
+    // A file that cannot be imported creates no store.
+    let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
+        true => None,
+        false if args.dry_run => Some(options.open_store()?),
+        false => Some(options.open_or_create_store()?),
+    };
     let skipped = match &store {
         Some(store) => remove_existing(&**store, &mut parsed.rows, args, &mut parsed.bad)?,
         None => 0,
@@ -59,18 +65,10 @@ pub(super) fn import<R: NewRecord>(
         outcome,
         inexact_in_javascript: records.iter().filter(is_inexact).count(),
         ignored_fields: parsed.unknown.ignored(),
+        new_store,
         dry_run: args.dry_run,
     };
     report::<R>(&imported, printer)
-}
-
-/// The store; none if it is missing and must not be created.
-fn open_store(options: &Options, dry_run: bool) -> anyhow::Result<Option<Box<dyn OperatorStore>>> {
-    match dry_run {
-        false => options.open_or_create_store().map(Some),
-        true if options.store_is_missing()? => Ok(None),
-        true => options.open_store().map(Some),
-    }
 }
 
 /// Removes the rows whose id is in the store, and returns their number. They are
@@ -133,6 +131,9 @@ struct Imported {
     inexact_in_javascript: usize,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
+    /// The data directory, if the import created its store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
@@ -140,9 +141,15 @@ struct Imported {
 fn report<R: NewRecord>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let ImportOutcome { imported: count, skipped } = imported.outcome;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let (stored, passed_over) =
-        if imported.dry_run { ("would import", "would skip") } else { ("imported", "skipped") };
-    let mut text = format!("{stored} {count} {}{}", R::KIND.noun(), plural(count));
+    let (created, stored, passed_over) = match imported.dry_run {
+        true => ("would create", "would import", "would skip"),
+        false => ("created", "imported", "skipped"),
+    };
+    let mut text = String::new();
+    if let Some(directory) = &imported.new_store {
+        text.push_str(&format!("{created} a new store in {}\n", directory.display()));
+    }
+    text.push_str(&format!("{stored} {count} {}{}", R::KIND.noun(), plural(count)));
     if skipped > 0 {
         text.push_str(&format!("\n{passed_over} {skipped}, already in the store"));
     }

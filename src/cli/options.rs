@@ -48,11 +48,13 @@ impl Options {
         self.open(SqliteStore::open_for_command)
     }
 
-    /// Whether there is no store in the data directory yet.
-    pub fn store_is_missing(&self) -> anyhow::Result<bool> {
+    /// The data directory, if there is no store in it yet.
+    pub fn directory_without_store(&self) -> anyhow::Result<Option<PathBuf>> {
         match self.store.location()? {
-            StoreLocation::Directory(directory) => Ok(!sqlite::exists(&directory)?),
-            StoreLocation::Postgres(_) => Ok(false),
+            StoreLocation::Directory(directory) if !sqlite::exists(&directory)? => {
+                Ok(Some(std::path::absolute(&directory).unwrap_or(directory)))
+            }
+            StoreLocation::Directory(_) | StoreLocation::Postgres(_) => Ok(None),
         }
     }
 

@@ -21,7 +21,7 @@ fn what_standard_input_says_arrives_in_the_store() {
     sandbox.write("orders.csv", CSV);
     sandbox.session(str![[r#"
 $ store-orders orders import - --json < orders.csv
-{"imported":2,"skipped":0,"inexactInJavascript":0}
+{"imported":2,"skipped":0,"inexactInJavascript":0,"newStore":"[DIRECTORY]/store-orders-data"}
 $ store-orders orders list --json
 [
 {"id":-7,"petId":4,"quantity":1,"complete":false,"status":"pending"},
@@ -39,7 +39,30 @@ $ store-orders orders import orders.csv --json
 {"error":{"code":"failed","message":"orders.csv: line 4: quantity must be an integer from 1 to 2147483647, not \"0\"; nothing was imported"},"imported":0,"badRows":1,"errors":[{"line":4,"field":"quantity","problem":"quantity must be an integer from 1 to 2147483647, not \"0\""}]}
 (1) error: orders.csv: line 4: quantity must be an integer from 1 to 2147483647, not "0"; nothing was imported
 $ store-orders orders list
-id  petId  quantity  shipDate  complete  status
+(4) error: there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`
+"#]]);
+}
+
+#[test]
+fn an_import_that_creates_a_store_says_so_and_where() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("pets.csv", "id,name\n1,Rex\n");
+    sandbox.session(str![[r#"
+$ store-orders pets import pets.csv --dry-run
+would create a new store in [DIRECTORY]/store-orders-data
+would import 1 pet
+$ store-orders pets import pets.csv --dry-run --json
+{"imported":1,"skipped":0,"inexactInJavascript":0,"newStore":"[DIRECTORY]/store-orders-data","dryRun":true}
+$ echo id,name,,,,, | store-orders pets import - 2> /dev/null; ls
+pets.csv
+$ store-orders pets import pets.csv --json
+{"imported":1,"skipped":0,"inexactInJavascript":0,"newStore":"[DIRECTORY]/store-orders-data"}
+$ store-orders pets import pets.csv --data-dir new/store
+created a new store in [DIRECTORY]/new/store
+imported 1 pet
+$ store-orders pets import pets.csv --skip-existing
+imported 0 pets
+skipped 1, already in the store
 "#]]);
 }
 
@@ -112,6 +135,7 @@ fn pets_are_imported_by_the_same_rules() {
     let sandbox = CliSandbox::new();
     sandbox.session(str![[r#"
 $ printf 'id,name\n1,Rex\n2,"Min, ka"\n' | store-orders pets import -
+created a new store in [DIRECTORY]/store-orders-data
 imported 2 pets
 $ echo '[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]' > more.json
 $ store-orders pets import more.json
@@ -132,6 +156,7 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
     sandbox.write("orders.csv", CSV);
     sandbox.session(str![[r#"
 $ store-orders orders import orders.csv --dry-run
+would create a new store in [DIRECTORY]/store-orders-data
 would import 2 orders
 $ ls
 orders.csv
@@ -165,9 +190,10 @@ $ cat > orders.csv <<END
 > -9223372036854775808,9223372036854775807,1
 > END
 $ store-orders orders import orders.csv --dry-run --json
-{"imported":4,"skipped":0,"inexactInJavascript":3,"dryRun":true}
+{"imported":4,"skipped":0,"inexactInJavascript":3,"newStore":"[DIRECTORY]/store-orders-data","dryRun":true}
 ! warning: 3 orders with an id beyond 2^53-1 (9007199254740991): JavaScript rounds it, so that a client in it may name another record
 $ store-orders orders import orders.csv
+created a new store in [DIRECTORY]/store-orders-data
 imported 4 orders
 ! warning: 3 orders with an id beyond 2^53-1 (9007199254740991): JavaScript rounds it, so that a client in it may name another record
 $ store-orders orders import orders.csv --skip-existing
@@ -181,6 +207,7 @@ fn unknown_columns_are_ignored_on_demand_and_named() {
     CliSandbox::new().session(str![[r#"
 $ printf 'ID,Note,PETID,quantity,COMPLETE\n1,hello,2,3,TRUE\n' > orders.csv
 $ store-orders orders import orders.csv --ignore-unknown
+created a new store in [DIRECTORY]/store-orders-data
 imported 1 order
 ignored the fields "Note"
 $ store-orders orders list

@@ -12,6 +12,7 @@ use testbed::{CliSandbox, str};
 fn shipping_is_for_all_or_none() {
     CliSandbox::new().session(str![[r#"
 $ printf 'id,petId,quantity\n-3,1,1\n1,1,1\n2,1,1\n' | store-orders orders import -
+created a new store in [DIRECTORY]/store-orders-data
 imported 3 orders
 $ store-orders orders ship -3
 shipped 1 order
@@ -66,6 +67,7 @@ $ store-orders orders ship 4
 fn a_list_can_be_narrowed() {
     CliSandbox::new().session(str![[r#"
 $ echo id,petId,quantity | store-orders orders import -
+created a new store in [DIRECTORY]/store-orders-data
 imported 0 orders
 $ store-orders orders list --json
 []
