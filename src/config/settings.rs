@@ -51,7 +51,13 @@ pub struct ServerConfig {
     )]
     pub keyless_per_minute: u32,
     /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
-    #[arg(long = "trusted-proxy", value_name = "CIDR", env, value_delimiter = ',')]
+    #[arg(
+        long = "trusted-proxy",
+        value_name = "CIDR",
+        env,
+        value_delimiter = ',',
+        value_parser = network
+    )]
     pub trusted_proxies: Vec<IpNet>,
     /// Which lines to log: info has one for each request, off has none
     #[arg(long, value_enum, env, default_value = "info")]
@@ -249,6 +255,14 @@ pub fn duration_within(
     }
 }
 
+/// A network, or one address as a network of its own.
+fn network(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| {
+        "write a network such as 10.0.0.0/8 or fd00::/8, or one address such as 192.0.2.7/32"
+            .to_string()
+    })
+}
+
 /// A number that is not 0: `why` says what 0 would do.
 fn at_least_one(why: &'static str) -> impl Fn(&str) -> Result<u32, String> + Clone {
     move |text| match text.parse::<u32>() {
@@ -276,11 +290,12 @@ mod tests {
             ("--keyless-per-minute=0", "with 0, a caller with a wrong key"),
             ("--keyless-per-minute=-1", "must be a whole number from 1"),
             ("--outdated-lists-mib=0", "with 0, each cancel would cut off"),
+            ("--trusted-proxy=10.0.0.1", "a network such as 10.0.0.0/8"),
         ] {
             let error = refusal(flag).unwrap_err();
             assert!(error.contains(why), "{flag}: {error}");
         }
-        for flag in ["--stalled-after=12h", "--stop-within=100ms", "--outdated-lists-mib=1"] {
+        for flag in ["--stalled-after=12h", "--stop-within=100ms", "--trusted-proxy=fd00::/8"] {
             assert_eq!(refusal(flag), Ok(()));
         }
     }

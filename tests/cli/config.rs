@@ -61,7 +61,7 @@ $ for name in unknown network half twice counts none; do
 >   store-orders config check $name.toml
 > done
 (1) error: unknown.toml:3: liste: unknown setting; did you mean listen?
-(1) error: network.toml:3: trusted_proxies: invalid value "10.0.0.0/99": invalid IP address syntax
+(1) error: network.toml:3: trusted_proxies: invalid value "10.0.0.0/99": write a network such as 10.0.0.0/8 or fd00::/8, or one address such as 192.0.2.7/32
 (1) error: half.toml:2: tls_cert: --tls-cert also needs --tls-key
 (1) error: twice.toml:2: admin_listen: the same address as listen; choose another port
 (1) error: counts.toml:1: limits_database: only servers on PostgreSQL count in a database; name the store's with store
