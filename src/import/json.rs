@@ -9,18 +9,50 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
+/// What may stand between two elements.
+const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
 /// Reads every element of the array. The elements are read one by one, so an
 /// invalid record does not end the array.
 pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
-    let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(ParseError::BrokenArray)?;
+    let elements = match serde_json::from_str::<Vec<&RawValue>>(text) {
+        Ok(elements) => elements.into_iter().map(RawValue::get).collect(),
+        Err(error) => split_elements(text).ok_or(ParseError::BrokenArray(error))?,
+    };
     let mut positions = PositionCounter::new(text.as_bytes());
     for element in elements {
-        // A raw value borrows from the text, so its address gives its offset.
-        let offset = element.get().as_ptr().addr() - text.as_ptr().addr();
-        let record = record(element.get(), &mut parsed.unknown);
+        // An element borrows from the text, so its address gives its offset.
+        let offset = element.as_ptr().addr() - text.as_ptr().addr();
+        let record = record(element, &mut parsed.unknown);
         parsed.add(positions.position_at(offset), record);
     }
     Ok(())
+}
+
+/// The elements of an array of which one or more are not valid JSON. `None` if a bracket or a quote
+/// is not closed, or an element is empty: where the next one begins is then unknown.
+fn split_elements(text: &str) -> Option<Vec<&str>> {
+    let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
+    let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);
+    let (mut is_string, mut is_escaped) = (false, false);
+    for (offset, sign) in inside.char_indices() {
+        match sign {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_string => is_escaped = true,
+            '"' => is_string = !is_string,
+            _ if is_string => {}
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => {
+                elements.push(inside.get(start..offset)?.trim_matches(WHITESPACE));
+                start = offset + 1;
+            }
+            _ => {}
+        }
+    }
+    elements.push(inside.get(start..)?.trim_matches(WHITESPACE));
+    let is_whole = depth == 0 && !is_string && elements.iter().all(|element| !element.is_empty());
+    is_whole.then_some(elements)
 }
 
 /// Reads an object from every line that is not blank.
@@ -37,7 +69,7 @@ fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldPr
     }
     let Members { names, values } = serde_json::from_str(text).map_err(|error| {
         let error = error.to_string().replace(" at line 1 column ", " at column ");
-        vec![format!("is not valid JSON: {error}").into()]
+        vec![format!("is not valid JSON: {error} of the record").into()]
     })?;
     let names = names.iter().map(|Name(name)| name.as_ref());
     let (names, problems) = field_names::<R>(names, unknown);

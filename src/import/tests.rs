@@ -132,11 +132,11 @@ fn an_object_has_the_fields_it_has_and_each_once() {
         ),
         (
             r#"{"id":1,"petId":1,"quantity":1"#,
-            "is not valid JSON: EOF while parsing an object at column 30",
+            "is not valid JSON: EOF while parsing an object at column 30 of the record",
         ),
         (
             r#"{"id":1,"petId":1,"quantity":1} 2"#,
-            "is not valid JSON: trailing characters at column 33",
+            "is not valid JSON: trailing characters at column 33 of the record",
         ),
     ];
     for (record, reason) in cases {
@@ -148,6 +148,33 @@ fn an_object_has_the_fields_it_has_and_each_once() {
         complaint::<NewOrder>("[ 5 ]"),
         r#"line 1, column 3: must be a JSON object, not "5""#
     );
+}
+
+#[test]
+fn a_record_that_is_not_json_hides_no_other_bad_record() {
+    let good = r#"{"id":1,"petId":1,"quantity":1}"#;
+    let bad = r#"{"id":2,"petId":1,"quantity":1,}"#;
+    let text = r#"{"id":"a,]\\","petId":[],"quantity":0}"#;
+    let records = [good, bad, text, "nul", r#"{"id" 4}"#];
+    let reasons = [
+        "is not valid JSON: trailing comma at column 32 of the record",
+        "id must be a 64-bit integer, not \"a,]\\\\\"; petId must be a 64-bit integer, not an array; \
+         quantity must be an integer from 1 to 2147483647, not 0",
+        "must be a JSON object, not \"nul\"",
+        "is not valid JSON: expected `:` at column 7 of the record",
+    ];
+    let expected = |place: &str| -> Vec<String> {
+        (2..).zip(reasons).map(|(line, reason)| format!("line {line}{place}: {reason}")).collect()
+    };
+    let lines = orders(&records.join("\n"));
+    assert_eq!(complaints(&lines), expected(""));
+    let array = orders(&format!("[{}]", records.join(",\n")));
+    assert_eq!(complaints(&array), expected(", column 1"));
+    assert_eq!((lines.rows.len(), array.rows.len()), (1, 1));
+    for broken in ["[{},]", "[{},,{}]", "[{}", "[{}]]", "[{\"id\":\"1}]", "[\u{a0}{}]x"] {
+        let failure = failure(broken.as_bytes());
+        assert!(failure.starts_with("not a valid JSON array: "), "{broken}: {failure}");
+    }
 }
 
 #[test]
@@ -281,10 +308,6 @@ fn a_file_that_cannot_be_read_says_why() {
     assert_eq!(failure(b""), empty);
     assert_eq!(failure("\u{feff} \n".as_bytes()), empty);
     assert_eq!(failure(b"id\n\xff"), "line 2 is not UTF-8 text; save the file as UTF-8");
-    assert_eq!(
-        failure(b"[{\"id\":1},\n {\"id\" 2}]"),
-        "not a valid JSON array: expected `:` at line 2 column 8"
-    );
     assert_eq!(
         failure(b"[\n{\"id\":1}"),
         "not a valid JSON array: EOF while parsing a list at line 2 column 8"
