@@ -17,6 +17,7 @@ mod keys;
 mod listing;
 mod man;
 mod migrate;
+mod nginx;
 mod openapi;
 mod options;
 mod orders;
@@ -77,7 +78,6 @@ pub struct Cli {
 }
 
 const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
-const NGINX_CONF: &str = include_str!("cli/nginx.conf");
 const ALERTS: &str = include_str!("admin/alerts.yaml");
 const DASHBOARD: &str = include_str!("admin/dashboard.json");
 
@@ -168,9 +168,10 @@ Example:
     SystemdUnit,
     /// Print a hardened configuration of nginx as the proxy before the server
     #[command(after_help = "\
-Example:
-  store-orders nginx-conf > /etc/nginx/nginx.conf")]
-    NginxConf,
+Examples:
+  store-orders nginx-conf > /etc/nginx/nginx.conf
+  store-orders nginx-conf --site > /etc/nginx/sites-available/store-orders")]
+    NginxConf(nginx::NginxConfArgs),
     /// Print the operator's handbook, or the list of its pages
     #[command(after_help = "\
 Examples:
@@ -267,7 +268,7 @@ impl Cli {
             Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),
             Command::SystemdUnit => Ok(printer.text(SYSTEMD_UNIT)?),
-            Command::NginxConf => Ok(printer.text(NGINX_CONF)?),
+            Command::NginxConf(args) => Ok(printer.text(&args.text())?),
             Command::Handbook(args) => args.run(printer.out()),
             Command::Alerts => Ok(printer.text(ALERTS)?),
             Command::Dashboard => Ok(printer.text(DASHBOARD)?),

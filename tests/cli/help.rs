@@ -144,6 +144,22 @@ fn the_unit_agrees_with_the_program() {
     }
 }
 
+/// With `nginx -t`, `with_curl_and_nginx_one_machine_is_set_up_from_nothing` reads it beside Debian's file.
+#[test]
+fn the_site_of_nginx_has_all_that_the_configuration_has_for_the_server() {
+    let sandbox = CliSandbox::new();
+    let [whole, site] = [&["nginx-conf"][..], &["nginx-conf", "--site"]]
+        .map(|arguments| sandbox.run(arguments).done());
+    let site = site.split_once("\n\n").unwrap().1;
+    let indented: String = site.lines().map(|line| format!("    {line}\n")).collect();
+    let indented = indented.replace("    \n", "\n");
+    assert!(whole.ends_with(&format!("\nhttp {{\n{indented}}}\n")), "{site}");
+    assert!(
+        site.contains("\nserver {\n    listen 443 ssl") && site.contains("\nupstream "),
+        "{site}"
+    );
+}
+
 #[test]
 fn the_nginx_configuration_leads_to_the_default_address() {
     let configuration = CliSandbox::new().run(&["nginx-conf"]).done();

@@ -56,7 +56,7 @@ impl Nginx {
             ("        listen [::]:443 ssl http2;\n", String::new()),
             ("listen 443 ssl", format!("listen {plain};\n        listen {address} ssl")),
             ("server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;", upstream),
-            ("    gzip off;\n", format!("    gzip off;\n{}", temporary_paths(prefix))),
+            ("    upstream", format!("{}    upstream", temporary_paths(prefix))),
         ] {
             if !configuration.contains(printed) {
                 bail!("`nginx-conf` no longer has {printed:?}");

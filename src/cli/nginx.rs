@@ -1,0 +1,40 @@
+//! `nginx-conf`: the configuration of nginx as the proxy before the server, as a whole or as a site
+//! among others.
+
+use clap::Args;
+
+const WHOLE: &str = include_str!("nginx.conf");
+
+/// The head of the site's file.
+const ABOVE_SITE: &str = "\
+# nginx before Store Orders: nginx 1.22 or later. Put this file at
+# /etc/nginx/sites-available/store-orders and replace orders.example.com and the two paths of the
+# certificate; then
+#   ln -s ../sites-available/store-orders /etc/nginx/sites-enabled/
+#   nginx -t && systemctl reload nginx
+# Start the server with the proxy's address trusted, for instance
+#   store-orders serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1/32
+# Each client takes up to two of the worker_connections in /etc/nginx/nginx.conf, 768 on Debian.
+";
+
+/// Arguments of `nginx-conf`.
+#[derive(Args, Debug)]
+pub struct NginxConfArgs {
+    /// Print a file for sites-available, beside other sites of the same nginx
+    #[arg(long)]
+    site: bool,
+}
+
+impl NginxConfArgs {
+    pub(super) fn text(&self) -> String {
+        if self.site { site() } else { WHOLE.to_string() }
+    }
+}
+
+/// The content of the `http` block.
+fn site() -> String {
+    let inside = WHOLE.split_once("\nhttp {\n").map_or(WHOLE, |(_, inside)| inside);
+    let lines = inside.trim_end().trim_end_matches('}').trim_end().lines();
+    let lines = lines.map(|line| format!("\n{}", line.strip_prefix("    ").unwrap_or(line)));
+    format!("{ABOVE_SITE}{}\n", lines.collect::<String>())
+}
