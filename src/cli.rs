@@ -210,17 +210,44 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
+/// Commands that print a part of the program, whatever the store. `openapi --served` alone reads
+/// settings.
+const PRINTING: [&str; 8] = [
+    "systemd-unit",
+    "nginx-conf",
+    "handbook",
+    "alerts",
+    "dashboard",
+    "completions",
+    "man",
+    "openapi",
+];
+
 /// The command line, as clap knows it.
 pub fn command() -> clap::Command {
-    with_settings(Cli::command()).mut_subcommand("demo", without_global_options)
+    // `demo` refuses the global options, the others ignore them.
+    let program = with_settings(Cli::command())
+        .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
+        .mut_subcommand("config", |config| {
+            config.mut_subcommand("default", |it| hide_global_options(it, |arg| arg))
+        });
+    PRINTING.into_iter().fold(program, |program, name| {
+        program.mut_subcommand(name, |command| hide_global_options(command, |arg| arg))
+    })
 }
 
-/// The command with the global options hidden from its help.
-fn without_global_options(command: clap::Command) -> clap::Command {
+/// The command, whose help does not show the global options.
+fn hide_global_options(
+    command: clap::Command,
+    change: fn(clap::Arg) -> clap::Arg,
+) -> clap::Command {
+    // The settings of the served document may be in a file.
+    let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
     // An argument of the command's own replaces the global one.
-    let whole = Cli::command();
-    let global = whole.get_arguments().filter(|arg| arg.is_global_set()).cloned();
-    command.args(global.map(|arg| arg.global(false).hide(true)))
+    let whole = with_settings(Cli::command());
+    let global = whole.get_arguments().filter(|arg| arg.is_global_set() && !is_used(arg));
+    let hidden: Vec<_> = global.cloned().map(|arg| change(arg).hide(true)).collect();
+    command.args(hidden)
 }
 
 impl Cli {
