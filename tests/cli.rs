@@ -11,6 +11,7 @@ mod health;
 mod help;
 mod imports;
 mod keys;
+mod one_machine;
 mod orders;
 mod runbook;
 mod status;

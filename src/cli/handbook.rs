@@ -18,6 +18,8 @@ pub struct HandbookArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Page {
+    /// From nothing to a server with TLS, backups and alerts
+    OneMachine,
     /// How a server behaves: metrics, TLS, proxy, data directory, stopping
     Operating,
     /// What to do when an alert fires, with the commands
@@ -39,6 +41,7 @@ enum Page {
 impl Page {
     fn text(self) -> &'static str {
         match self {
+            Page::OneMachine => include_str!("../handbook/one-machine.md"),
             Page::Operating => include_str!("../handbook/operating.md"),
             Page::Runbook => include_str!("../handbook/runbook.md"),
             Page::Log => include_str!("../handbook/log.md"),

@@ -1,5 +1,6 @@
 //! The handbook and the README: what they name exists.
 
+use super::one_machine::{self, ONE_MACHINE};
 use super::runbook::{self, RUNBOOK};
 use crate::cli::commands;
 use std::collections::BTreeSet;
@@ -7,7 +8,8 @@ use std::path::Path;
 use testbed::{CliSandbox, Console, DataDir, ServerProcess, Signal, consoles, str};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
+    "one-machine",
     "operating",
     "runbook",
     "log",
@@ -75,7 +77,14 @@ fn commands_that_are_named_exist_and_take_their_arguments() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            let words: Vec<&str> = ours[..end].split_whitespace().collect();
+            // What stands between quotes is one word.
+            let parts = ours[..end].split('"').enumerate();
+            let words: Vec<&str> = parts
+                .flat_map(|(number, part)| match number % 2 {
+                    0 => part.split_whitespace().collect(),
+                    _ => vec![part],
+                })
+                .collect();
             let (mut command, mut names) = (&commands[0], 0);
             while let (true, Some(word)) = (command.has_subcommands(), words.get(names)) {
                 let sub = command.find_subcommand(word);
@@ -223,7 +232,7 @@ fn sessions_that_are_marked_are_run() {
     };
     assert_eq!(
         texts.iter().filter_map(marked).collect::<Vec<_>>(),
-        [RUNBOOK, REPLICAS, UPGRADING, README]
+        [ONE_MACHINE, RUNBOOK, REPLICAS, UPGRADING, README]
     );
     let of = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
@@ -231,6 +240,7 @@ fn sessions_that_are_marked_are_run() {
         marked - run
     };
     assert_eq!(of(README, &["A first session"]), 0);
+    assert_eq!(of(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
     // By `cargo xtask faults`.
     assert_eq!(of(REPLICAS, &["From SQLite to PostgreSQL"]), 0);

@@ -3,10 +3,10 @@
 //!
 //! Linters and a validator read the document, as it is checked in and as it is served, another tool
 //! judges breaking changes, and schemathesis sends requests generated from it. The programs to copy
-//! and the sessions with curl, openssl and ss run against the server, and clients that other
+//! and the sessions with curl, openssl, ss and nginx run against the server, and clients that other
 //! generators make from the document list and cancel orders. promtool reads alerts and metrics. The
 //! tools are pinned in `tests/judges` and installed under `target/judges`, except promtool, curl,
-//! openssl, ss and Python, which are Debian's.
+//! openssl, ss, nginx, systemd-analyze and Python, which are Debian's.
 
 mod breaking_changes;
 mod clients;
@@ -65,6 +65,8 @@ const SESSIONS: &[Need] = &[
     Need::Program("curl", "curl"),
     Need::Program("openssl", "openssl"),
     Need::Program("ss", "iproute2"),
+    Need::Program("promtool", "prometheus"),
+    Need::Program("systemd-analyze", "systemd"),
 ];
 
 /// The longest first: the others run beside it.
@@ -94,7 +96,7 @@ const JUDGES: [Judge; 15] = [
     ),
     Judge(
         "sessions",
-        "sessions with curl, openssl and ss of README and runbook",
+        "sessions with curl, openssl, ss, nginx and promtool of README and handbook",
         SESSIONS,
         sessions::run,
     ),

@@ -72,6 +72,7 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
     let actual = shown.iter().zip(outputs).map(|(command, output)| {
         let output =
             console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
+        let command = command.replace('\n', "\n> ");
         format!("$ {command}\n{}", replaced(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
     });
     let actual = without_any_time(&format!("{}\n", actual.collect::<String>().trim_end()));

@@ -1,5 +1,5 @@
-//! The sessions of README and runbook that use curl, openssl or ss, as they are printed there. Their
-//! tests are those of `cargo test` that need more than Rust and a C compiler.
+//! The sessions of README and handbook that use curl, openssl, ss, nginx or promtool, as they are
+//! printed there. Their tests are those of `cargo test` that need more than Rust and a C compiler.
 
 use super::setup::Setup;
 use crate::evidence;

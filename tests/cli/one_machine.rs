@@ -1,0 +1,224 @@
+//! The handbook's page for one machine: its commands run as they stand there, before a real nginx.
+//! The directories of the system are below the sandbox, and the test starts what systemd would.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testbed::{
+    ChildProcess, CliSandbox, Console, Program, ServerProcess, WAIT_TIMEOUT, consoles,
+    free_address, wait_blocking,
+};
+
+pub(super) const ONE_MACHINE: &str = "src/handbook/one-machine.md";
+
+/// Those with sessions.
+pub(super) const SECTIONS: [&str; 7] = [
+    "The program",
+    "The user and the server",
+    "TLS and nginx",
+    "The first account and its key",
+    "A backup each night",
+    "Alerts",
+    "An upgrade",
+];
+
+/// nginx reads Debian's configuration, with the stand-in paths and a free port in the site.
+const SETUP: &str = r#"
+    export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
+    export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
+    systemctl() {
+        case "$*" in "start store-orders-backup") store-orders-backup > /dev/null;; esac
+    }
+    nginx() {
+        sed -i -e "$SITE" /etc/nginx/sites-available/store-orders
+        command nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf "$@"
+    }"#;
+
+/// Directories of the system, which are below the sandbox.
+const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
+
+struct Machine(CliSandbox);
+
+impl Machine {
+    /// What stands for this path of the system.
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path(path.trim_start_matches('/'))
+    }
+
+    fn paths(&self) -> Vec<(&'static str, String)> {
+        let below = |shown| (shown, format!("{}/", self.path(shown).display()).replace("//", "/"));
+        SYSTEM.into_iter().map(below).collect()
+    }
+
+    fn with_paths(&self, text: &str) -> String {
+        let replaced = |text: String, (shown, real): (&str, String)| text.replace(shown, &real);
+        self.paths().into_iter().fold(text.to_string(), replaced)
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+        fs::write(self.path(path), content).unwrap();
+    }
+
+    /// Runs a session; `more` is shown by the page and differs here.
+    fn console(&self, text: &str, more: &[(&'static str, String)]) {
+        let address =
+            |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
+        let site = format!(
+            "s#listen 443#listen {}#; /::/d; s#127.0.0.1:8080#{}#; s#/etc/ssl/#{}#; s#/var/log/#{}#",
+            address("127.0.0.1:443"),
+            address("127.0.0.1:8080"),
+            self.with_paths("/etc/ssl/"),
+            self.with_paths("/var/log/"),
+        );
+        let setup = format!("export SITE='{site}'\n{}", self.with_paths(SETUP));
+        let real = [&self.paths()[..], more].concat();
+        self.0.console(&Console { page: ONE_MACHINE, text, setup: &setup, real: &real });
+    }
+
+    /// Starts the server with the settings of the unit's `EnvironmentFile`, on free ports.
+    fn serve(&self) -> ServerProcess {
+        let settings = self.read("/etc/store-orders/environment");
+        let mut command =
+            self.0.command(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        command.envs(settings.lines().filter_map(|line| line.split_once('=')));
+        command.env("STORE_ORDERS_DATA_DIR", self.path("/var/lib/store-orders"));
+        ServerProcess::start(&mut command, &self.0.path("log")).unwrap()
+    }
+
+    /// Debian's configuration of nginx, with files that any user may write.
+    fn install_nginx(&self) {
+        let debian = fs::read_to_string("/etc/nginx/nginx.conf");
+        let mut configuration = debian.unwrap_or_else(|error| {
+            panic!("nginx is missing: {error}; apt-get install nginx-light")
+        });
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path /var/lib/{kind};\n"))
+            .concat();
+        for (shown, real) in [
+            ("user www-data;", ""),
+            ("/var/log/", "/var/log/"),
+            ("/run/nginx.pid", "/var/log/nginx/pid"),
+            ("\nhttp {", &format!("\nhttp {{\n{temporary}")),
+            ("/etc/nginx/sites-enabled/", "/etc/nginx/sites-enabled/"),
+        ] {
+            assert!(configuration.contains(shown), "{shown}: {configuration}");
+            configuration = configuration.replace(shown, &self.with_paths(real));
+        }
+        for directory in ["sites-available", "sites-enabled"] {
+            fs::create_dir_all(self.path("/etc/nginx").join(directory)).unwrap();
+        }
+        fs::create_dir_all(self.path("/var/log/nginx")).unwrap();
+        fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
+    }
+
+    /// Has systemd read the units, with the paths of the sandbox.
+    fn verify_units(&self) {
+        let mut command = Command::new("systemd-analyze");
+        command.args(["verify", "--man=no"]);
+        for unit in
+            ["store-orders.service", "store-orders-backup.service", "store-orders-backup.timer"]
+        {
+            let text = self.read(&format!("/etc/systemd/system/{unit}"));
+            self.write(&format!("units/{unit}"), &self.with_paths(&text));
+            command.arg(self.path("units").join(unit));
+        }
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !text.contains("store-orders"), "{text}");
+    }
+
+    /// Starts nginx as one process, which listens there.
+    fn start_nginx(&self, address: SocketAddr) -> ChildProcess {
+        let start = self.with_paths(
+            "exec nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf \
+             -g 'daemon off; master_process off;'",
+        );
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("PATH=$PATH:/usr/sbin; {start}"));
+        let process = ChildProcess::new(command.spawn().unwrap(), "nginx");
+        let connect = || TcpStream::connect(address).ok();
+        wait_blocking("nginx listens", WAIT_TIMEOUT, connect).unwrap();
+        process
+    }
+}
+
+/// What stands in the blocks of this kind.
+fn blocks<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
+    let fence = format!("```{kind}\n");
+    text.split(&*fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
+    consoles(ONE_MACHINE, section).try_into().unwrap()
+}
+
+#[test]
+#[ignore = "needs curl, openssl, nginx, promtool and systemd-analyze: cargo xtask judge"]
+fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
+    let machine = Machine(CliSandbox::new());
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(ONE_MACHINE)).unwrap();
+    for directory in ["/usr/local/bin", "/usr/local/sbin", "/etc/systemd/system"] {
+        fs::create_dir_all(machine.path(directory)).unwrap();
+    }
+    let release = machine.path("store-orders-1.2.0-linux-x86_64/bin");
+    fs::create_dir_all(&release).unwrap();
+    let program = Program::built().unwrap();
+    std::os::unix::fs::symlink(program.path(), release.join("store-orders")).unwrap();
+    let [installed] = sessions("The program");
+    machine.console(&installed, &[]);
+
+    let [files, ready] = sessions("The user and the server");
+    machine.console(&files, &[]);
+    let server = machine.serve();
+    let admin = server.printed_after("admin listener on http://").unwrap().to_string();
+    let nginx = free_address().unwrap();
+    let mut addresses = vec![
+        ("127.0.0.1:443", nginx.to_string()),
+        ("127.0.0.1:8080", server.address().unwrap().to_string()),
+        ("127.0.0.1:8081", admin),
+    ];
+    machine.console(&ready, &addresses);
+
+    machine.install_nginx();
+    let [certificate, site, refused] = sessions("TLS and nginx");
+    machine.console(&certificate, &addresses);
+    machine.console(&site, &addresses);
+    let _nginx = machine.start_nginx(nginx);
+    machine.console(&refused, &addresses);
+
+    let [account, list] = sessions("The first account and its key");
+    machine.console(&account, &addresses);
+    let issued = ["keys", "issue", "--account", "acme", "--json", "--data-dir"];
+    let data = machine.path("/var/lib/store-orders").display().to_string();
+    let issued = machine.0.run(&[&issued[..], &[&data]].concat()).json();
+    addresses.push(("sto_live_…", issued["key"].as_str().unwrap().to_string()));
+    machine.console(&list, &addresses);
+    // The address that nginx forwards is trusted.
+    assert!(server.log().contains(r#""client":"127.0.0.1""#), "{}", server.log());
+
+    let operating = machine.0.run(&["handbook", "operating", "Backups by a timer"]).done();
+    let files: Vec<_> = ["sh", "ini"].iter().flat_map(|kind| blocks(&operating, kind)).collect();
+    for file in &files {
+        let path = file.lines().find_map(|line| line.strip_prefix("# /")).unwrap();
+        machine.write(path, file);
+    }
+    assert_eq!(files.len(), 3);
+    fs::create_dir_all(machine.path("/var/lib/store-orders-backups")).unwrap();
+    let [backup] = sessions("A backup each night");
+    machine.console(&backup, &addresses);
+    machine.verify_units();
+
+    let [prometheus] = blocks(&page, "yaml").try_into().unwrap();
+    machine.write("/etc/prometheus/prometheus.yml", &machine.with_paths(prometheus));
+    let [alerts] = sessions("Alerts");
+    machine.console(&alerts, &[]);
+
+    let [upgrade] = sessions("An upgrade");
+    machine.console(&upgrade, &addresses);
+}
