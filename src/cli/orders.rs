@@ -24,7 +24,8 @@ pub enum OrdersCommand {
     /// and nothing is imported. Then it is stored in steps of 10,000 orders; next to
     /// servers, which list each at once, of 500, with rests, so that requests come first.
     /// An import that ends early says how many it stored; the same command with
-    /// --skip-existing imports the rest.
+    /// --skip-existing imports the rest. If there is no store yet, the import creates one and
+    /// says where.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to
