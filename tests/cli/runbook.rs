@@ -80,13 +80,15 @@ impl Site {
     /// Sends this request as many times, and waits until the log has each.
     async fn send(&self, server: &ServerProcess, request: (&str, &str), key: &str, times: usize) {
         let (method, path) = (request.0.parse().unwrap(), request.1);
+        let logged = || server.log().matches(r#""msg":"request""#).count();
+        let before = logged();
         let http = reqwest::Client::new();
         let sent = http.request(method, format!("{}{path}", server.base_url())).bearer_auth(key);
         let all = (0..times).map(|_| sent.try_clone().unwrap().send());
         for response in futures::future::join_all(all).await {
             response.unwrap();
         }
-        let lines = || async { server.log().matches(r#""msg":"request""#).count() >= times };
+        let lines = || async { logged() >= before + times };
         wait_until("the requests are logged", lines).await;
     }
 }
