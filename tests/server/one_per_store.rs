@@ -9,7 +9,7 @@ fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let address = first.address().unwrap();
     let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
     let pid = first.process().pid().unwrap();
-    let holder = format!("a server (pid {pid}, {address}) has the store in ");
+    let holder = format!("a server (pid {pid}, {address}, admin off) has the store in ");
     assert!(error.starts_with(&holder), "{error}");
 
     sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
