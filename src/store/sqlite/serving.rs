@@ -26,7 +26,7 @@ impl Store for SqliteStore {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         // Without a readable id no list is tagged.
         let history = self.history.unwrap_or_default();
-        self.files.require_in_place()?;
+        self.files.require_lately_in_place()?;
         let last_changes = self.last_changes.lock().get()?;
         Ok(Freshness::Known(Latest { history, last_changes, changes: None }))
     }
@@ -40,7 +40,7 @@ impl Store for SqliteStore {
 
     fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         let as_of = BootInstant::now();
-        self.files.require_in_place()?;
+        self.files.require_lately_in_place()?;
         Ok(PolledChanges::new(self.last_changes.lock().get()?, as_of))
     }
 
