@@ -1,15 +1,12 @@
-//! Drives every status, header and code of every operation of the documents over
-//! the wire, and finds by the documents themselves whether one was left out: of the server, and of
-//! the one that the client's crate has for users' tests.
+//! Drives every status, header and code of every operation of the documents over the wire, and
+//! finds by the documents themselves whether one was left out.
 
 use crate::limits::bans::BURST;
 use contract::pointer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
-use store_orders_client::testing::{KEY, Server};
-use store_orders_client::{ErrorCode, Order, Pet};
-use test_server::contract::{Contract, Exchange, Promise, Tap, contract};
+use test_server::contract::{Contract, Exchange, Promise, contract};
 use test_server::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
@@ -236,73 +233,4 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
         "v2/cancelOrder 429 code too_eager",
     ];
     assert_eq!(BTreeSet::from_iter(&unseen[1]), BTreeSet::from_iter(&of_v2.map(str::to_string)));
-}
-
-/// Sends a request through the tap, which checks the response; its status.
-async fn send(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> u16 {
-    request(tap, key, method, path).send().await.unwrap().status().as_u16()
-}
-
-fn request(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> reqwest::RequestBuilder {
-    let method = method.parse().unwrap();
-    let request = reqwest::Client::new().request(method, format!("http://{}{path}", tap.address()));
-    match key {
-        Some(key) => request.bearer_auth(key),
-        None => request,
-    }
-}
-
-/// All that [`answers_of_operations`] and the others have of the one server, of the other.
-pub async fn answers_of_users_server() -> Vec<Exchange> {
-    let mut dated = Order::new(1, 7, 2);
-    dated.complete = true;
-    dated.ship_date = Some("2026-12-24T09:30:00.5Z".parse().unwrap());
-    let server = Server::start([dated, Order::new(2, 8, 1), Order::new(3, 8, 1)]).unwrap();
-    server.ship(2);
-    server.add_pet(Pet::new(7, "Rex"));
-    let address = server.base_url().replace("http://", "").replace("/v1", "");
-    let tap = Tap::before(address.parse().unwrap());
-    tap.observer().keep_exchanges();
-    let page = request(&tap, Some(KEY), "GET", FIRST_PAGE).send().await.unwrap();
-    let next = next_page(&page.json().await.unwrap());
-    assert_eq!(send(&tap, Some(KEY), "GET", &next).await, 200);
-    for (method, path, status) in ANSWERS {
-        assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
-    }
-    for path in TAGGED {
-        let answer = request(&tap, Some(KEY), "GET", path).send().await.unwrap();
-        let tag = answer.headers()["etag"].clone();
-        for (known, status) in
-            [(tag, 304), ("*".parse().unwrap(), 304), ("\"a\"".parse().unwrap(), 200)]
-        {
-            let request = request(&tap, Some(KEY), "GET", path).header("if-none-match", known);
-            assert_eq!(request.send().await.unwrap().status(), status, "{path}");
-        }
-    }
-    for (method, path) in OPERATIONS {
-        for key in [None, Some("sto_test_x")] {
-            assert_eq!(send(&tap, key, method, path).await, 401, "{method} {path}");
-        }
-        for (code, status) in [
-            (ErrorCode::RateLimitExceeded, 429),
-            (ErrorCode::KeyBanned, 429),
-            (ErrorCode::InternalError, 500),
-            (ErrorCode::ServiceUnavailable, 503),
-        ] {
-            server.fail_next(code.clone());
-            assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{code}");
-        }
-    }
-    server.limit(0);
-    assert_eq!(send(&tap, Some(KEY), "GET", "/v1/store/orders").await, 429);
-
-    tap.observer().exchanges()
-}
-
-#[tokio::test]
-async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other() {
-    let seen = contract().seen(&answers_of_users_server().await);
-    for version in ["v1", "v2"] {
-        assert_all_seen(version, &seen);
-    }
 }

@@ -2,10 +2,9 @@
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, evidence, judge, publish, published_clients};
+use crate::{Outcome, browser, check, evidence, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use contract::ContractArgs;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -73,18 +72,6 @@ enum Command {
     ))]
     Generate,
 
-    /// Write the contract of any OpenAPI 3.0 document as a package.
-    ///
-    /// The package has types, strict parameters, successes, errors, a trait for handlers and
-    /// what dropshot serves, all from the document, and a test that holds what dropshot emits
-    /// against it. A document with what no code can be made of is refused, with each place,
-    /// what stands there and what to write instead, and nothing is written.
-    #[command(after_help = concat!(
-        "Examples:\n",
-        "  cargo xtask contract shop.json --out shop-contract && (cd shop-contract && cargo test)",
-    ))]
-    Contract(ContractArgs),
-
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
     /// Copies each document whose version is not published yet under the name of its
@@ -97,17 +84,6 @@ enum Command {
         "  cargo xtask publish && git add spec/published",
     ))]
     Publish,
-
-    /// Run the clients of published documents against today's server.
-    ///
-    /// Generates the Rust client from the oldest and from the newest published document of each
-    /// version, compiles them under target/published-clients with a session, and runs it: the
-    /// list, cancellations, pages and errors. Takes minutes, most of them the compiler's.
-    #[command(after_help = concat!(
-        "Example:\n",
-        "  cargo xtask published-clients",
-    ))]
-    PublishedClients,
 
     /// Run third-party tools against the document and the live server.
     ///
@@ -169,19 +145,12 @@ impl Cli {
     /// Runs the command.
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
-        // It takes any document, wherever it is.
-        if !matches!(self.command, Command::Contract(_)) {
-            name_checkout(&repository, &std::env::current_dir()?, out)?;
-        }
+        name_checkout(&repository, &std::env::current_dir()?, out)?;
         match self.command {
             Command::Check { fix } => {
                 check::check(&check::Inputs::read(&repository, emitted), fix, out)
             }
             Command::Generate => check::generate(&check::Inputs::read(&repository, emitted), out),
-            Command::Contract(arguments) => {
-                let is_written = arguments.run(out)?;
-                Ok(if is_written { Outcome::Clean } else { Outcome::Drift })
-            }
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
             Command::Bench { arguments } => {
                 become_package(&repository, &["--release", "--package", "bench"], &arguments)
@@ -193,7 +162,6 @@ impl Cli {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
             Command::Publish => publish::publish(&repository, emitted, &evidence::of_tests, out),
-            Command::PublishedClients => published_clients::run(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }

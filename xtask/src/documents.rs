@@ -11,6 +11,8 @@ pub struct Document {
     pub file: &'static str,
     /// The file of the contract that is generated from it.
     pub contract: &'static str,
+    /// The file of progenitor's client of it.
+    pub client: &'static str,
     /// The path prefix of its operations.
     pub base_path: &'static str,
     /// The path under which a server has it.
@@ -25,6 +27,7 @@ pub struct Document {
 pub static V1: Document = Document {
     file: "spec/openapi.json",
     contract: "api/src/v1.rs",
+    client: "api/client/src/generated/v1.rs",
     base_path: "/v1",
     path: "/openapi.json",
     reference: "/docs",
@@ -35,6 +38,7 @@ pub static V1: Document = Document {
 pub static V2: Document = Document {
     file: "spec/openapi-v2.json",
     contract: "api/src/v2.rs",
+    client: "api/client/src/generated/v2.rs",
     base_path: "/v2",
     path: "/openapi-v2.json",
     reference: "/docs/v2",

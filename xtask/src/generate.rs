@@ -5,9 +5,7 @@ use crate::canonical_json;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository,
-};
+use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
 use contract::client::Version;
 use contract::{Error, contract};
 use serde_json::Value;
@@ -42,26 +40,19 @@ fn of_document(error: Error, source: &str) -> Error {
     Error::Refused(refusals)
 }
 
-/// The client of these documents.
+/// The client of these documents, in the order of [`DOCUMENTS`].
 pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
-    let versions: Vec<_> = CLIENTS
-        .iter()
-        .zip(documents)
-        .map(|(of, document)| Version {
-            document,
-            source: of.document,
-            module: of.module,
-            feature: of.feature,
-        })
-        .collect();
-    let files = contract::client::client(&versions, "cargo xtask generate")?;
-    let source = |name: &str| {
-        let own = CLIENTS.iter().find(|client| name.starts_with(client.module));
-        own.map_or("", |client| client.document)
-    };
-    let file = |(name, text): (String, String)| {
-        let source = source(&name);
-        GeneratedFile { name: format!("{CLIENT_CODE}/{name}"), source, text }
-    };
-    Ok(files.into_iter().map(file).collect())
+    let versions = DOCUMENTS.iter().zip(documents).map(|(of, document)| Version {
+        document,
+        source: of.file,
+        module: of.base_path.trim_start_matches('/'),
+    });
+    let versions: Vec<_> = versions.collect();
+    let code = contract::client::client(&versions, "cargo xtask generate")?.into_iter();
+    let files = DOCUMENTS.iter().zip(code).map(|(of, (_, text))| GeneratedFile {
+        name: of.client.to_string(),
+        source: of.file,
+        text,
+    });
+    Ok(files.collect())
 }

@@ -25,7 +25,6 @@ pub mod outcome;
 pub mod pages;
 pub mod publish;
 pub mod published;
-pub mod published_clients;
 pub mod report;
 pub mod repository;
 pub mod samples;

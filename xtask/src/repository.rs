@@ -1,30 +1,9 @@
 //! The files that the commands read and write.
 
-use crate::documents::{V1, V2};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// The versions of the generated client.
-pub static CLIENTS: [ClientVersion; 2] = [
-    ClientVersion { document: V1.file, module: "v1", feature: None },
-    ClientVersion { document: V2.file, module: "v2", feature: Some("v2-beta") },
-];
-
-/// A version of the generated client.
-#[derive(Debug)]
-pub struct ClientVersion {
-    /// The file of the document, as messages name it.
-    pub document: &'static str,
-    /// The module of the client's crate.
-    pub module: &'static str,
-    /// The feature that has it; none if it is always there.
-    pub feature: Option<&'static str>,
-}
-
-/// Where the client's code is, as messages name it.
-pub const CLIENT_CODE: &str = "api/client/src";
 
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
@@ -94,8 +73,7 @@ impl Repository {
 
     /// Writes one of its files, whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        contract::write_whole(&self.root.join(name), text)
-            .with_context(|| format!("cannot write {name}"))
+        write_whole(&self.root.join(name), text).with_context(|| format!("cannot write {name}"))
     }
 
     /// The files of a directory by name. A missing directory has none; a
@@ -129,4 +107,15 @@ impl Repository {
             .and_then(|mut file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot create {name}"))
     }
+}
+
+fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    let parent = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    let mut whole = tempfile::Builder::new()
+        .prefix(".whole-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(parent)?;
+    whole.write_all(text.as_bytes())?;
+    whole.persist(file).map(drop).map_err(|error| error.error)
 }

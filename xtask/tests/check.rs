@@ -5,7 +5,7 @@ use crate::checkout::{Checkout, emitted, files, fixed, left, printed, run};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_texts};
-use xtask::documents::{DOCUMENTS, V1};
+use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
 /// Asserts what is left to say after this change of a file of which nothing is published.
@@ -354,7 +354,7 @@ fn a_fix_writes_what_follows_from_the_documents() {
     checkout.add_server();
     checkout.replace(V1.file, "\"openapi\": \"3.0.3\"", "\"openapi\":\"3.0.3\"");
     checkout.put(V1.contract, "");
-    let operations = "api/client/src/v2/operations.rs";
+    let operations = V2.client;
     checkout.replace(operations, "pub async fn cancel_order", "async fn cancel_order");
     checkout.replace(CLIENT_DOCS, "# Retries", "# Repetitions");
     checkout.replace(CHANGELOG, "# Changelog", "# Changes");
@@ -364,7 +364,7 @@ fn a_fix_writes_what_follows_from_the_documents() {
 Clean
 Wrote spec/openapi.json.
 Wrote api/src/v1.rs.
-Wrote api/client/src/v2/operations.rs.
+Wrote api/client/src/generated/v2.rs.
 Wrote api/client/README.md.
 Wrote src/http/docs/generated/changelog.html.
 8 of 8 checks passed.

@@ -6,12 +6,12 @@ use testbed::{assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
 fn checkout(document: &str) -> Checkout {
-    let by_hand = CLIENTS.iter().map(|client| client.document);
+    let by_hand = DOCUMENTS.map(|of| of.file).into_iter();
     let checkout = Checkout::with(&by_hand.chain([CLIENT_DOCS]).collect::<Vec<_>>());
     checkout.put(V1.file, document);
     checkout

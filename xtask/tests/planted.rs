@@ -188,8 +188,7 @@ Wrote spec/openapi.json.
     - addition: `Order.colour` is a new field (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/colour)
     fix: edit CHANGELOG.md
 Wrote api/src/v1.rs.
-Wrote api/client/src/v1.rs.
-Wrote api/client/src/v1/http.rs.
+Wrote api/client/src/generated/v1.rs.
 7 of 8 checks passed, 1 failed.
 "###]],
     );
@@ -209,8 +208,7 @@ Clean
 Wrote spec/openapi.json.
 Wrote spec/openapi.json.
 Wrote api/src/v1.rs.
-Wrote api/client/src/v1.rs.
-Wrote api/client/src/v1/http.rs.
+Wrote api/client/src/generated/v1.rs.
 Wrote src/http/docs/generated/llms.txt.
 Wrote src/http/docs/generated/docs.html.
 8 of 8 checks passed.

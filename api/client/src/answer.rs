@@ -1,12 +1,11 @@
 //! From what progenitor's client answers to what a call returns.
 
 use crate::call::{Call, Sent};
-use crate::document::ErrorCode;
 use crate::error::Error;
 use crate::error_kind::ErrorKind;
 use crate::response::{Head, Response};
+use crate::values::ErrorCode;
 use progenitor_client::ResponseValue;
-use std::fmt;
 
 /// Progenitor knows no errors: the body of each is read here.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
@@ -69,16 +68,3 @@ pub(crate) fn with_outcome<T>(
         Err(error) => Err(error),
     }
 }
-
-/// Shows no key: it is a header of the HTTP client, which is left out.
-pub(crate) fn debug(base_url: &str, call: &Call, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.debug_struct("Client")
-        .field("base_url", &base_url)
-        .field("retry", &call.policy)
-        .finish_non_exhaustive()
-}
-
-/// Which of these are called depends on the documents.
-const _: () = {
-    let _ = (or_empty::<()>, with_outcome::<()>, Error::at_cursor);
-};

@@ -38,8 +38,7 @@ pub enum BuildError {
     /// The key cannot be sent in a header.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
-    /// The HTTP client could not be set up, for example its TLS, or the thread of a
-    /// blocking client.
+    /// The HTTP client could not be set up, for example its TLS.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -283,9 +282,9 @@ mod tests {
         fn check<C: Versioned, G: progenitor_client::ClientInfo<Call>>() {
             assert_eq!(format!("/v{}", G::api_version().split('.').next().unwrap()), C::BASE_PATH);
         }
-        check::<Client, crate::v1::http::Client>();
+        check::<Client, crate::generated::v1::Client>();
         #[cfg(feature = "v2-beta")]
-        check::<crate::v2::Client, crate::v2::http::Client>();
+        check::<crate::v2::Client, crate::generated::v2::Client>();
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Why a call failed.
 
+use crate::ErrorBody;
 use crate::call::{Sent, Stopped};
-use crate::document::{ErrorBody, ErrorCode};
 use crate::error_kind::ErrorKind;
 use crate::rate_limit::RateLimit;
 use crate::response::{Head, Response};
+use crate::values::ErrorCode;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use std::fmt;
@@ -152,7 +153,7 @@ impl Error {
     /// What failed, without the request id.
     fn what(&self) -> String {
         if let (Some(body), Some(status)) = (self.body(), self.status()) {
-            let (code, message) = (body.code_text(), body.message_text());
+            let (code, message) = (&body.code, &body.message);
             return format!("{} {code}: {message}", status.as_u16());
         }
         if let Some(stopped) = self.0.sent.stopped {

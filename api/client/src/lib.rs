@@ -28,8 +28,7 @@
 //! it. From a copy of that repository, `--path COPY/api/client` in place of `--git <REPOSITORY>` works
 //! too.
 //!
-//! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
-//! its own.
+//! It needs Rust 1.88 and a tokio runtime.
 //!
 //! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
 //! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
@@ -40,6 +39,13 @@
 //! `9000000000_i64`.
 //!
 //! # Errors
+//!
+//! Besides its own errors, each operation may be answered with 400
+//! [`InvalidParameter`](ErrorCode::InvalidParameter) if it has parameters, 401
+//! [`Unauthorized`](ErrorCode::Unauthorized), 429
+//! [`RateLimitExceeded`](ErrorCode::RateLimitExceeded) or [`KeyBanned`](ErrorCode::KeyBanned), 500
+//! [`InternalError`](ErrorCode::InternalError) and 503
+//! [`ServiceUnavailable`](ErrorCode::ServiceUnavailable).
 //!
 //! An [`Error`] prints as one line, with what to quote when you report a problem:
 //!
@@ -145,48 +151,16 @@
 //! |---|---|
 //! | `rustls` (default) | TLS by rustls, with the certificates that the system trusts. |
 //! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
-//! | `blocking` | `blocking::Client`, whose methods have the same names, for programs without async code. |
-//! | `testing` | `testing::Server`, a server on a loopback port that answers as the API documents, for your tests. |
 //! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is followed by another. |
 //! | `v2-beta` | `v2::Client`, for version 2 of the API, which is in beta: see below. |
 //!
 //! # Tests of your program
 //!
-//! With `cargo add --dev --git <REPOSITORY> store-orders-client --features testing`:
+//! Start a mock server, for example with the crate `wiremock`, and give its address to the client:
 //!
-//! ```
-//! # #[cfg(feature = "testing")]
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use store_orders_client::{Client, ErrorCode, Order, testing};
-//!
-//! let server = testing::Server::start([Order::new(1042, 7, 2), Order::new(1043, 7, 1)])?;
-//! let client = Client::new(server.base_url(), testing::KEY)?;
-//! server.fail_next(ErrorCode::ServiceUnavailable);
-//! assert_eq!(client.cancel_order(1042).await?.attempts(), 2);
-//! assert_eq!(server.orders().len(), 1);
-//! server.ship(1043);
-//! let error = client.cancel_order(1043).await.unwrap_err();
-//! assert_eq!(error.code(), Some(ErrorCode::OrderAlreadyShipped));
-//! # Ok(())
-//! # }
-//! # #[cfg(not(feature = "testing"))]
-//! # fn main() {}
-//! ```
-//!
-//! # Without async code
-//!
-//! With the feature `blocking`:
-//!
-//! ```no_run
-//! # #[cfg(feature = "blocking")]
-//! # fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = store_orders_client::blocking::Client::new("https://orders.example.com", key)?;
-//! for order in client.list_orders()? {
-//!     println!("order {} is for pet {}", order.id, order.pet_id);
-//! }
-//! # Ok(())
-//! # }
+//! ```text
+//! let server = wiremock::MockServer::start().await;
+//! let client = Client::new(server.uri(), "sto_test_any")?;
 //! ```
 //!
 //! # Version 2, in beta
@@ -230,12 +204,12 @@
 
 mod answer;
 mod attempt;
-#[cfg(feature = "blocking")]
-pub mod blocking;
 mod builder;
 mod call;
 mod error;
 mod error_kind;
+mod generated;
+mod ids;
 mod limits;
 #[cfg(feature = "v2-beta")]
 mod pages;
@@ -245,22 +219,17 @@ mod retry;
 mod retry_after;
 mod send;
 mod span;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod turns;
 mod v1;
 #[cfg(feature = "v2-beta")]
 pub mod v2;
-
-/// The document whose errors and records all versions share.
-pub(crate) use v1 as document;
+mod values;
+mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
 pub use error_kind::ErrorKind;
-#[cfg(all(feature = "v2-beta", feature = "blocking"))]
-pub use pages::BlockingPages;
 #[cfg(feature = "v2-beta")]
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
@@ -268,4 +237,5 @@ pub use rate_limit::RateLimit;
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;
-pub use v1::*;
+pub use v1::{CancelOrderOutcome, Client, ErrorBody, Order, OrderId, Pet, PetId};
+pub use values::ErrorCode;

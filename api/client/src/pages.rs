@@ -95,27 +95,3 @@ impl<R: PagedRequest> fmt::Debug for Pages<R> {
         f.debug_struct("Pages").field("next", &request).finish_non_exhaustive()
     }
 }
-
-/// The records of all pages for programs without async code, up to the first error: see [`Pages`].
-#[cfg(feature = "blocking")]
-#[derive(Debug)]
-pub struct BlockingPages<R: PagedRequest> {
-    pages: Pages<R>,
-    runtime: std::sync::Arc<tokio::runtime::Runtime>,
-}
-
-#[cfg(feature = "blocking")]
-impl<R: PagedRequest> BlockingPages<R> {
-    pub(crate) fn new(pages: Pages<R>, runtime: std::sync::Arc<tokio::runtime::Runtime>) -> Self {
-        Self { pages, runtime }
-    }
-}
-
-#[cfg(feature = "blocking")]
-impl<R: PagedRequest> Iterator for BlockingPages<R> {
-    type Item = Result<R::Item, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.runtime.block_on(self.pages.next())
-    }
-}

@@ -1,12 +1,10 @@
 //! From an OpenAPI 3.0 document to the Rust code of a server that keeps it: types, parameters,
 //! successes, errors, a trait of plain methods for handlers, and what dropshot serves.
 //!
-//! It knows no document in particular. A construct that it cannot carry is refused with its
-//! place; nothing is dropped in silence. The code leans on `api/runtime`, which is the same for
-//! every document.
+//! It knows nothing of orders. A construct that it cannot carry is refused with its place; nothing
+//! is dropped in silence. The code leans on `api/runtime`.
 
 mod check;
-mod cli;
 pub mod client;
 mod errors;
 mod facts;
@@ -15,7 +13,6 @@ mod json;
 mod names;
 mod node;
 mod operations;
-mod package;
 pub mod pointer;
 mod refusal;
 mod schemas;
@@ -25,13 +22,10 @@ mod tests;
 mod text;
 mod unions;
 mod values;
-mod workspace;
 mod write;
 
-pub use cli::{ContractArgs, write_whole};
 pub use format::File;
 pub use json::parse;
-pub use package::{package, write as write_package};
 pub use refusal::{Refusal, Refusals};
 
 use errors::SharedErrors;

@@ -7,7 +7,7 @@
 )]
 
 use contract::pointer::put;
-use contract::{Error, contract, package, parse, write_package};
+use contract::{Error, contract, parse};
 use serde_json::{Value, json};
 use testbed::{assert_text, str};
 
@@ -174,25 +174,4 @@ fn all_places_are_listed_in_the_order_of_the_document() {
             "/components/schemas/State/not"
         ]
     );
-}
-
-#[test]
-fn a_package_is_written_whole_or_not_at_all() {
-    let root = tempfile::tempdir().unwrap();
-    let directory = root.path().join("new/shop");
-    let files = package(include_str!("shop/shop.json"), "shop.json", false).unwrap();
-    write_package(&files, &directory).unwrap();
-    for (name, text) in &files {
-        assert_eq!(std::fs::read_to_string(directory.join(name)).unwrap(), *text, "{name}");
-    }
-    let manifest = std::fs::read_to_string(directory.join("Cargo.toml")).unwrap();
-    assert!(manifest.starts_with("[package]\nname = \"shop-contract\"\n"), "{manifest}");
-    assert_eq!(manifest.lines().filter(|line| line.starts_with("dropshot = ")).count(), 1);
-    // What is there already stays.
-    std::fs::write(directory.join("src/mine.rs"), "").unwrap();
-    assert!(write_package(&files, &directory).is_err());
-    assert!(directory.join("src/mine.rs").exists());
-    let left = std::fs::read_dir(root.path().join("new")).unwrap().count();
-    assert_eq!(left, 1);
-    assert!(package("{}", "x", false).is_err());
 }

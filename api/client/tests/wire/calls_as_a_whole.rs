@@ -136,21 +136,3 @@ async fn other_time_outs_say_which_they_are() {
     let line = format!("{address} did not answer within `read_timeout`");
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Timeout, line));
 }
-
-#[cfg(feature = "blocking")]
-#[test]
-fn the_blocking_client_has_both_limits() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let builder = Client::builder(base_url, "sto_test_x").max_in_flight(1);
-    let client = builder.call_timeout(SECOND / 20).build_blocking().unwrap();
-    std::thread::scope(|scope| {
-        let calls = [0, 1].map(|_| {
-            let client = client.clone();
-            scope.spawn(move || client.list_orders().unwrap_err())
-        });
-        for call in calls {
-            assert_eq!(call.join().unwrap().kind(), ErrorKind::CallTimeout);
-        }
-    });
-}

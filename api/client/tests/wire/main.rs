@@ -6,8 +6,6 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
-#[cfg(all(feature = "blocking", feature = "testing"))]
-mod blocking;
 mod calls_as_a_whole;
 mod misbehaving_server;
 mod observer;
@@ -18,7 +16,5 @@ mod rate_limits;
 mod scripted;
 #[cfg(feature = "tracing")]
 mod spans;
-#[cfg(feature = "testing")]
-mod test_server;
 #[cfg(any(feature = "rustls", feature = "native-tls"))]
 mod tls;

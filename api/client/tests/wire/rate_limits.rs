@@ -129,22 +129,3 @@ async fn without_retries_no_call_waits() {
     }
     client.list_orders().await.unwrap();
 }
-
-#[cfg(feature = "blocking")]
-#[test]
-fn the_blocking_client_and_its_clones_wait_together_too() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let replies = [Reply::json(429, LIMITED).header("Retry-After: 1"), list(9, 60), list(8, 60)];
-    let server = runtime.block_on(ScriptedServer::start(replies));
-    let policy = store_orders_client::RetryPolicy::default().total(Duration::from_secs(30));
-    let client = Client::builder(&server.base_url, "sto_test_x").retry(policy);
-    let client = client.build_blocking().unwrap();
-    let attempts: u32 = std::thread::scope(|scope| {
-        let calls = [0, 1].map(|_| {
-            let client = client.clone();
-            scope.spawn(move || client.list_orders().unwrap().attempts())
-        });
-        calls.into_iter().map(|call| call.join().unwrap()).sum()
-    });
-    assert_eq!((attempts, server.requests().len()), (3, 3));
-}

@@ -13,19 +13,7 @@ pub struct ForRust {
     /// that progenitor makes a newtype of it.
     pub identifiers: Vec<String>,
     /// The extensible enums, to which properties and parameters refer as to schemas.
-    pub enums: Vec<ExtensibleEnum>,
-}
-
-/// A property whose values are an extensible enum.
-#[derive(Clone, Debug)]
-pub struct ExtensibleEnum {
-    /// The name of the type.
-    pub name: String,
-    /// What a value is called, such as `status`.
-    pub noun: String,
-    /// The schema of the property, and the pointer to it.
-    pub schema: Value,
-    pub pointer: String,
+    pub enums: Vec<String>,
 }
 
 /// What the server says of a value that breaks it; a client that enforced it would break when it
@@ -63,20 +51,30 @@ const FORMATS: [&str; 12] = [
     "uint64",
 ];
 
-/// `error` is the name of the schema of errors, whose code is a text with a method of its own.
-pub fn for_rust(document: &Value, error: &str) -> ForRust {
+/// The schema of the body of errors, whose code is a text with a method by hand.
+pub const ERROR: &str = "Error";
+
+/// An extensible enum that a property is.
+struct ExtensibleEnum {
+    /// The name of its type.
+    name: String,
+    /// The name of the property, by which parameters are found that have its values.
+    property: String,
+    schema: Value,
+}
+
+pub fn for_rust(document: &Value) -> ForRust {
     let mut document = document.clone();
     // It would become the documentation of progenitor's client.
     if let Some(info) = object(&mut document, "/info") {
         info.remove("description");
     }
-    without_javascript(&mut document);
     let (mut kinds, mut enums) = (BTreeMap::new(), Vec::new());
     for (owner, schema) in object(&mut document, "/components/schemas").into_iter().flatten() {
         let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
         for (name, property) in properties.into_iter().flatten() {
             name_identifier(owner, name, property, &mut kinds);
-            if owner == error {
+            if owner == ERROR {
                 text_alone(property);
             } else {
                 name_enum(owner, name, property, &mut enums);
@@ -103,6 +101,7 @@ pub fn for_rust(document: &Value, error: &str) -> ForRust {
         schemas.extend(kinds);
     }
     without_bounds(&mut document);
+    let enums = enums.into_iter().map(|of| of.name).collect();
     ForRust { document, identifiers, enums }
 }
 
@@ -122,7 +121,7 @@ fn read_parameter(
     let name = parameter.get("name").and_then(Value::as_str).map(str::to_string);
     let (Some(name), Some(schema)) = (name, parameter.get_mut("schema")) else { return };
     name_identifier("", &name, schema, kinds);
-    if let Some(of) = enums.iter().find(|of| of.noun == name && has_all(of, schema)) {
+    if let Some(of) = enums.iter().find(|of| of.property == name && has_all(of, schema)) {
         *schema = reference(&of.name, &Value::Null);
     }
     // A parameter that has no value is not sent; what is sent by default, the server knows.
@@ -168,12 +167,7 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     let kind = format!("{owner}{}", pascal(name).unwrap_or_default());
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    enums.push(ExtensibleEnum {
-        name: kind,
-        noun: name.to_string(),
-        pointer: format!("/components/schemas/{owner}/properties/{name}"),
-        schema,
-    });
+    enums.push(ExtensibleEnum { name: kind, property: name.to_string(), schema });
 }
 
 fn reference(kind: &str, description: &Value) -> Value {
@@ -205,29 +199,6 @@ fn name_identifier(
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
-}
-
-/// Leaves out the sentences about JavaScript's numbers: Rust has integers of 64 bits.
-fn without_javascript(value: &mut Value) {
-    match value {
-        Value::Array(values) => values.iter_mut().for_each(without_javascript),
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(text) if name == "description" => *text = for_readers(text),
-                    value => without_javascript(value),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// A text without the sentences about JavaScript's numbers.
-pub fn for_readers(text: &str) -> String {
-    let sentences = text.split_inclusive(". ");
-    let kept = sentences.filter(|sentence| !sentence.contains("JavaScript"));
-    kept.collect::<String>().trim_end().to_string()
 }
 
 /// Leaves bounds out of each schema, and of other objects, which have none.

@@ -1,0 +1,15 @@
+//! Identifiers of orders and pets from smaller integers.
+
+use crate::{OrderId, PetId};
+
+macro_rules! from_smaller {
+    ($($id:ty: $integer:ty),*) => {$(
+        impl From<$integer> for $id {
+            fn from(value: $integer) -> Self {
+                Self(value.into())
+            }
+        }
+    )*};
+}
+
+from_smaller!(OrderId: i32, OrderId: u32, PetId: i32, PetId: u32);

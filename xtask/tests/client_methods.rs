@@ -1,0 +1,121 @@
+//! The client's methods by hand: one for each operation, with the text of its document.
+
+use crate::checkout::document;
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use syn::{Attribute, Expr, ExprLit, ImplItem, Item, Lit, Type, Visibility};
+use xtask::documents::DOCUMENTS;
+use xtask::repository::Repository;
+
+/// The text of each public method in a file, by `Type::method`.
+fn methods(file: &str) -> BTreeMap<String, String> {
+    let code = syn::parse_file(&Repository::here().read(file).unwrap()).unwrap();
+    let mut methods = BTreeMap::new();
+    for item in code.items {
+        let Item::Impl(block) = item else { continue };
+        let Type::Path(path) = *block.self_ty else { continue };
+        let name = path.path.segments.last().unwrap().ident.to_string();
+        for item in block.items {
+            if let ImplItem::Fn(method) = item
+                && matches!(method.vis, Visibility::Public(_))
+            {
+                methods.insert(format!("{name}::{}", method.sig.ident), doc_text(&method.attrs));
+            }
+        }
+    }
+    methods
+}
+
+/// The words of a doc comment, separated by single spaces.
+fn doc_text(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| {
+        let line = attribute.meta.require_name_value().ok()?;
+        match &line.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if line.path.is_ident("doc") => {
+                Some(text.value())
+            }
+            _ => None,
+        }
+    });
+    words(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The operations of a document.
+fn operations(document: &Value) -> Vec<&Value> {
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    operations.filter(|operation| operation["operationId"].is_string()).collect()
+}
+
+#[test]
+fn each_operation_has_a_method_with_the_text_of_the_document() {
+    for of in DOCUMENTS {
+        let document = document(of);
+        let file = format!("api/client/src{}.rs", of.base_path);
+        let methods = methods(&file);
+        for operation in operations(&document) {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+            let id = text(&operation["operationId"]);
+            let name = format!("Client::{}", id.to_snake_case());
+            let method = methods.get(&name).unwrap_or_else(|| panic!("{file} lacks {name}"));
+            let summary = text(&operation["summary"]);
+            let expected = words(&format!("{summary}. {}", text(&operation["description"])));
+            assert!(
+                method.starts_with(&expected),
+                "{file}: the comment of {name} must begin with: {expected}"
+            );
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                if parameter["in"] != "query" {
+                    continue;
+                }
+                let setter = text(&parameter["name"]).to_snake_case();
+                let name = format!("{}::{setter}", id.to_upper_camel_case());
+                let setter = methods.get(&name).unwrap_or_else(|| panic!("{file} lacks {name}"));
+                let description = words(&text(&parameter["description"]));
+                assert!(
+                    !setter.is_empty() && description.starts_with(setter),
+                    "{file}: the comment of {name} must be the beginning of: {description}"
+                );
+            }
+        }
+    }
+}
+
+/// The values of each `x-extensible-enum` in a document.
+fn extensible_values(value: &Value, values: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                if key == "x-extensible-enum" {
+                    let listed = member.as_array().unwrap().iter();
+                    values.extend(listed.map(|value| value.as_str().unwrap().to_string()));
+                } else {
+                    extensible_values(member, values);
+                }
+            }
+        }
+        Value::Array(elements) => {
+            elements.iter().for_each(|element| extensible_values(element, values));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_client_has_each_listed_value_and_no_other() {
+    let mut listed = BTreeSet::new();
+    for of in DOCUMENTS {
+        extensible_values(&document(of)["components"]["schemas"], &mut listed);
+    }
+    let code = Repository::here().read("api/client/src/values.rs").unwrap();
+    let variants = code.lines().filter_map(|line| {
+        let value = line.trim().strip_suffix("\",")?.split_once(" = \"")?.1;
+        Some(value.to_string())
+    });
+    assert_eq!(variants.collect::<BTreeSet<_>>(), listed);
+}
