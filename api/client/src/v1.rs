@@ -1,7 +1,6 @@
 //! Version 1 of the API.
 
 use crate::answer::{converted, or_empty, with_outcome};
-use crate::builder::Versioned;
 use crate::error::Error;
 use crate::generated::v1 as generated;
 use crate::response::Response;
@@ -24,6 +23,8 @@ impl Client {
     /// the feature `v2-beta`.
     #[cfg(feature = "v2-beta")]
     pub fn v2(&self) -> crate::v2::Client {
+        use crate::builder::Versioned;
+
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix(Self::BASE_PATH).unwrap_or(&generated.baseurl);
         Versioned::from_parts(root, generated.client.clone(), generated.inner.clone())
