@@ -1,7 +1,7 @@
 //! The public pages, over plain HTTP: what they load, what a browser may do with
 //! them, and that they are not counted. `cargo xtask browser` opens them.
 
-use contract::pointer::resolved;
+use codegen::pointer::resolved;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 //! finds by the documents themselves whether one was left out.
 
 use crate::limits::bans::BURST;
-use contract::pointer;
+use codegen::pointer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;

@@ -51,7 +51,7 @@ fn each_is_that_of_its_document() -> anyhow::Result<()> {
     let mut programs: BTreeMap<String, &str> =
         SOURCES.iter().map(|(name, source)| ((*name).to_string(), source.trim_end())).collect();
     for of in DOCUMENTS {
-        let document = of.emitted()?;
+        let document = of.json()?;
         let paths = document.get("paths").and_then(Value::as_object);
         let paths = paths.context("a document has paths")?;
         for operation in paths.values().filter_map(Value::as_object).flat_map(Map::values) {

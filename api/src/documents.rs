@@ -1,75 +1,76 @@
-//! The versions of the API, each with its document. Programs treat them as a list.
+//! The document of each version, as it is checked in, with what dropshot emits of its contract.
 
-use crate::emission::{DocumentError, text};
+use crate::emission::DocumentError;
 use crate::{v1, v2};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use store_orders_versions as versions;
 
-/// A version of the API and its document.
+/// The document of a version.
 #[derive(Debug)]
 pub struct Document {
     /// `info.version`.
     pub version: &'static str,
-    /// The path prefix of its operations: the version is part of the base address
-    /// (specification, Versioning 1).
+    /// Path prefix of the operations.
     pub base_path: &'static str,
-    /// The file in the repository that is its source of truth.
-    pub file: &'static str,
-    /// The path under which a server has it.
+    /// Path under which a server has the document.
     pub path: &'static str,
-    /// The path under which a server has the reference that is made of it.
+    /// Path under which a server has the reference page.
     pub reference: &'static str,
-    /// Whether the version may still change (specification, Versioning 4).
+    /// True if the version may still change.
     pub is_beta: bool,
+    /// The checked-in document, in JSON.
+    pub text: &'static str,
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The stable version.
-pub static V1: Document = Document {
-    version: v1::VERSION,
-    base_path: v1::BASE_PATH,
-    file: "spec/openapi.json",
-    path: "/openapi.json",
-    reference: "/docs",
-    is_beta: false,
-    emit: v1::document,
-};
+/// The document of the stable version.
+pub static V1: Document =
+    document(&versions::V1, v1::VERSION, include_str!("../../spec/openapi.json"), v1::emitted);
 
-/// The next version, in beta: the list in pages, with filters and the status of each order.
-pub static V2: Document = Document {
-    version: v2::VERSION,
-    base_path: v2::BASE_PATH,
-    file: "spec/openapi-v2.json",
-    path: "/openapi-v2.json",
-    reference: "/docs/v2",
-    is_beta: true,
-    emit: v2::document,
-};
+/// The document of the version in beta.
+pub static V2: Document =
+    document(&versions::V2, v2::VERSION, include_str!("../../spec/openapi-v2.json"), v2::emitted);
 
-/// The document of each version.
+/// The document of each version, the stable one first.
 pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
 
+const fn document(
+    row: &'static versions::Version,
+    version: &'static str,
+    text: &'static str,
+    emit: fn() -> Result<Value, DocumentError>,
+) -> Document {
+    let versions::Version { base_path, path, reference, is_beta, .. } = *row;
+    Document { version, base_path, path, reference, is_beta, text, emit }
+}
+
 impl Document {
-    /// Whether this is v1; its metrics have no version prefix.
+    /// True for v1; its metrics have no version prefix.
     pub fn is_first(&self) -> bool {
         self.base_path == V1.base_path
     }
 
-    /// The document, as the server emits it.
+    /// The checked-in document.
+    pub fn json(&self) -> Result<Value, DocumentError> {
+        serde_json::from_str(self.text).map_err(DocumentError::new)
+    }
+
+    /// The document that dropshot emits from the types of the contract.
     pub fn emitted(&self) -> Result<Value, DocumentError> {
         (self.emit)()
     }
 
-    /// The emitted document as text.
-    pub fn emitted_text(&self) -> Result<String, DocumentError> {
-        text(&self.emitted()?)
-    }
-
-    /// What follows the base path in this path; none if it is not below the base path. An encoded
+    /// The rest of this path after the base path; `None` if the path is not below it. An encoded
     /// letter or digit of the base path is equal to that letter or digit (RFC 3986, 6.2.2.2).
     pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
         let (first, _) = path.strip_prefix('/')?.split_once('/')?;
         let (base, relative) = path.split_at(1 + first.len());
         percent_decode_str(base).eq(self.base_path.bytes()).then_some(relative)
     }
+}
+
+/// A document as text, as it is checked in and served.
+pub fn text(document: &Value) -> Result<String, DocumentError> {
+    serde_json::to_string_pretty(document).map(|text| text + "\n").map_err(DocumentError::new)
 }

@@ -5,6 +5,7 @@
 use crate::documents::{DOCUMENTS, Document};
 use crate::headers;
 pub use crate::v1::{Error, ErrorCode};
+use crate::v1::{ServerError, TooManyRequests};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -21,10 +22,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
-        code => code
-            .status()
-            .and_then(|status| StatusCode::from_u16(status).ok())
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        code => code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 
@@ -41,20 +39,18 @@ pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// The message of the code's example, with these figures.
-fn example(code: ErrorCode, figures: &[&dyn Display]) -> String {
-    message(code.example().unwrap_or_default(), figures)
-}
-
 /// The bodies of the errors whose messages have nothing of the request, with the paths of the
 /// documents, encoded once: a flood of requests without a key costs nothing here.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
-    let plain = [ErrorCode::InternalError, ErrorCode::ServiceUnavailable];
+    let plain = [
+        (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),
+        (ErrorCode::ServiceUnavailable, ServerError::SERVICE_UNAVAILABLE_EXAMPLE),
+    ];
     let of = |document: &'static Document| {
         let path = document.path;
         let not_found =
             format!("There is no such path. The API document at {path} lists the paths.");
-        let plain = plain.map(|code| (code, example(code, &[]))).into_iter();
+        let plain = plain.map(|(code, message)| (code, message.to_string())).into_iter();
         let all = plain.chain([(ErrorCode::NotFound, not_found)]);
         all.map(move |(code, message)| (code, path, encoded(code, message).into()))
     };
@@ -199,15 +195,15 @@ pub fn rate_limit_exceeded(
     seconds: u64,
     document: &Document,
 ) -> Response<Body> {
-    let code = ErrorCode::RateLimitExceeded;
-    let message = example(code, &[&limit, &seconds]).replace("minute", unit);
-    response(code, message, document)
+    let example = TooManyRequests::RATE_LIMIT_EXCEEDED_EXAMPLE;
+    let message = message(example, &[&limit, &seconds]).replace("minute", unit);
+    response(ErrorCode::RateLimitExceeded, message, document)
 }
 
 /// 429: the key is banned for `seconds` more.
 pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
-    let code = ErrorCode::KeyBanned;
-    response(code, example(code, &[&seconds]), document)
+    let message = message(TooManyRequests::KEY_BANNED_EXAMPLE, &[&seconds]);
+    response(ErrorCode::KeyBanned, message, document)
 }
 
 /// 500: never says what failed; the log does.
@@ -223,21 +219,21 @@ pub fn service_unavailable(document: &Document) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::v1::{CancelOrderError, Unauthorized};
 
     #[test]
     fn a_message_is_that_of_the_example_with_the_figures_of_the_request() {
         assert_eq!(
-            example(ErrorCode::OrderNotFound, &[&-7]),
+            message(CancelOrderError::ORDER_NOT_FOUND_EXAMPLE, &[&-7]),
             "There is no order -7, or it is already cancelled."
         );
         assert_eq!(
-            example(ErrorCode::RateLimitExceeded, &[&60, &1]),
+            message(TooManyRequests::RATE_LIMIT_EXCEEDED_EXAMPLE, &[&60, &1]),
             "The limit of 60 requests a minute is exhausted. Wait 1 s before the next request."
         );
-        let banned = example(ErrorCode::KeyBanned, &[&42]);
+        let banned = message(TooManyRequests::KEY_BANNED_EXAMPLE, &[&42]);
         assert!(banned.starts_with("This key is banned for 42 s more"), "{banned}");
         assert!(banned.ends_with("after a 429."), "{banned}");
-        assert_eq!(example(ErrorCode::NotFound, &[&1]), "");
     }
 
     #[test]
@@ -245,7 +241,7 @@ mod tests {
         let body = |sent: SentCredentials| serde_json::from_str::<Error>(sent.body()).unwrap();
         let error = body(SentCredentials::Nothing);
         assert_eq!((error.code, error.status), (ErrorCode::Unauthorized, 401));
-        assert_eq!(error.message, example(ErrorCode::Unauthorized, &[]));
+        assert_eq!(error.message, Unauthorized::UNAUTHORIZED_EXAMPLE);
         for sent in [SentCredentials::MalformedKey, SentCredentials::InvalidKey] {
             assert_eq!(body(sent).status, 401);
         }
@@ -257,6 +253,6 @@ mod tests {
             assert!(status(*code).is_client_error() || status(*code).is_server_error(), "{text}");
         }
         assert_eq!(status(ErrorCode::InternalError), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(ErrorCode::InternalError.status(), Some(500));
+        assert_eq!(ErrorCode::InternalError.status(), Some(StatusCode::INTERNAL_SERVER_ERROR));
     }
 }

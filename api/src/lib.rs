@@ -2,18 +2,21 @@
 //!
 //! The documents in `spec/` are the source of truth, one for each version of the API.
 //! `cargo xtask generate` writes from each what the server must keep: [`v1`] and [`v2`], with the
-//! trait that handlers implement. By hand is what these versions share: the middleware's errors and
-//! headers ([`errors`], [`headers`]), and the figures that no document has for programs ([`limits`],
-//! [`key_form`]).
+//! trait that handlers implement. By hand are the parts that they share: requests and answers
+//! ([`answer`]), strict parameters ([`parameters`]), the document that dropshot emits ([`emission`]),
+//! the middleware's errors and headers ([`errors`], [`headers`]), and the figures that no document
+//! has for programs ([`limits`], [`key_form`]).
 
-pub use contract_runtime::{answer, emission, parameters, schemas};
-
+pub mod answer;
 pub mod documents;
+pub mod emission;
 pub mod errors;
 pub mod headers;
 pub mod key_form;
 pub mod limits;
+pub mod parameters;
 pub mod plans;
+pub mod schemas;
 pub mod types;
 pub mod v1;
 #[expect(missing_docs, reason = "the document does not describe each value of a parameter")]

@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn the_introductions_have_the_figures_of_the_server() {
         for document in DOCUMENTS {
-            let emitted = document.emitted().unwrap();
+            let emitted = document.json().unwrap();
             let text = emitted["info"]["description"].as_str().unwrap();
             assert_eq!((MAX_BAN_SECONDS, KEYLESS_PER_MINUTE), (3_600, 1_000));
             for said in [
@@ -49,7 +49,7 @@ mod tests {
                 format!("https://<host>{}/store/orders", document.base_path),
                 format!("The version is part of the base address: `{}`.", document.base_path),
             ] {
-                assert!(text.contains(&said), "{}: {said}", document.file);
+                assert!(text.contains(&said), "{}: {said}", document.path);
             }
         }
     }

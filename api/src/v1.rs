@@ -4,12 +4,12 @@
 //! Store Orders API 1.3.3: the contract that spec/openapi.json states.
 
 use crate::answer::{
-    Answer, DocumentedError, Failure, Json, NoBody, NoContent, Request, Sent, Success,
-    documented_error, empty_response, with_headers,
+    Answer, DocumentedError, ErrorBody, Failure, Json, NoBody, NoContent, Request, Sent, Success,
+    empty_response, with_headers,
 };
 use crate::emission::DocumentError;
-use crate::parameters::{Integer, Invalid, Parameters, Place, SentParameters, Strict, Text};
-use crate::schemas::{Of, PlainInteger, not_null};
+use crate::parameters::{Integer, Invalid, Location, Parameters, SentParameters, Strict, Text};
+use crate::schemas::PlainInteger;
 use chrono::{DateTime, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -35,7 +35,7 @@ pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
 
 /// The example of the header WWW-Authenticate.
-pub const WWW_AUTHENTICATE_EXAMPLE: &str = r#"Bearer realm="store-orders", error="invalid_token""#;
+pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
 
 /// The example of the header Deprecation.
 pub const DEPRECATION_EXAMPLE: &str = "@1796083200";
@@ -45,9 +45,9 @@ pub const SUNSET_EXAMPLE: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 
 /// The example of the header Link.
 pub const LINK_EXAMPLE: &str =
-    r#"</docs#error-unauthorized>; rel="service-doc", </openapi.json>; rel="service-desc""#;
+    "</docs#error-unauthorized>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
 
-/// The form of what apiKey sends.
+/// A regular expression that each apiKey matches.
 pub const API_KEY_BEARER_FORMAT: &str = "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$";
 
 /// The day after which getPet may be removed.
@@ -80,7 +80,7 @@ impl Plans {
         }
     }
 
-    /// Its `requestsPerMinute`; `None` where the document has `null`.
+    /// `requestsPerMinute`; `None` where the document has `null`.
     pub const fn requests_per_minute(self) -> Option<u32> {
         match self {
             Plans::Free => Some(60),
@@ -90,7 +90,7 @@ impl Plans {
         }
     }
 
-    /// Its `requestsPerDay`; `None` where the document has `null`.
+    /// `requestsPerDay`; `None` where the document has `null`.
     pub const fn requests_per_day(self) -> Option<u32> {
         match self {
             Plans::Free => Some(1000),
@@ -101,63 +101,49 @@ impl Plans {
     }
 }
 
-/// The values at `components/schemas/Error/properties/code`.
+/// The values of `components/schemas/Error/properties/code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
-    #[serde(rename = "invalid_parameter")]
     InvalidParameter,
     /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
-    #[serde(rename = "unauthorized")]
     Unauthorized,
     /// There is no such order, or it is already cancelled.
-    #[serde(rename = "order_not_found")]
     OrderNotFound,
     /// There is no such pet.
-    #[serde(rename = "pet_not_found")]
     PetNotFound,
     /// There is no such path. Check the base address and the path.
-    #[serde(rename = "not_found")]
     NotFound,
     /// The path does not support this method. The `Allow` header lists those that it does.
-    #[serde(rename = "method_not_allowed")]
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled. It is unchanged.
-    #[serde(rename = "order_already_shipped")]
     OrderAlreadyShipped,
     /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
-    #[serde(rename = "rate_limit_exceeded")]
     RateLimitExceeded,
     /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
     /// `Retry-After` has passed.
-    #[serde(rename = "key_banned")]
     KeyBanned,
     /// The server failed. Try again later.
-    #[serde(rename = "internal_error")]
     InternalError,
     /// The server cannot reach its data. Wait for the time in `Retry-After`.
-    #[serde(rename = "service_unavailable")]
     ServiceUnavailable,
     /// The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A
     /// proxy in front of the service sends this. Correct the request.
-    #[serde(rename = "invalid_request")]
     InvalidRequest,
     /// The request took too long to arrive. A proxy in front of the service sends this. Send it
     /// again.
-    #[serde(rename = "request_timeout")]
     RequestTimeout,
     /// The request has a body, which no operation takes, and a large one. A proxy in front of the
     /// service sends this. Send no body.
-    #[serde(rename = "request_too_large")]
     RequestTooLarge,
     /// The address of the request is too long. A proxy in front of the service sends this. Shorten
     /// it.
-    #[serde(rename = "uri_too_long")]
     UriTooLong,
 }
 
 impl ErrorCode {
-    /// Every value, with its text in the document.
+    /// Every value with its text in the document.
     pub const VALUES: &'static [(&'static str, ErrorCode)] = &[
         ("invalid_parameter", ErrorCode::InvalidParameter),
         ("unauthorized", ErrorCode::Unauthorized),
@@ -177,80 +163,22 @@ impl ErrorCode {
     ];
 
     /// The value's text in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ErrorCode::InvalidParameter => "invalid_parameter",
-            ErrorCode::Unauthorized => "unauthorized",
-            ErrorCode::OrderNotFound => "order_not_found",
-            ErrorCode::PetNotFound => "pet_not_found",
-            ErrorCode::NotFound => "not_found",
-            ErrorCode::MethodNotAllowed => "method_not_allowed",
-            ErrorCode::OrderAlreadyShipped => "order_already_shipped",
-            ErrorCode::RateLimitExceeded => "rate_limit_exceeded",
-            ErrorCode::KeyBanned => "key_banned",
-            ErrorCode::InternalError => "internal_error",
-            ErrorCode::ServiceUnavailable => "service_unavailable",
-            ErrorCode::InvalidRequest => "invalid_request",
-            ErrorCode::RequestTimeout => "request_timeout",
-            ErrorCode::RequestTooLarge => "request_too_large",
-            ErrorCode::UriTooLong => "uri_too_long",
-        }
+    pub fn as_str(self) -> &'static str {
+        ErrorCode::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 
-    /// The status of the code, where an operation has it.
-    pub const fn status(self) -> Option<u16> {
-        match self {
-            ErrorCode::InvalidParameter => Some(400),
-            ErrorCode::Unauthorized => Some(401),
-            ErrorCode::OrderNotFound => Some(404),
-            ErrorCode::PetNotFound => Some(404),
-            ErrorCode::NotFound => None,
-            ErrorCode::MethodNotAllowed => None,
-            ErrorCode::OrderAlreadyShipped => Some(409),
-            ErrorCode::RateLimitExceeded => Some(429),
-            ErrorCode::KeyBanned => Some(429),
-            ErrorCode::InternalError => Some(500),
-            ErrorCode::ServiceUnavailable => Some(503),
-            ErrorCode::InvalidRequest => None,
-            ErrorCode::RequestTimeout => None,
-            ErrorCode::RequestTooLarge => None,
-            ErrorCode::UriTooLong => None,
-        }
-    }
-
-    /// The text of the code's first example.
-    pub const fn example(self) -> Option<&'static str> {
-        match self {
-            ErrorCode::InvalidParameter => Some(
-                "The path parameter petId must be a 64-bit integer in plain decimal, such as 42.",
-            ),
-            ErrorCode::Unauthorized => Some(
-                "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
-            ),
-            ErrorCode::OrderNotFound => Some("There is no order 1042, or it is already cancelled."),
-            ErrorCode::PetNotFound => Some("There is no pet 7."),
-            ErrorCode::NotFound => None,
-            ErrorCode::MethodNotAllowed => None,
-            ErrorCode::OrderAlreadyShipped => {
-                Some("Order 1042 has already shipped and cannot be cancelled. It is unchanged.")
-            }
-            ErrorCode::RateLimitExceeded => Some(
-                "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.",
-            ),
-            ErrorCode::KeyBanned => Some(
-                "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.",
-            ),
-            ErrorCode::InternalError => Some(
-                "The server failed. Try again; if it persists, report the x-request-id of this response.",
-            ),
-            ErrorCode::ServiceUnavailable => Some(
-                "The service cannot reach its data at the moment. Try again after the seconds in Retry-After.",
-            ),
-            ErrorCode::InvalidRequest => None,
-            ErrorCode::RequestTimeout => None,
-            ErrorCode::RequestTooLarge => None,
-            ErrorCode::UriTooLong => None,
-        }
+    /// The status of the code; `None` if no operation returns it.
+    pub const fn status(self) -> Option<StatusCode> {
+        Some(match self {
+            Self::InvalidParameter => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::PetNotFound | Self::OrderNotFound => StatusCode::NOT_FOUND,
+            Self::OrderAlreadyShipped => StatusCode::CONFLICT,
+            Self::RateLimitExceeded | Self::KeyBanned => StatusCode::TOO_MANY_REQUESTS,
+            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            _ => return None,
+        })
     }
 }
 
@@ -268,7 +196,7 @@ pub struct Error {
     /// do.
     pub message: String,
     /// The HTTP status code.
-    #[schemars(with = "Of<PlainInteger>")]
+    #[schemars(with = "PlainInteger")]
     pub status: i64,
 }
 
@@ -284,10 +212,10 @@ pub struct Order {
     /// it as text.
     pub pet_id: i64,
     /// Number of units ordered, 1 to 2147483647.
-    #[schemars(with = "Of<PlainInteger>")]
+    #[schemars(with = "PlainInteger")]
     pub quantity: i64,
     /// Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
-    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
     /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order
@@ -305,6 +233,105 @@ pub struct Pet {
     pub name: String,
 }
 
+impl Error {
+    /// The error of a code that an operation returns.
+    fn of(code: ErrorCode, message: String) -> Error {
+        let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Error { code, message, status: status.as_u16().into() }
+    }
+}
+
+impl ErrorBody for Error {
+    fn code(&self) -> &'static str {
+        self.code.as_str()
+    }
+
+    fn status(&self) -> StatusCode {
+        self.code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// The errors of the response Unauthorized.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unauthorized {
+    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+    Unauthorized(String),
+}
+
+impl Unauthorized {
+    /// The message of the example of `unauthorized`.
+    pub const UNAUTHORIZED_EXAMPLE: &'static str = "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.";
+}
+
+impl DocumentedError for Unauthorized {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
+        match self {
+            Self::Unauthorized(message) => Error::of(ErrorCode::Unauthorized, message),
+        }
+    }
+}
+
+/// The errors of the response TooManyRequests.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TooManyRequests {
+    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
+    RateLimitExceeded(String),
+    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
+    /// `Retry-After` has passed.
+    KeyBanned(String),
+}
+
+impl TooManyRequests {
+    /// The message of the example of `rate_limit_exceeded`.
+    pub const RATE_LIMIT_EXCEEDED_EXAMPLE: &'static str =
+        "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.";
+
+    /// The message of the example of `key_banned`.
+    pub const KEY_BANNED_EXAMPLE: &'static str = "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.";
+}
+
+impl DocumentedError for TooManyRequests {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
+        match self {
+            Self::RateLimitExceeded(message) => Error::of(ErrorCode::RateLimitExceeded, message),
+            Self::KeyBanned(message) => Error::of(ErrorCode::KeyBanned, message),
+        }
+    }
+}
+
+/// The errors of the response ServerError.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerError {
+    /// The server failed. Try again later.
+    InternalError(String),
+    /// The server cannot reach its data. Wait for the time in `Retry-After`.
+    ServiceUnavailable(String),
+}
+
+impl ServerError {
+    /// The message of the example of `internal_error`.
+    pub const INTERNAL_ERROR_EXAMPLE: &'static str =
+        "The server failed. Try again; if it persists, report the x-request-id of this response.";
+
+    /// The message of the example of `service_unavailable`.
+    pub const SERVICE_UNAVAILABLE_EXAMPLE: &'static str = "The service cannot reach its data at the moment. Try again after the seconds in Retry-After.";
+}
+
+impl DocumentedError for ServerError {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
+        match self {
+            Self::InternalError(message) => Error::of(ErrorCode::InternalError, message),
+            Self::ServiceUnavailable(message) => Error::of(ErrorCode::ServiceUnavailable, message),
+        }
+    }
+}
+
 /// The path parameters of getPet.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -316,7 +343,7 @@ pub struct GetPetPath {
 }
 
 impl Parameters for GetPetPath {
-    const PLACE: Place = Place::Path;
+    const LOCATION: Location = Location::Path;
     const NAMES: &'static [&'static str] = &["petId"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
@@ -333,7 +360,7 @@ pub enum GetPetSuccess {
 
 impl Success for GetPetSuccess {
     type Body = Pet;
-    const STATUS: Option<StatusCode> = Some(StatusCode::OK);
+    const STATUS: StatusCode = StatusCode::OK;
     const DESCRIPTION: &'static str = "Pet found";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -343,74 +370,42 @@ impl Success for GetPetSuccess {
     }
 }
 
-/// The errors of getPet, each with its `message`.
+/// The errors of getPet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetPetError {
     /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
     InvalidParameter(String),
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
-    Unauthorized(String),
     /// There is no such pet.
     PetNotFound(String),
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
-    RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
-    KeyBanned(String),
-    /// The server failed. Try again later.
-    InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
-    ServiceUnavailable(String),
-}
-
-impl DocumentedError for GetPetError {
-    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {
-        match self {
-            GetPetError::InvalidParameter(message) => documented_error(
-                "invalid_parameter",
-                StatusCode::BAD_REQUEST,
-                &Error { code: ErrorCode::InvalidParameter, message, status: 400 },
-            ),
-            GetPetError::Unauthorized(message) => documented_error(
-                "unauthorized",
-                StatusCode::UNAUTHORIZED,
-                &Error { code: ErrorCode::Unauthorized, message, status: 401 },
-            ),
-            GetPetError::PetNotFound(message) => documented_error(
-                "pet_not_found",
-                StatusCode::NOT_FOUND,
-                &Error { code: ErrorCode::PetNotFound, message, status: 404 },
-            ),
-            GetPetError::RateLimitExceeded(message) => documented_error(
-                "rate_limit_exceeded",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::RateLimitExceeded, message, status: 429 },
-            ),
-            GetPetError::KeyBanned(message) => documented_error(
-                "key_banned",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::KeyBanned, message, status: 429 },
-            ),
-            GetPetError::InternalError(message) => documented_error(
-                "internal_error",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                &Error { code: ErrorCode::InternalError, message, status: 500 },
-            ),
-            GetPetError::ServiceUnavailable(message) => documented_error(
-                "service_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                &Error { code: ErrorCode::ServiceUnavailable, message, status: 503 },
-            ),
-        }
-    }
+    /// See [`Unauthorized`].
+    Unauthorized(Unauthorized),
+    /// See [`TooManyRequests`].
+    TooManyRequests(TooManyRequests),
+    /// See [`ServerError`].
+    Server(ServerError),
 }
 
 impl GetPetError {
-    /// The `message` of the example of `invalid_parameter`.
+    /// The message of the example of `invalid_parameter`.
     pub const INVALID_PARAMETER_EXAMPLE: &'static str =
         "The path parameter petId must be a 64-bit integer in plain decimal, such as 42.";
-    /// The `message` of the example of `pet_not_found`.
+
+    /// The message of the example of `pet_not_found`.
     pub const PET_NOT_FOUND_EXAMPLE: &'static str = "There is no pet 7.";
+}
+
+impl DocumentedError for GetPetError {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
+        match self {
+            Self::InvalidParameter(message) => Error::of(ErrorCode::InvalidParameter, message),
+            Self::PetNotFound(message) => Error::of(ErrorCode::PetNotFound, message),
+            Self::Unauthorized(error) => error.into_body(),
+            Self::TooManyRequests(error) => error.into_body(),
+            Self::Server(error) => error.into_body(),
+        }
+    }
 }
 
 impl From<Invalid> for GetPetError {
@@ -419,18 +414,24 @@ impl From<Invalid> for GetPetError {
     }
 }
 
+impl From<ServerError> for GetPetError {
+    fn from(error: ServerError) -> GetPetError {
+        GetPetError::Server(error)
+    }
+}
+
 /// The header parameters of listOrders.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListOrdersHeader {
     /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If
     /// nothing has changed since, the response is 304.
-    #[serde(rename = "If-None-Match", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "If-None-Match", default)]
     #[schemars(with = "String")]
     pub if_none_match: Option<String>,
 }
 
 impl Parameters for ListOrdersHeader {
-    const PLACE: Place = Place::Header;
+    const LOCATION: Location = Location::Header;
     const NAMES: &'static [&'static str] = &["If-None-Match"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
@@ -459,7 +460,7 @@ pub enum ListOrdersSuccess {
 
 impl Success for ListOrdersSuccess {
     type Body = Vec<Order>;
-    const STATUS: Option<StatusCode> = Some(StatusCode::OK);
+    const STATUS: StatusCode = StatusCode::OK;
     const DESCRIPTION: &'static str = "Orders returned";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -474,51 +475,32 @@ impl Success for ListOrdersSuccess {
     }
 }
 
-/// The errors of listOrders, each with its `message`.
+/// The errors of listOrders.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListOrdersError {
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
-    Unauthorized(String),
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
-    RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
-    KeyBanned(String),
-    /// The server failed. Try again later.
-    InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
-    ServiceUnavailable(String),
+    /// See [`Unauthorized`].
+    Unauthorized(Unauthorized),
+    /// See [`TooManyRequests`].
+    TooManyRequests(TooManyRequests),
+    /// See [`ServerError`].
+    Server(ServerError),
 }
 
 impl DocumentedError for ListOrdersError {
-    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
         match self {
-            ListOrdersError::Unauthorized(message) => documented_error(
-                "unauthorized",
-                StatusCode::UNAUTHORIZED,
-                &Error { code: ErrorCode::Unauthorized, message, status: 401 },
-            ),
-            ListOrdersError::RateLimitExceeded(message) => documented_error(
-                "rate_limit_exceeded",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::RateLimitExceeded, message, status: 429 },
-            ),
-            ListOrdersError::KeyBanned(message) => documented_error(
-                "key_banned",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::KeyBanned, message, status: 429 },
-            ),
-            ListOrdersError::InternalError(message) => documented_error(
-                "internal_error",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                &Error { code: ErrorCode::InternalError, message, status: 500 },
-            ),
-            ListOrdersError::ServiceUnavailable(message) => documented_error(
-                "service_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                &Error { code: ErrorCode::ServiceUnavailable, message, status: 503 },
-            ),
+            Self::Unauthorized(error) => error.into_body(),
+            Self::TooManyRequests(error) => error.into_body(),
+            Self::Server(error) => error.into_body(),
         }
+    }
+}
+
+impl From<ServerError> for ListOrdersError {
+    fn from(error: ServerError) -> ListOrdersError {
+        ListOrdersError::Server(error)
     }
 }
 
@@ -534,7 +516,7 @@ pub struct CancelOrderPath {
 }
 
 impl Parameters for CancelOrderPath {
-    const PLACE: Place = Place::Path;
+    const LOCATION: Location = Location::Path;
     const NAMES: &'static [&'static str] = &["orderId"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
@@ -551,7 +533,7 @@ pub enum CancelOrderSuccess {
 
 impl Success for CancelOrderSuccess {
     type Body = NoContent;
-    const STATUS: Option<StatusCode> = Some(StatusCode::NO_CONTENT);
+    const STATUS: StatusCode = StatusCode::NO_CONTENT;
     const DESCRIPTION: &'static str = "Order cancelled";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -561,85 +543,52 @@ impl Success for CancelOrderSuccess {
     }
 }
 
-/// The errors of cancelOrder, each with its `message`.
+/// The errors of cancelOrder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CancelOrderError {
     /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
     InvalidParameter(String),
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
-    Unauthorized(String),
     /// There is no such order, or it is already cancelled.
     OrderNotFound(String),
     /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped(String),
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
-    RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
-    KeyBanned(String),
-    /// The server failed. Try again later.
-    InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
-    ServiceUnavailable(String),
-}
-
-impl DocumentedError for CancelOrderError {
-    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {
-        match self {
-            CancelOrderError::InvalidParameter(message) => documented_error(
-                "invalid_parameter",
-                StatusCode::BAD_REQUEST,
-                &Error { code: ErrorCode::InvalidParameter, message, status: 400 },
-            ),
-            CancelOrderError::Unauthorized(message) => documented_error(
-                "unauthorized",
-                StatusCode::UNAUTHORIZED,
-                &Error { code: ErrorCode::Unauthorized, message, status: 401 },
-            ),
-            CancelOrderError::OrderNotFound(message) => documented_error(
-                "order_not_found",
-                StatusCode::NOT_FOUND,
-                &Error { code: ErrorCode::OrderNotFound, message, status: 404 },
-            ),
-            CancelOrderError::OrderAlreadyShipped(message) => documented_error(
-                "order_already_shipped",
-                StatusCode::CONFLICT,
-                &Error { code: ErrorCode::OrderAlreadyShipped, message, status: 409 },
-            ),
-            CancelOrderError::RateLimitExceeded(message) => documented_error(
-                "rate_limit_exceeded",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::RateLimitExceeded, message, status: 429 },
-            ),
-            CancelOrderError::KeyBanned(message) => documented_error(
-                "key_banned",
-                StatusCode::TOO_MANY_REQUESTS,
-                &Error { code: ErrorCode::KeyBanned, message, status: 429 },
-            ),
-            CancelOrderError::InternalError(message) => documented_error(
-                "internal_error",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                &Error { code: ErrorCode::InternalError, message, status: 500 },
-            ),
-            CancelOrderError::ServiceUnavailable(message) => documented_error(
-                "service_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                &Error { code: ErrorCode::ServiceUnavailable, message, status: 503 },
-            ),
-        }
-    }
+    /// See [`Unauthorized`].
+    Unauthorized(Unauthorized),
+    /// See [`TooManyRequests`].
+    TooManyRequests(TooManyRequests),
+    /// See [`ServerError`].
+    Server(ServerError),
 }
 
 impl CancelOrderError {
-    /// The `message` of the example of `invalid_parameter`.
+    /// The message of the example of `invalid_parameter`.
     pub const INVALID_PARAMETER_EXAMPLE: &'static str =
         "The path parameter orderId must be a 64-bit integer in plain decimal, such as 42.";
-    /// The `message` of the example of `order_not_found`.
+
+    /// The message of the example of `order_not_found`.
     pub const ORDER_NOT_FOUND_EXAMPLE: &'static str =
         "There is no order 1042, or it is already cancelled.";
-    /// The `message` of the example of `order_already_shipped`.
+
+    /// The message of the example of `order_already_shipped`.
     pub const ORDER_ALREADY_SHIPPED_EXAMPLE: &'static str =
         "Order 1042 has already shipped and cannot be cancelled. It is unchanged.";
+}
+
+impl DocumentedError for CancelOrderError {
+    type Body = Error;
+
+    fn into_body(self) -> Error {
+        match self {
+            Self::InvalidParameter(message) => Error::of(ErrorCode::InvalidParameter, message),
+            Self::OrderNotFound(message) => Error::of(ErrorCode::OrderNotFound, message),
+            Self::OrderAlreadyShipped(message) => {
+                Error::of(ErrorCode::OrderAlreadyShipped, message)
+            }
+            Self::Unauthorized(error) => error.into_body(),
+            Self::TooManyRequests(error) => error.into_body(),
+            Self::Server(error) => error.into_body(),
+        }
+    }
 }
 
 impl From<Invalid> for CancelOrderError {
@@ -648,124 +597,19 @@ impl From<Invalid> for CancelOrderError {
     }
 }
 
-/// The errors of the response Unauthorized, each with its `message`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Unauthorized {
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
-    Unauthorized(String),
-}
-
-impl From<Unauthorized> for GetPetError {
-    fn from(error: Unauthorized) -> GetPetError {
-        match error {
-            Unauthorized::Unauthorized(message) => GetPetError::Unauthorized(message),
-        }
-    }
-}
-
-impl From<Unauthorized> for ListOrdersError {
-    fn from(error: Unauthorized) -> ListOrdersError {
-        match error {
-            Unauthorized::Unauthorized(message) => ListOrdersError::Unauthorized(message),
-        }
-    }
-}
-
-impl From<Unauthorized> for CancelOrderError {
-    fn from(error: Unauthorized) -> CancelOrderError {
-        match error {
-            Unauthorized::Unauthorized(message) => CancelOrderError::Unauthorized(message),
-        }
-    }
-}
-
-/// The errors of the response TooManyRequests, each with its `message`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TooManyRequests {
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
-    RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
-    KeyBanned(String),
-}
-
-impl From<TooManyRequests> for GetPetError {
-    fn from(error: TooManyRequests) -> GetPetError {
-        match error {
-            TooManyRequests::RateLimitExceeded(message) => GetPetError::RateLimitExceeded(message),
-            TooManyRequests::KeyBanned(message) => GetPetError::KeyBanned(message),
-        }
-    }
-}
-
-impl From<TooManyRequests> for ListOrdersError {
-    fn from(error: TooManyRequests) -> ListOrdersError {
-        match error {
-            TooManyRequests::RateLimitExceeded(message) => {
-                ListOrdersError::RateLimitExceeded(message)
-            }
-            TooManyRequests::KeyBanned(message) => ListOrdersError::KeyBanned(message),
-        }
-    }
-}
-
-impl From<TooManyRequests> for CancelOrderError {
-    fn from(error: TooManyRequests) -> CancelOrderError {
-        match error {
-            TooManyRequests::RateLimitExceeded(message) => {
-                CancelOrderError::RateLimitExceeded(message)
-            }
-            TooManyRequests::KeyBanned(message) => CancelOrderError::KeyBanned(message),
-        }
-    }
-}
-
-/// The errors of the response ServerError, each with its `message`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ServerError {
-    /// The server failed. Try again later.
-    InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
-    ServiceUnavailable(String),
-}
-
-impl From<ServerError> for GetPetError {
-    fn from(error: ServerError) -> GetPetError {
-        match error {
-            ServerError::InternalError(message) => GetPetError::InternalError(message),
-            ServerError::ServiceUnavailable(message) => GetPetError::ServiceUnavailable(message),
-        }
-    }
-}
-
-impl From<ServerError> for ListOrdersError {
-    fn from(error: ServerError) -> ListOrdersError {
-        match error {
-            ServerError::InternalError(message) => ListOrdersError::InternalError(message),
-            ServerError::ServiceUnavailable(message) => {
-                ListOrdersError::ServiceUnavailable(message)
-            }
-        }
-    }
-}
-
 impl From<ServerError> for CancelOrderError {
     fn from(error: ServerError) -> CancelOrderError {
-        match error {
-            ServerError::InternalError(message) => CancelOrderError::InternalError(message),
-            ServerError::ServiceUnavailable(message) => {
-                CancelOrderError::ServiceUnavailable(message)
-            }
-        }
+        CancelOrderError::Server(error)
     }
 }
 
-/// What a server does: a method for each operation, which sees valid parameters and returns a
-/// success or a documented error.
+/// A server's side of the contract: a method for each operation, which sees valid
+/// parameters and returns a success or a documented error.
 pub trait Api: Sized + Send + Sync + 'static {
-    /// What handlers can reach.
+    /// Whatever handlers can reach.
     type Context: ServerContext;
-    /// What the middleware knows of who sent a request, and puts into its extensions.
+
+    /// The sender of a request, which the middleware puts into its extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds the headers that depend on the status and the code of a documented error.
@@ -819,19 +663,19 @@ pub trait Api: Sized + Send + Sync + 'static {
 pub struct Served<A>(PhantomData<fn() -> A>);
 
 /// The operations as dropshot sees them.
-#[dropshot::api_description { module = "dropshot_api" }]
+#[dropshot::api_description(module = "dropshot_api")]
 pub trait DropshotApi {
-    /// What handlers can reach.
+    /// Whatever handlers can reach.
     type Context;
 
     /// Look up a pet
-    #[endpoint {
+    #[endpoint(
         operation_id = "getPet",
         method = GET,
         path = "/pets/{petId}",
         tags = ["pets"],
         deprecated = true,
-    }]
+    )]
     async fn get_pet(
         context: RequestContext<Self::Context>,
         path: Strict<GetPetPath>,
@@ -839,12 +683,12 @@ pub trait DropshotApi {
     ) -> Result<Answer<GetPetSuccess>, Failure>;
 
     /// List orders
-    #[endpoint {
+    #[endpoint(
         operation_id = "listOrders",
         method = GET,
         path = "/store/orders",
         tags = ["orders"],
-    }]
+    )]
     async fn list_orders(
         context: RequestContext<Self::Context>,
         header: Strict<ListOrdersHeader>,
@@ -852,12 +696,12 @@ pub trait DropshotApi {
     ) -> Result<Answer<ListOrdersSuccess>, Failure>;
 
     /// Cancel an order
-    #[endpoint {
+    #[endpoint(
         operation_id = "cancelOrder",
         method = DELETE,
         path = "/store/orders/{orderId}",
         tags = ["orders"],
-    }]
+    )]
     async fn cancel_order(
         context: RequestContext<Self::Context>,
         path: Strict<CancelOrderPath>,
@@ -873,7 +717,7 @@ impl<A: Api> DropshotApi for Served<A> {
         path: Strict<GetPetPath>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<GetPetSuccess>, Failure> {
-        let Sent { sender, body: _ } = sent;
+        let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_pet(request, path.0?).await };
         Answer::of(answer.await, A::error_headers)
@@ -884,10 +728,9 @@ impl<A: Api> DropshotApi for Served<A> {
         header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<ListOrdersSuccess>, Failure> {
-        let Sent { sender, body: _ } = sent;
-        let header = header.0?;
+        let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
-        Answer::of(A::list_orders(request, header).await, A::error_headers)
+        Answer::of(A::list_orders(request, header.0?).await, A::error_headers)
     }
 
     async fn cancel_order(
@@ -895,14 +738,25 @@ impl<A: Api> DropshotApi for Served<A> {
         path: Strict<CancelOrderPath>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<CancelOrderSuccess>, Failure> {
-        let Sent { sender, body: _ } = sent;
+        let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::cancel_order(request, path.0?).await };
         Answer::of(answer.await, A::error_headers)
     }
 }
 
-/// The schemas with a name of their own.
+/// The operations of these handlers.
+pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
+    dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
+}
+
+/// The document that dropshot emits of the types: see `api/UPSTREAM.md`.
+pub fn emitted() -> Result<Value, DocumentError> {
+    let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
+    crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
+}
+
+/// The schemas of `components`.
 enum Schemas {}
 
 impl crate::emission::Schemas for Schemas {
@@ -912,1005 +766,3 @@ impl crate::emission::Schemas for Schemas {
         generator.subschema_for::<Pet>();
     }
 }
-
-/// What dropshot serves for these handlers.
-pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
-    dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
-}
-
-/// The document that dropshot emits of all this.
-pub fn document() -> Result<Value, DocumentError> {
-    let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
-    crate::emission::document::<Schemas>(api, TITLE, FACTS)
-}
-
-/// What dropshot cannot hold: texts, statuses, headers, examples, security, servers and `x-`
-/// fields, each at its place in the document.
-const FACTS: &str = r##"{
-  "openapi": "3.0.3",
-  "info": {
-    "description": "Lists and cancels the orders of a pet store.\n\n## Before the first request\n\nEvery request needs an API key, sent as a bearer token:\n\n```\ncurl -H \"Authorization: Bearer <API_KEY>\" https://<host>/v1/store/orders\n```\n\nThe operator of the service issues keys and tells you the host. Keys for production begin with `sto_live_`, keys for staging with `sto_test_`; each works only in its own environment. Keep your key secret: anyone who has it can act as you. It does not belong in a web page, so the API sends no CORS headers: call it from your server. Only this document may be read by scripts of other sites. A key in the query string is ignored. Keys can be rotated: the old key then stays valid for some time alongside the new one.\n\nRequests and responses are JSON. `HEAD` works wherever `GET` does. Unknown query parameters are ignored. The list of orders can be long: send `Accept-Encoding: gzip` if your client supports it.\n\n**In JavaScript** a number is exact only up to 2^53-1 (9007199254740991), and identifiers (`id`, `petId` and `orderId`) are 64-bit integers that may exceed it. `JSON.parse` and `response.json()` then lose digits without an error, and a rounded identifier names another order, which `cancelOrder` would cancel. Read the response as text, parse it with a lossless JSON parser, keep identifiers as text, and put that text into the path.\n\n## Programs to copy\n\nEach operation has a program for curl with a shell, Python, TypeScript and Rust. They take the base URL and the key from the environment:\n\n```bash\nexport BASE_URL=https://<host>/v1 API_KEY=<API_KEY>\n```\n\n`listOrders` loses no digit of an identifier. `cancelOrder` is the pattern for requests that must arrive: it repeats what got no response, waits for `Retry-After`, and ends where that is more than two minutes away, as after a ban. Python needs no package, TypeScript Node 22.18 or later and the package lossless-json, Rust the crate store-orders-client, which is in no registry: replace `<REPOSITORY>` with the address of the Git repository of the service, which its operator tells you.\n\n## Asking again\n\nA list comes with an `ETag`. A client that has it and asks again sends the tag as `If-None-Match`: as long as no order of the store has changed, it is answered with 304 and no body.\n\n```bash\ncurl -i -H \"Authorization: Bearer <API_KEY>\" -H 'If-None-Match: W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"' https://<host>/v1/store/orders\n```\n\nThe tag is the same from every server, compressed or not. A 304 is as current as a list: once a cancellation is answered with 204, no earlier tag holds. It counts as one request. Caches must ask each time (`Cache-Control: private, no-cache`); all other responses must not be kept (`no-store`).\n\n## Limits\n\nHow many requests you may send depends on your plan:\n\n| Plan | Requests per minute | Requests per day |\n|---|---|---|\n| Free | 60 | 1,000 |\n| Pro | 300 | 10,000 |\n| Business | 1,000 | 100,000 |\n| Enterprise | custom | custom |\n\nThe limits apply to the account: all keys of an account share them. Both windows are fixed; each opens with the first request counted in it. Every request with a valid key counts, whatever its response, except those answered with 429.\n\nEvery response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`. They describe the window (minute or day) with fewer requests remaining.\n\n**On 429** wait for the number of seconds in `Retry-After`; a client that waits that long is admitted. If you cannot, back off exponentially. A key that keeps sending requests is banned: if, within 60 seconds of its first 429, it is refused as many more times as its per-minute limit (on the Pro plan: 300 more times), it is banned for 300 seconds and answered with `key_banned`. What is refused in the first 2 seconds does not count, so a burst that was under way already does not ban. Each further ban is twice as long, up to 3,600 seconds; after 24 hours without a ban the length starts at 300 seconds again. Requests during a ban do not extend it.\n\nRequests without a valid key are counted per client address, 1,000 per minute unless the operator sets another limit. Their responses carry the figures of that limit; above it they are answered with 429 instead of 401. Requests with a valid key are never limited by their address.\n\n## Errors\n\nEvery error has the same body: `code` for programs, `message` for people, and `status`, which equals the HTTP status code.\n\nEvery response carries an `x-request-id`. Quote it when you report a problem.\n\n`Link` leads to what this page says of the error.\n\nA proxy in front of the service answers some requests itself, in the same shape but without limit headers and `Link`: with `service_unavailable`, also under 502 and 504, and with the last codes of this list.\n\n### 400 *invalid_parameter*\n\nA path parameter is not a 64-bit integer in plain decimal. Correct the request.\n\n### 401 *unauthorized*\n\nNo API key was sent, or it is malformed, unknown, expired or revoked. Check the key.\n\n### 404 *order_not_found*\n\nThere is no such order, or it is already cancelled.\n\n### 404 *pet_not_found*\n\nThere is no such pet.\n\n### 404 *not_found*\n\nThere is no such path. Check the base address and the path.\n\n### 405 *method_not_allowed*\n\nThe path does not support this method. The `Allow` header lists those that it does.\n\n### 409 *order_already_shipped*\n\nThe order has already shipped and cannot be cancelled. It is unchanged.\n\n### 429 *rate_limit_exceeded*\n\nA rate limit is exceeded. Wait for the time in `Retry-After`, then continue.\n\n### 429 *key_banned*\n\nThe key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.\n\n### 500 *internal_error*\n\nThe server failed. Try again later.\n\n### 503 *service_unavailable*\n\nThe server cannot reach its data. Wait for the time in `Retry-After`.\n\n### 400 *invalid_request*\n\nThe request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.\n\n### 408 *request_timeout*\n\nThe request took too long to arrive. A proxy in front of the service sends this. Send it again.\n\n### 413 *request_too_large*\n\nThe request has a body, which no operation takes, and a large one. A proxy in front of the service sends this. Send no body.\n\n### 414 *uri_too_long*\n\nThe address of the request is too long. A proxy in front of the service sends this. Shorten it.\n\n## Versions\n\nThe version is part of the base address: `/v1`. Version 2, with filtering and pagination of the order list, is in [beta](/docs/v2). Changes are announced in the [changelog](/changelog). `x-stability` states the stability of each operation: `stable` operations change only by additions; `beta` and `experimental` ones may change. New response fields, headers and error codes are additions: clients must accept them.\n\nPrograms find the plans in `x-plans` of `info` (`null` is agreed per account), the error codes in `x-extensible-enum`, the form of keys in `bearerFormat`, and in `x-sunset` the day after which a deprecated operation may be removed without a new major version.\n\n`GET /pets/{petId}` is deprecated from 1 December 2026 and may be removed at any time after 1 December 2027.",
-    "contact": {
-      "name": "Store Orders",
-      "url": "https://store.example/support",
-      "email": "support@store.example"
-    },
-    "license": {
-      "name": "MIT",
-      "url": "https://opensource.org/license/mit"
-    },
-    "version": "1.3.3",
-    "x-plans": {
-      "Free": {
-        "requestsPerMinute": 60,
-        "requestsPerDay": 1000
-      },
-      "Pro": {
-        "requestsPerMinute": 300,
-        "requestsPerDay": 10000
-      },
-      "Business": {
-        "requestsPerMinute": 1000,
-        "requestsPerDay": 100000
-      },
-      "Enterprise": {
-        "requestsPerMinute": null,
-        "requestsPerDay": null
-      }
-    }
-  },
-  "servers": [
-    {
-      "url": "https://{host}/v1",
-      "description": "Production: accepts keys that begin with sto_live_",
-      "variables": {
-        "host": {
-          "default": "orders.store.example",
-          "description": "The host, which the operator of the service tells you."
-        }
-      }
-    },
-    {
-      "url": "https://{host}/v1",
-      "description": "Staging: accepts keys that begin with sto_test_",
-      "variables": {
-        "host": {
-          "default": "staging.orders.store.example",
-          "description": "The host, which the operator of the service tells you."
-        }
-      }
-    }
-  ],
-  "security": [
-    {
-      "apiKey": []
-    }
-  ],
-  "tags": [
-    {
-      "name": "orders",
-      "description": "The orders placed in the store.",
-      "x-displayName": "Orders"
-    },
-    {
-      "name": "pets",
-      "description": "The pets that orders refer to. Deprecated.",
-      "x-displayName": "Pets"
-    }
-  ],
-  "paths": {
-    "/pets/{petId}": {
-      "get": {
-        "description": "Deprecated from 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.",
-        "responses": {
-          "200": {
-            "content": {
-              "application/json": {
-                "example": {
-                  "id": 7,
-                  "name": "Rex"
-                }
-              }
-            },
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            }
-          },
-          "400": {
-            "description": "A path parameter is malformed",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "invalid_parameter": {
-                    "value": {
-                      "code": "invalid_parameter",
-                      "message": "The path parameter petId must be a 64-bit integer in plain decimal, such as 42.",
-                      "status": 400
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "description": "Missing or invalid API key. The `message` says what was sent instead of a valid key; it does not say whether a key is unknown, expired or revoked. A client that sends too many such requests gets 429 instead.",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              },
-              "WWW-Authenticate": {
-                "$ref": "#/components/headers/WWW-Authenticate"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "unauthorized": {
-                    "value": {
-                      "code": "unauthorized",
-                      "message": "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
-                      "status": 401
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "404": {
-            "description": "Requested resource could not be found",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "pet_not_found": {
-                    "value": {
-                      "code": "pet_not_found",
-                      "message": "There is no pet 7.",
-                      "status": 404
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "429": {
-            "description": "Rate limit exceeded, or the key is banned because it kept sending requests after a 429. Wait for the time in `Retry-After`.",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              },
-              "Retry-After": {
-                "$ref": "#/components/headers/Retry-After"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "rate_limit_exceeded": {
-                    "value": {
-                      "code": "rate_limit_exceeded",
-                      "message": "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.",
-                      "status": 429
-                    }
-                  },
-                  "key_banned": {
-                    "value": {
-                      "code": "key_banned",
-                      "message": "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.",
-                      "status": 429
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "5XX": {
-            "description": "The service failed. 500 is an internal error; 503 means that the server cannot reach its data, and carries `Retry-After`. Both can be retried.",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Deprecation": {
-                "$ref": "#/components/headers/Deprecation"
-              },
-              "Sunset": {
-                "$ref": "#/components/headers/Sunset"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              },
-              "Retry-After": {
-                "description": "Whole seconds to wait before the next request, at least 1. A client that waits this long is admitted.",
-                "schema": {
-                  "type": "integer",
-                  "format": "int64",
-                  "minimum": 1
-                },
-                "example": 60
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "internal_error": {
-                    "value": {
-                      "code": "internal_error",
-                      "message": "The server failed. Try again; if it persists, report the x-request-id of this response.",
-                      "status": 500
-                    }
-                  },
-                  "service_unavailable": {
-                    "value": {
-                      "code": "service_unavailable",
-                      "message": "The service cannot reach its data at the moment. Try again after the seconds in Retry-After.",
-                      "status": 503
-                    }
-                  }
-                }
-              }
-            }
-          }
-        },
-        "x-sunset": "2027-12-01",
-        "x-stability": "stable",
-        "x-scalar-stability": "stable",
-        "x-codeSamples": [
-          {
-            "lang": "shell",
-            "label": "curl",
-            "source": "curl -sS --fail-with-body \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/pets/7\""
-          },
-          {
-            "lang": "python",
-            "label": "Python",
-            "source": "import json\nimport os\nimport sys\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/pets/7\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\ntry:\n    with urlopen(request, timeout=10) as response:\n        print(json.load(response)[\"name\"])\nexcept HTTPError as error:\n    sys.exit(error.read().decode())"
-          },
-          {
-            "lang": "typescript",
-            "label": "TypeScript",
-            "source": "import { env, exit } from \"node:process\";\n\nconst response = await fetch(`${env.BASE_URL}/pets/7`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) {\n  console.error(body);\n  exit(1);\n}\n// Its `id` may have lost digits. Parse without loss what has an id that you use.\nconsole.log((JSON.parse(body) as { name: string }).name);"
-          },
-          {
-            "lang": "rust",
-            "label": "Rust",
-            "source": "// cargo add --git <REPOSITORY> store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::Client;\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    #[expect(deprecated, reason = \"until we keep the names of pets ourselves\")]\n    let pet = client.get_pet(7).await.map_err(|error| error.to_string())?;\n    println!(\"{}\", pet.name);\n    Ok(())\n}"
-          }
-        ]
-      }
-    },
-    "/store/orders": {
-      "get": {
-        "description": "Returns all orders of the store in ascending order of `id`. There are no parameters: filtering and pagination are in v2, which is in beta. A list that is requested after a cancellation was answered does not contain the order.",
-        "responses": {
-          "200": {
-            "content": {
-              "application/json": {
-                "schema": {
-                  "title": "Array_of_Order"
-                },
-                "example": [
-                  {
-                    "id": 1041,
-                    "petId": 7,
-                    "quantity": 2,
-                    "shipDate": "2026-12-24T09:30:00Z",
-                    "complete": true
-                  },
-                  {
-                    "id": 1042,
-                    "petId": 9,
-                    "quantity": 1,
-                    "complete": false
-                  }
-                ]
-              }
-            },
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "ETag": {
-                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
-                "schema": {
-                  "type": "string"
-                },
-                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
-                "required": true
-              }
-            }
-          },
-          "304": {
-            "description": "Nothing has changed since the response with this `ETag`",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "ETag": {
-                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
-                "schema": {
-                  "type": "string"
-                },
-                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
-                "required": true
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthorized"
-          },
-          "429": {
-            "$ref": "#/components/responses/TooManyRequests"
-          },
-          "5XX": {
-            "$ref": "#/components/responses/ServerError"
-          }
-        },
-        "x-stability": "stable",
-        "x-scalar-stability": "stable",
-        "x-codeSamples": [
-          {
-            "lang": "shell",
-            "label": "curl",
-            "source": "curl -sS --fail-with-body --compressed \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/store/orders\""
-          },
-          {
-            "lang": "python",
-            "label": "Python",
-            "source": "import json\nimport os\nimport sys\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/store/orders\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\ntry:\n    with urlopen(request, timeout=60) as response:\n        orders = json.load(response)\nexcept HTTPError as error:\n    sys.exit(error.read().decode())\nfor order in orders:\n    print(f\"order {order['id']}: {order['quantity']} of pet {order['petId']}\")"
-          },
-          {
-            "lang": "typescript",
-            "label": "TypeScript",
-            "source": "import { env, exit } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; quantity: string; complete: boolean; shipDate?: string };\n\nconst response = await fetch(`${env.BASE_URL}/store/orders`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) {\n  console.error(body);\n  exit(1);\n}\nfor (const order of parse(body, null, (number) => number) as Order[]) {\n  console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);\n}"
-          },
-          {
-            "lang": "rust",
-            "label": "Rust",
-            "source": "// cargo add --git <REPOSITORY> store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::Client;\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    let orders = client.list_orders().await.map_err(|error| error.to_string())?;\n    for order in &orders {\n        println!(\"order {}: {} of pet {}\", order.id, order.quantity, order.pet_id);\n    }\n    Ok(())\n}"
-          }
-        ]
-      }
-    },
-    "/store/orders/{orderId}": {
-      "delete": {
-        "description": "Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives, the order may have been cancelled nevertheless: repeat the request. A 404 then means that the order is not there, possibly cancelled by an earlier attempt: take it as success. `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say. A repeated request cannot cancel another order, and one that has shipped is never cancelled; to check more than that, read the list first.",
-        "responses": {
-          "204": {
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              }
-            },
-            "x-outcome": {
-              "name": "cancelled",
-              "description": "This call cancelled the order."
-            }
-          },
-          "400": {
-            "description": "A path parameter is malformed",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "invalid_parameter": {
-                    "value": {
-                      "code": "invalid_parameter",
-                      "message": "The path parameter orderId must be a 64-bit integer in plain decimal, such as 42.",
-                      "status": 400
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "401": {
-            "$ref": "#/components/responses/Unauthorized"
-          },
-          "404": {
-            "description": "Requested resource could not be found",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "order_not_found": {
-                    "value": {
-                      "code": "order_not_found",
-                      "message": "There is no order 1042, or it is already cancelled.",
-                      "status": 404
-                    }
-                  }
-                }
-              }
-            },
-            "x-outcome-after-retry": {
-              "name": "already_gone",
-              "description": "There is no pending order of this id any more. An earlier attempt of this call, which got no response or a 5xx, may have cancelled it."
-            }
-          },
-          "409": {
-            "description": "Order cannot be cancelled because it has already shipped. It is unchanged.",
-            "headers": {
-              "X-RateLimit-Limit": {
-                "$ref": "#/components/headers/X-RateLimit-Limit"
-              },
-              "X-RateLimit-Remaining": {
-                "$ref": "#/components/headers/X-RateLimit-Remaining"
-              },
-              "X-RateLimit-Reset": {
-                "$ref": "#/components/headers/X-RateLimit-Reset"
-              },
-              "x-request-id": {
-                "$ref": "#/components/headers/x-request-id"
-              },
-              "Cache-Control": {
-                "$ref": "#/components/headers/Cache-Control"
-              },
-              "Link": {
-                "$ref": "#/components/headers/Link"
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "order_already_shipped": {
-                    "value": {
-                      "code": "order_already_shipped",
-                      "message": "Order 1042 has already shipped and cannot be cancelled. It is unchanged.",
-                      "status": 409
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "429": {
-            "$ref": "#/components/responses/TooManyRequests"
-          },
-          "5XX": {
-            "$ref": "#/components/responses/ServerError"
-          }
-        },
-        "x-stability": "stable",
-        "x-scalar-stability": "stable",
-        "x-codeSamples": [
-          {
-            "lang": "shell",
-            "label": "curl",
-            "source": "# Cancels the orders whose ids are arguments: sh cancel.sh 1042 1043\nset -eu\nbody=$(mktemp)\ntrap 'rm -f \"$body\"' EXIT\nfor id; do\n    # Sends again what got no response, and after Retry-After what is answered with 429 or 5xx. Ends\n    # if that is in more than 2 minutes: a ban, or the requests of the day are used up.\n    status=$(curl -sS --retry 4 --retry-all-errors --retry-max-time 120 --max-time 10 \\\n        -X DELETE -H \"Authorization: Bearer $API_KEY\" \\\n        -o \"$body\" -w '%{http_code}' \"$BASE_URL/store/orders/$id\")\n    case $status:$(cat \"$body\") in\n        204:*) echo \"order $id: cancelled\" ;;\n        # 404: it is not there any more. An earlier attempt may have cancelled it.\n        404:*'\"order_not_found\"'* | 409:*) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" ;;\n        *) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" >&2; exit 1 ;;\n    esac\ndone"
-          },
-          {
-            "lang": "python",
-            "label": "Python",
-            "source": "# Cancels the orders whose ids are arguments: python3 cancel.py 1042 1043\nimport json\nimport os\nimport sys\nimport time\nfrom http.client import HTTPException\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\n\ndef send(order_id):\n    \"\"\"The status, the headers and the body of the response; no status if none came.\"\"\"\n    request = Request(\n        f\"{os.environ['BASE_URL']}/store/orders/{order_id}\",\n        headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n        method=\"DELETE\",\n    )\n    try:\n        try:\n            with urlopen(request, timeout=10) as response:\n                return response.status, response.headers, \"\"\n        except HTTPError as error:\n            return error.code, error.headers, error.read().decode()\n    except (OSError, HTTPException) as error:\n        # The order may have been cancelled nevertheless.\n        return None, {}, str(error)\n\n\ndef cancel(order_id):\n    for attempt in range(1, 6):\n        status, headers, body = send(order_id)\n        if status == 204:\n            return \"cancelled\"\n        if status == 409 or (status == 404 and '\"order_not_found\"' in body):\n            # 404: it is not there any more. An earlier attempt may have cancelled it.\n            return json.loads(body)[\"message\"]\n        wait = int(headers.get(\"Retry-After\", 2**attempt))\n        # A ban lasts longer, and so does a day whose requests are used up.\n        if status not in (None, 429, 500, 502, 503, 504) or wait > 120:\n            break\n        if attempt < 5:\n            time.sleep(wait)\n    sys.exit(f\"order {order_id}: {body}\")\n\n\nfor order_id in sys.argv[1:]:\n    print(f\"order {order_id}: {cancel(order_id)}\")"
-          },
-          {
-            "lang": "typescript",
-            "label": "TypeScript",
-            "source": "// Cancels the orders whose ids are arguments: node cancel.ts 1042 1043\nimport { argv, env } from \"node:process\";\nimport { setTimeout as sleep } from \"node:timers/promises\";\n\n/** The id is text: as a number, a large one would become that of another order. */\nasync function cancel(id: string): Promise<string> {\n  for (let attempt = 1; ; attempt += 1) {\n    // No response: the order may have been cancelled nevertheless.\n    const { status, after, body } = await fetch(`${env.BASE_URL}/store/orders/${id}`, {\n      method: \"DELETE\",\n      headers: { Authorization: `Bearer ${env.API_KEY}` },\n      signal: AbortSignal.timeout(10_000),\n    })\n      .then(async (response) => ({\n        status: response.status,\n        after: response.headers.get(\"Retry-After\"),\n        body: await response.text(),\n      }))\n      .catch((error) => ({ status: 0, after: null, body: String(error.cause ?? error) }));\n    if (status === 204) return \"cancelled\";\n    // 404: it is not there any more. An earlier attempt may have cancelled it.\n    if (status === 409 || (status === 404 && body.includes('\"order_not_found\"'))) {\n      return (JSON.parse(body) as { message: string }).message;\n    }\n    const wait = Number(after ?? 2 ** attempt);\n    // A ban lasts longer than 2 minutes, and so does a day whose requests are used up.\n    if (![0, 429, 500, 502, 503, 504].includes(status) || attempt === 5 || wait > 120) {\n      throw new Error(`order ${id}: ${body}`);\n    }\n    await sleep(wait * 1000);\n  }\n}\n\nif (!env.BASE_URL || !env.API_KEY) throw new Error(\"BASE_URL and API_KEY are not set\");\nfor (const id of argv.slice(2)) console.log(`order ${id}: ${await cancel(id)}`);"
-          },
-          {
-            "lang": "rust",
-            "label": "Rust",
-            "source": "// Cancels the orders whose ids are arguments: cargo run -- 1042 1043\n// cargo add --git <REPOSITORY> store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would\n    // end after 2 minutes: a ban, or the requests of the day are used up.\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    for id in env::args().skip(1) {\n        let id: OrderId = id.parse()?;\n        match client.cancel_order(id).await {\n            Ok(outcome) => match *outcome {\n                CancelOrderOutcome::Cancelled => println!(\"order {id}: cancelled\"),\n                CancelOrderOutcome::AlreadyGone => {\n                    println!(\"order {id}: not there, probably cancelled by an earlier attempt\");\n                }\n            },\n            Err(error) => match error.code() {\n                Some(ErrorCode::OrderNotFound | ErrorCode::OrderAlreadyShipped) => {\n                    println!(\"order {id}: {error}\");\n                }\n                _ => return Err(format!(\"order {id}: {error}\").into()),\n            },\n        }\n    }\n    Ok(())\n}"
-          }
-        ]
-      }
-    }
-  },
-  "components": {
-    "schemas": {
-      "Error": {
-        "properties": {
-          "code": {
-            "x-extensible-enum": [
-              "invalid_parameter",
-              "unauthorized",
-              "order_not_found",
-              "pet_not_found",
-              "not_found",
-              "method_not_allowed",
-              "order_already_shipped",
-              "rate_limit_exceeded",
-              "key_banned",
-              "internal_error",
-              "service_unavailable",
-              "invalid_request",
-              "request_timeout",
-              "request_too_large",
-              "uri_too_long"
-            ],
-            "x-enumDescriptions": {
-              "invalid_parameter": "A path parameter is not a 64-bit integer in plain decimal. Correct the request.",
-              "unauthorized": "No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.",
-              "order_not_found": "There is no such order, or it is already cancelled.",
-              "pet_not_found": "There is no such pet.",
-              "not_found": "There is no such path. Check the base address and the path.",
-              "method_not_allowed": "The path does not support this method. The `Allow` header lists those that it does.",
-              "order_already_shipped": "The order has already shipped and cannot be cancelled. It is unchanged.",
-              "rate_limit_exceeded": "A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.",
-              "key_banned": "The key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.",
-              "internal_error": "The server failed. Try again later.",
-              "service_unavailable": "The server cannot reach its data. Wait for the time in `Retry-After`.",
-              "invalid_request": "The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.",
-              "request_timeout": "The request took too long to arrive. A proxy in front of the service sends this. Send it again.",
-              "request_too_large": "The request has a body, which no operation takes, and a large one. A proxy in front of the service sends this. Send no body.",
-              "uri_too_long": "The address of the request is too long. A proxy in front of the service sends this. Shorten it."
-            }
-          }
-        }
-      }
-    },
-    "responses": {
-      "Unauthorized": {
-        "description": "Missing or invalid API key. The `message` says what was sent instead of a valid key; it does not say whether a key is unknown, expired or revoked. A client that sends too many such requests gets 429 instead.",
-        "headers": {
-          "X-RateLimit-Limit": {
-            "$ref": "#/components/headers/X-RateLimit-Limit"
-          },
-          "X-RateLimit-Remaining": {
-            "$ref": "#/components/headers/X-RateLimit-Remaining"
-          },
-          "X-RateLimit-Reset": {
-            "$ref": "#/components/headers/X-RateLimit-Reset"
-          },
-          "x-request-id": {
-            "$ref": "#/components/headers/x-request-id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/Cache-Control"
-          },
-          "Link": {
-            "$ref": "#/components/headers/Link"
-          },
-          "WWW-Authenticate": {
-            "$ref": "#/components/headers/WWW-Authenticate"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "unauthorized": {
-                "value": {
-                  "code": "unauthorized",
-                  "message": "The request has no Authorization header. Send your key as Authorization: Bearer <API_KEY>.",
-                  "status": 401
-                }
-              }
-            }
-          }
-        }
-      },
-      "TooManyRequests": {
-        "description": "Rate limit exceeded, or the key is banned because it kept sending requests after a 429. Wait for the time in `Retry-After`.",
-        "headers": {
-          "X-RateLimit-Limit": {
-            "$ref": "#/components/headers/X-RateLimit-Limit"
-          },
-          "X-RateLimit-Remaining": {
-            "$ref": "#/components/headers/X-RateLimit-Remaining"
-          },
-          "X-RateLimit-Reset": {
-            "$ref": "#/components/headers/X-RateLimit-Reset"
-          },
-          "x-request-id": {
-            "$ref": "#/components/headers/x-request-id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/Cache-Control"
-          },
-          "Link": {
-            "$ref": "#/components/headers/Link"
-          },
-          "Retry-After": {
-            "$ref": "#/components/headers/Retry-After"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "rate_limit_exceeded": {
-                "value": {
-                  "code": "rate_limit_exceeded",
-                  "message": "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.",
-                  "status": 429
-                }
-              },
-              "key_banned": {
-                "value": {
-                  "code": "key_banned",
-                  "message": "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.",
-                  "status": 429
-                }
-              }
-            }
-          }
-        }
-      },
-      "ServerError": {
-        "description": "The service failed. 500 is an internal error; 503 means that the server cannot reach its data, and carries `Retry-After`. Both can be retried.",
-        "headers": {
-          "X-RateLimit-Limit": {
-            "$ref": "#/components/headers/X-RateLimit-Limit"
-          },
-          "X-RateLimit-Remaining": {
-            "$ref": "#/components/headers/X-RateLimit-Remaining"
-          },
-          "X-RateLimit-Reset": {
-            "$ref": "#/components/headers/X-RateLimit-Reset"
-          },
-          "x-request-id": {
-            "$ref": "#/components/headers/x-request-id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/Cache-Control"
-          },
-          "Link": {
-            "$ref": "#/components/headers/Link"
-          },
-          "Retry-After": {
-            "description": "Whole seconds to wait before the next request, at least 1. A client that waits this long is admitted.",
-            "schema": {
-              "type": "integer",
-              "format": "int64",
-              "minimum": 1
-            },
-            "example": 60
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "internal_error": {
-                "value": {
-                  "code": "internal_error",
-                  "message": "The server failed. Try again; if it persists, report the x-request-id of this response.",
-                  "status": 500
-                }
-              },
-              "service_unavailable": {
-                "value": {
-                  "code": "service_unavailable",
-                  "message": "The service cannot reach its data at the moment. Try again after the seconds in Retry-After.",
-                  "status": 503
-                }
-              }
-            }
-          }
-        }
-      }
-    },
-    "headers": {
-      "X-RateLimit-Limit": {
-        "description": "The request limit in force: that of the window (minute or day) with fewer requests remaining. On a 429, that of the exhausted window that resets last.",
-        "schema": {
-          "type": "integer",
-          "format": "int64",
-          "minimum": 0
-        },
-        "example": 300,
-        "required": true
-      },
-      "X-RateLimit-Remaining": {
-        "description": "Requests remaining in the current window of that limit.",
-        "schema": {
-          "type": "integer",
-          "format": "int64",
-          "minimum": 0
-        },
-        "example": 299,
-        "required": true
-      },
-      "X-RateLimit-Reset": {
-        "description": "Unix timestamp in seconds at which that limit resets, rounded up.",
-        "schema": {
-          "type": "integer",
-          "format": "int64"
-        },
-        "example": 1796083260,
-        "required": true
-      },
-      "x-request-id": {
-        "description": "Identifies this request in the server's log. Quote it when you report a problem.",
-        "schema": {
-          "type": "string",
-          "format": "uuid"
-        },
-        "example": "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11",
-        "required": true
-      },
-      "Cache-Control": {
-        "description": "`private, no-cache` on a response with an `ETag`: it may be kept, but must be asked for again each time. `no-store` on every other: it must not be kept.",
-        "schema": {
-          "type": "string"
-        },
-        "example": "no-store",
-        "required": true
-      },
-      "Retry-After": {
-        "description": "Whole seconds to wait before the next request, at least 1. A client that waits this long is admitted.",
-        "schema": {
-          "type": "integer",
-          "format": "int64",
-          "minimum": 1
-        },
-        "example": 60,
-        "required": true
-      },
-      "WWW-Authenticate": {
-        "description": "The challenge of RFC 6750, with `error=\"invalid_token\"` where a key was sent.",
-        "schema": {
-          "type": "string"
-        },
-        "example": "Bearer realm=\"store-orders\", error=\"invalid_token\"",
-        "required": true
-      },
-      "Deprecation": {
-        "description": "When the operation was deprecated, as `@` and a Unix timestamp (RFC 9745).",
-        "schema": {
-          "type": "string"
-        },
-        "example": "@1796083200",
-        "required": true
-      },
-      "Sunset": {
-        "description": "The time after which the operation may be removed, as an HTTP date (RFC 8594).",
-        "schema": {
-          "type": "string"
-        },
-        "example": "Wed, 01 Dec 2027 00:00:00 GMT",
-        "required": true
-      },
-      "Link": {
-        "description": "Where to read on (RFC 8288). On an error, what the API reference says of the error, and this document, with the relations of RFC 8631; on every response of a deprecated operation, the changelog, which announces it, with that of RFC 9745.",
-        "schema": {
-          "type": "string"
-        },
-        "example": "</docs#error-unauthorized>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"",
-        "required": true
-      }
-    },
-    "securitySchemes": {
-      "apiKey": {
-        "type": "http",
-        "scheme": "bearer",
-        "bearerFormat": "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$",
-        "description": "An API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then 36 letters and digits. `bearerFormat` says it as a regular expression."
-      }
-    }
-  }
-}"##;

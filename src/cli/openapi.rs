@@ -6,8 +6,7 @@ use crate::keys::Environment;
 use anyhow::Context;
 use clap::Args;
 use std::io::Write;
-use store_orders_api::documents::{V1, V2};
-use store_orders_api::emission::text;
+use store_orders_api::documents::{V1, V2, text};
 
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
@@ -29,13 +28,12 @@ pub struct OpenapiArgs {
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let document = if self.beta { &V2 } else { &V1 };
-        let document = if self.served {
-            served_document(document, &self.document, self.environment)
-                .and_then(|served| text(&served))
-        } else {
-            document.emitted_text()
-        };
-        let document = document.context("the OpenAPI document cannot be made")?;
+        if !self.served {
+            return Ok(out.write_all(document.text.as_bytes())?);
+        }
+        let document = served_document(document, &self.document, self.environment)
+            .and_then(|served| text(&served))
+            .context("the OpenAPI document cannot be made")?;
         Ok(out.write_all(document.as_bytes())?)
     }
 }

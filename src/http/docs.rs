@@ -15,8 +15,8 @@ use http::{Method, Response};
 use page::Page;
 use policy::Policy;
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, V1};
-use store_orders_api::emission::{DocumentError, text};
+use store_orders_api::documents::{DOCUMENTS, V1, text};
+use store_orders_api::emission::DocumentError;
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";

@@ -238,24 +238,24 @@ enum Failure {
 
 impl From<Failure> for v1::ServerError {
     fn from(failure: Failure) -> v1::ServerError {
-        let text = |code: v1::ErrorCode| message(code.example().unwrap_or_default(), &[]);
+        use v1::ServerError as Error;
         match failure {
             Failure::Unavailable => {
-                v1::ServerError::ServiceUnavailable(text(v1::ErrorCode::ServiceUnavailable))
+                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
             }
-            Failure::Internal => v1::ServerError::InternalError(text(v1::ErrorCode::InternalError)),
+            Failure::Internal => Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string()),
         }
     }
 }
 
 impl From<Failure> for v2::ServerError {
     fn from(failure: Failure) -> v2::ServerError {
-        let text = |code: v2::ErrorCode| message(code.example().unwrap_or_default(), &[]);
+        use v2::ServerError as Error;
         match failure {
             Failure::Unavailable => {
-                v2::ServerError::ServiceUnavailable(text(v2::ErrorCode::ServiceUnavailable))
+                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
             }
-            Failure::Internal => v2::ServerError::InternalError(text(v2::ErrorCode::InternalError)),
+            Failure::Internal => Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string()),
         }
     }
 }

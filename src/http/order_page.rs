@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
 use store_orders_api::documents::V2;
-use store_orders_api::parameters::{Invalid, Place};
+use store_orders_api::parameters::{Invalid, Location};
 use store_orders_api::v2::ListOrdersQuery;
 
 /// The form of cursors; another form has another number.
@@ -39,7 +39,7 @@ impl WantedPage {
         let from = query.cursor.as_ref().map_or(Some(i64::MIN), |cursor| decode(cursor, &filter));
         let from = from.ok_or_else(|| {
             let expected = "the nextCursor of a page, unchanged and with the filters of that page";
-            Invalid::Malformed(Place::Query, "cursor", expected.to_string())
+            Invalid::Malformed(Location::Query, "cursor", expected.to_string())
         })?;
         Ok(WantedPage { filter, from, limit })
     }
@@ -95,11 +95,10 @@ fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use store_orders_api::v2;
 
     #[test]
     fn the_examples_and_texts_of_the_document_are_true() {
-        let document = v2::document().unwrap();
+        let document = V2.json().unwrap();
         let list = &document["paths"]["/store/orders"]["get"];
         let page = &list["responses"]["200"];
         let cursor = &page["content"]["application/json"]["example"]["nextCursor"];

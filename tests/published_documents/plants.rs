@@ -1,7 +1,7 @@
 //! Planted breaks: each changes today's document and what the server sends in the same way, so that
 //! they still agree. Only what was published before tells that callers would fail.
 
-use contract::pointer::take;
+use codegen::pointer::take;
 use serde_json::{Value, json};
 use test_server::contract::{Contract, Exchange, ReceivedResponse, contract};
 

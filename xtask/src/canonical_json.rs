@@ -13,7 +13,7 @@ pub fn parse(name: &str, text: &str) -> anyhow::Result<Value> {
     serde_json::from_str::<Value>(text).map_err(|error| {
         anyhow::anyhow!("{name}:{}:{}: invalid JSON: {error}", error.line(), error.column())
     })?;
-    let mut value = contract::parse(text).map_err(|doubled| {
+    let mut value = codegen::parse(text).map_err(|doubled| {
         let lines = doubled.0.iter().map(|key| format!("{name}#{key}"));
         anyhow::anyhow!(lines.collect::<Vec<_>>().join("\n  "))
     })?;

@@ -3,7 +3,7 @@
 //! The order of keys does not count. The order of elements does, and so does the
 //! type of a number: 1 is not 1.0. Nothing here is specific to OpenAPI.
 
-use contract::pointer::pointer_to;
+use codegen::pointer::pointer_to;
 use serde_json::Value;
 
 /// One place in which two values differ. `None` is an absent value, which is not
@@ -40,6 +40,26 @@ pub fn pointers(value: &Value) -> Vec<String> {
         _ => {}
     }
     found
+}
+
+/// The values below this pointer that have none inside of them, each with its own pointer.
+pub fn leaves<'a>(pointer: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| (pointer_to(pointer, key), member)).collect()
+        }
+        Value::Array(elements) => {
+            let elements = elements.iter().enumerate();
+            elements
+                .map(|(index, value)| (pointer_to(pointer, &index.to_string()), value))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    if inner.is_empty() {
+        return vec![(pointer.to_string(), value)];
+    }
+    inner.into_iter().flat_map(|(pointer, value)| leaves(&pointer, value)).collect()
 }
 
 fn compare<'a>(

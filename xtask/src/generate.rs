@@ -6,8 +6,8 @@ use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
 use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
-use contract::client::Version;
-use contract::{Error, contract};
+use codegen::Error;
+use codegen::client::Version;
 use serde_json::Value;
 
 /// All generated files: the contract, the clients and their README, and, where there is a server,
@@ -18,7 +18,7 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     for of in DOCUMENTS {
         let source = of.file;
         let document = canonical_json::parse(source, &repository.read(source)?)?;
-        let code = contract(&document, source, "cargo xtask generate");
+        let code = codegen::server(&document, source, "cargo xtask generate");
         files.push(file(of.contract, source, code.map_err(|error| of_document(error, source))?));
         documents.push(document);
     }
@@ -48,8 +48,8 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
         module: of.base_path.trim_start_matches('/'),
     });
     let versions: Vec<_> = versions.collect();
-    let code = contract::client::client(&versions, "cargo xtask generate")?.into_iter();
-    let files = DOCUMENTS.iter().zip(code).map(|(of, (_, text))| GeneratedFile {
+    let code = codegen::client::client(&versions, "cargo xtask generate")?.into_iter();
+    let files = DOCUMENTS.iter().zip(code).map(|(of, text)| GeneratedFile {
         name: of.client.to_string(),
         source: of.file,
         text,

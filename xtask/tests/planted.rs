@@ -3,7 +3,7 @@
 //! it breaking.
 
 use crate::checkout::{Checkout, document, emitted, files, fixed, left, run};
-use contract::pointer::take;
+use codegen::pointer::take;
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
@@ -28,7 +28,7 @@ fn changed(change: impl Fn(&mut Value)) -> Checkout {
     }
     let mut document = document(&V1);
     change(&mut document);
-    let contract = contract::contract(&document, V1.file, "cargo xtask generate").unwrap();
+    let contract = codegen::server(&document, V1.file, "cargo xtask generate").unwrap();
     checkout.put(V1.contract, &contract);
     for file in client_code(&[document.clone(), crate::checkout::document(&V2)]).unwrap() {
         checkout.put(&file.name, &file.text);
@@ -75,6 +75,10 @@ fn an_error_code_is_renamed() {
         let codes = document.pointer_mut(CODES).unwrap().as_array_mut().unwrap();
         let code = codes.iter_mut().find(|code| **code == "order_already_shipped").unwrap();
         *code = json!("order_shipped");
+        let texts = CODES.replace("x-extensible-enum", "x-enumDescriptions");
+        let texts = document.pointer_mut(&texts).unwrap().as_object_mut().unwrap();
+        let text = texts.remove("order_already_shipped").unwrap();
+        texts.insert("order_shipped".to_string(), text);
         let examples = document.pointer_mut(CONFLICT_EXAMPLES).unwrap().as_object_mut().unwrap();
         let mut example = examples.remove("order_already_shipped").unwrap();
         example["value"]["code"] = json!("order_shipped");

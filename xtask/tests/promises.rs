@@ -2,7 +2,7 @@
 //! the changelog must name them.
 
 use crate::checkout::{self, printed};
-use contract::pointer::put;
+use codegen::pointer::put;
 use serde_json::{Value, json};
 use testbed::{assert_text, str};
 use xtask::check::{Fix, Problem, check_promises, check_served};

@@ -11,9 +11,10 @@ fn list() -> String {
     Repository::here().read(LIST).unwrap()
 }
 
-/// The cells of its rows.
+/// The cells of the rows of its tables of workarounds.
 fn rows(text: &str) -> Vec<Vec<&str>> {
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| What"));
+    let tables = text.split("\n\n").filter(|part| part.starts_with("| What is missing"));
+    let rows = tables.flat_map(|table| table.lines().skip(2));
     rows.map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
 }
 
@@ -89,5 +90,8 @@ fn wrong_links_and_files_are_found() {
         assert_eq!(broken_links(&wrong).len(), 1, "{wrong}");
     }
     assert_eq!(files("`src/a.rs` in the `exec` hook"), ["src/a.rs"]);
-    assert_eq!(rows("| What | W | U |\n|---|---|---|\n| a | `b` | c |\n"), [["a", "`b`", "c"]]);
+    assert_eq!(
+        rows("T\n\n| What is missing | W | U |\n|---|---|---|\n| a | `b` | c |\n"),
+        [["a", "`b`", "c"]]
+    );
 }

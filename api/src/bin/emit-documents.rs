@@ -3,8 +3,7 @@
 
 use std::error::Error;
 use std::io::Write;
-use store_orders_api::documents::DOCUMENTS;
-use store_orders_api::emission::text;
+use store_orders_api::documents::{DOCUMENTS, text};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let documents: Result<Vec<_>, _> =

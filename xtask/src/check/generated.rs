@@ -16,7 +16,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let generated = match generated(files) {
         Ok(generated) => generated,
         Err(error) => match error.downcast_ref() {
-            Some(contract::Error::Refused(refusals)) => return Ok(refused(refusals)),
+            Some(codegen::Error::Refused(refusals)) => return Ok(refused(refusals)),
             _ => return Err(error),
         },
     };
@@ -31,8 +31,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// What no code can be made of.
-fn refused(refusals: &contract::Refusals) -> Vec<Problem> {
-    let problem = |refusal: &contract::Refusal| Problem {
+fn refused(refusals: &codegen::Refusals) -> Vec<Problem> {
+    let problem = |refusal: &codegen::Refusal| Problem {
         place: refusal.pointer.clone(),
         expected: "what code can be made of".to_string(),
         found: refusal.found.clone(),

@@ -3,7 +3,7 @@
 use super::findings::{Findings, Place};
 use super::resolved::all_operations;
 use super::{operations, promises};
-use contract::pointer::COMPONENT;
+use codegen::pointer::COMPONENT;
 use semver::Version;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use super::change::{Change, Verdict};
 use chrono::NaiveDate;
-use contract::pointer::{COMPONENT, component, pointer_to};
+use codegen::pointer::{COMPONENT, component, pointer_to};
 use serde_json::{Value, json};
 
 /// Which way a value goes, seen from the caller.

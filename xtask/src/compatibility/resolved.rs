@@ -2,7 +2,7 @@
 //! operation with the security that it inherits. So a change of a shared component is found
 //! wherever it is used, and what only moved is no change.
 
-use contract::pointer;
+use codegen::pointer;
 use serde_json::{Value, json};
 
 /// The methods that a path can have.

@@ -3,7 +3,7 @@
 
 use super::change::Verdict;
 use super::findings::{Direction, Findings, Place, shorten};
-use contract::pointer::component;
+use codegen::pointer::component;
 use serde_json::{Value, json};
 
 /// Compares two schemas of one value; without one, everything is allowed.

@@ -4,7 +4,7 @@ use super::setup::Setup;
 use super::tools::output_lines;
 use crate::documents::{DOCUMENTS, Document};
 use anyhow::Context;
-use contract::pointer::{put, take};
+use codegen::pointer::{put, take};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};
 use crate::documents::{Document, V1};
-use contract::pointer;
+use codegen::pointer;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;

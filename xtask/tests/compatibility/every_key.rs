@@ -3,7 +3,7 @@
 
 use super::TODAY;
 use crate::checkout::document;
-use contract::pointer::take;
+use codegen::pointer::take;
 use serde_json::{Value, json};
 use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};

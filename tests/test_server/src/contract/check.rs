@@ -6,7 +6,7 @@ use super::promise::Promise;
 use super::response::{self, parameter_label};
 use super::schema::Reader;
 use super::undocumented::{self, Subject};
-use contract::pointer::resolved;
+use codegen::pointer::resolved;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! The fields of bodies, as labels such as `Order.shipDate`: which a schema promises, and which a
 //! body shows.
 
-use contract::pointer::component;
+use codegen::pointer::component;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

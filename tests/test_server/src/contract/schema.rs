@@ -1,7 +1,7 @@
 //! Checks values against the schemas of the document: no integer of more than 64 bits, and, as
 //! today's document is read, no field that the schema lacks.
 
-use contract::pointer::COMPONENT;
+use codegen::pointer::COMPONENT;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

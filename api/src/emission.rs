@@ -1,0 +1,152 @@
+//! The document that dropshot emits from the types of a contract. `cargo xtask check` holds each
+//! leaf of it against the checked-in document.
+
+use crate::answer::Failure;
+use crate::schemas::LIST;
+use dropshot::{
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, HttpResponseOk, Method, StubContext, semver,
+};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Reason for which a document could not be emitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentError(String);
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+impl DocumentError {
+    /// An error for this reason.
+    pub fn new(reason: impl fmt::Display) -> DocumentError {
+        DocumentError(reason.to_string())
+    }
+}
+
+/// The schemas of a document.
+pub trait Schemas: Send + Sync + 'static {
+    /// Has the generator add each of them.
+    fn add_to(generator: &mut SchemaGenerator);
+}
+
+/// The document of this API, with this title and version and these schemas.
+pub fn emitted<S: Schemas>(
+    api: ApiDescription<StubContext>,
+    title: &str,
+    version: &str,
+) -> Result<Value, DocumentError> {
+    let mut document = openapi(&api, title, version)?;
+    // Dropshot's names for tags without texts, and its one response for all errors.
+    remove(&mut document, "", "tags");
+    remove(&mut document, "/components", "responses");
+    remove_generic_errors(&mut document);
+    let all_schemas = openapi(&api_of_schemas::<S>()?, title, version)?;
+    if let Some(schemas) = all_schemas.pointer("/components/schemas") {
+        let components = json!({ "schemas": schemas });
+        document.as_object_mut().map(|members| members.insert("components".into(), components));
+    }
+    tidy(&mut document);
+    Ok(document)
+}
+
+fn openapi(
+    api: &ApiDescription<StubContext>,
+    title: &str,
+    version: &str,
+) -> Result<Value, DocumentError> {
+    let version: semver::Version = version.parse().map_err(DocumentError::new)?;
+    api.openapi(title, version).json().map_err(DocumentError::new)
+}
+
+/// An operation whose answer has every schema, also those of errors, which no operation emits.
+fn api_of_schemas<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
+    let mut api = ApiDescription::new();
+    api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(
+        "schemas".to_string(),
+        Method::GET,
+        "application/json",
+        "/schemas",
+        ApiEndpointVersions::All,
+    ))
+    .map_err(DocumentError::new)?;
+    Ok(api)
+}
+
+fn remove(document: &mut Value, pointer: &str, key: &str) {
+    if let Some(members) = document.pointer_mut(pointer).and_then(Value::as_object_mut) {
+        members.shift_remove(key);
+    }
+}
+
+fn remove_generic_errors(document: &mut Value) {
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut).into_iter();
+    let operations = paths.flat_map(|paths| paths.values_mut()).filter_map(Value::as_object_mut);
+    for operation in operations.flat_map(|path| path.values_mut()) {
+        remove(operation, "/responses", "4XX");
+        remove(operation, "/responses", "5XX");
+    }
+}
+
+/// Writes bounds without a decimal point, removes the titles that schemars makes of names in Rust,
+/// and makes a list of a query of [`LIST`].
+fn tidy(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0);
+            if let (None, Some(whole)) = (number.as_i64(), whole) {
+                // Codegen refuses bounds beyond 2^53, up to which both are exact.
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and exact")]
+                let whole = whole as i64;
+                *number = whole.into();
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(tidy),
+        Value::Object(members) => {
+            let is_schema_of_body = members.get("title").is_some_and(Value::is_string)
+                && ["type", "$ref"].iter().any(|key| members.contains_key(*key));
+            if is_schema_of_body {
+                members.shift_remove("title");
+            }
+            if let Some(Value::Object(mut list)) = members.shift_remove(LIST) {
+                list.insert("items".to_string(), json!(members));
+                *members = list;
+            }
+            members.values_mut().for_each(tidy);
+        }
+        _ => {}
+    }
+}
+
+/// A body that has every schema. There is no value of it.
+struct AllSchemas<S>(PhantomData<fn() -> S>);
+
+impl<S: Schemas> JsonSchema for AllSchemas<S> {
+    fn schema_name() -> String {
+        "Schemas".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        S::add_to(generator);
+        Schema::Bool(true)
+    }
+}
+
+impl<S> Serialize for AllSchemas<S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        serializer.serialize_unit()
+    }
+}

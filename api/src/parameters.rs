@@ -1,0 +1,688 @@
+//! Parameters, read strictly by their schemas: what a document does not allow is refused, and the
+//! error names the parameter and what it must be.
+
+use crate::schemas::Documented;
+use async_trait::async_trait;
+use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
+use dropshot::{
+    ApiEndpointBodyContentType, ExtractorMetadata, Header, HttpError, Path, Query, RequestContext,
+    ServerContext, SharedExtractor,
+};
+use http::{HeaderMap, HeaderValue};
+use regex::Regex;
+use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+/// The longest name of an unknown parameter that an error repeats: shorter than a key.
+const MAX_NAME_CHARS: usize = 32;
+
+/// Where a request has a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In its path.
+    Path,
+    /// In its query.
+    Query,
+    /// In its headers.
+    Header,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Location::Path => "path parameter",
+            Location::Query => "query parameter",
+            Location::Header => "header",
+        })
+    }
+}
+
+/// Why a request is refused before its handler is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// A parameter is none of its schema.
+    Malformed(Location, &'static str, String),
+    /// A parameter is missing.
+    Missing(Location, &'static str),
+    /// A parameter was sent more than once.
+    Repeated(Location, &'static str),
+    /// There is no query parameter of this name, which is `None` if it is too long or too odd to
+    /// be repeated in an error; there are these.
+    Unknown(Option<String>, &'static [&'static str]),
+    /// The body could not be read, for this reason.
+    Body(String),
+    /// A member of the body breaks its schema, which expects this.
+    Member(&'static str, String),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Invalid::Malformed(location, name, expected) => {
+                write!(f, "The {location} {name} must be {expected}.")
+            }
+            Invalid::Missing(location, name) => {
+                write!(f, "The {location} {name} is missing. Send it.")
+            }
+            Invalid::Repeated(location, name) => {
+                write!(f, "The {location} {name} was sent more than once. Send it once.")
+            }
+            Invalid::Unknown(name, supported) => {
+                let name = name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+                let supported = supported.join(", ");
+                write!(f, "Unknown query parameter{name}. Supported: {supported}.")
+            }
+            Invalid::Body(reason) => write!(f, "The body of the request is invalid: {reason}"),
+            Invalid::Member(name, expected) => {
+                write!(f, "The member {name} of the body must be {expected}.")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// The parameters of an operation in one location.
+pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
+    /// Where they are.
+    const LOCATION: Location;
+    /// Their names in the document.
+    const NAMES: &'static [&'static str];
+
+    /// Reads them.
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
+}
+
+/// What a request has in one location: names and values.
+#[derive(Debug)]
+pub struct SentParameters<'a> {
+    location: Location,
+    values: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> SentParameters<'a> {
+    /// Those of a query, the part of an address after `?`, of which these may be sent.
+    pub fn of_query(
+        query: &'a str,
+        known: &'static [&'static str],
+    ) -> Result<SentParameters<'a>, Invalid> {
+        let values: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+        match values.iter().find(|(name, _)| !known.contains(&&**name)) {
+            Some((name, _)) => Err(Invalid::Unknown(repeatable(name), known)),
+            None => Ok(SentParameters { location: Location::Query, values }),
+        }
+    }
+
+    /// Several lines of one header are one list (RFC 9110, 5.3).
+    fn of_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
+        let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
+        let value = |name: &&'static str| {
+            let lines = headers.get_all(*name).iter().map(text);
+            let whole = lines.reduce(|whole, line| format!("{whole}, {line}").into())?;
+            Some((Cow::Borrowed(*name), whole))
+        };
+        SentParameters {
+            location: Location::Header,
+            values: known.iter().filter_map(value).collect(),
+        }
+    }
+
+    /// Dropshot has decoded them.
+    fn of_path(variables: BTreeMap<String, String>) -> SentParameters<'a> {
+        let values = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        SentParameters { location: Location::Path, values: values.collect() }
+    }
+
+    /// The value of the parameter of this name, if it was sent.
+    pub fn optional<R: Rule>(
+        &self,
+        name: &'static str,
+        rule: &R,
+    ) -> Result<Option<R::Value>, Invalid> {
+        let mut texts = self.texts(name);
+        match (texts.next(), texts.next()) {
+            (None, _) => Ok(None),
+            (Some(text), None) => self.one(name, text, rule).map(Some),
+            (Some(_), Some(_)) => Err(Invalid::Repeated(self.location, name)),
+        }
+    }
+
+    /// The value of the parameter of this name, which must be sent.
+    pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
+        self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
+    }
+
+    /// The values of the parameter of this name, one for each time that it was sent.
+    pub fn list<R: Rule>(
+        &self,
+        name: &'static str,
+        rule: &List<R>,
+        is_required: bool,
+    ) -> Result<Vec<R::Value>, Invalid> {
+        let texts = self.texts(name);
+        let values: Vec<_> =
+            texts.map(|text| self.one(name, text, &rule.item)).collect::<Result<_, _>>()?;
+        if values.is_empty() && is_required {
+            return Err(Invalid::Missing(self.location, name));
+        }
+        if !values.is_empty() && !rule.holds(&values) {
+            return Err(Invalid::Malformed(self.location, name, rule.expected()));
+        }
+        Ok(values)
+    }
+
+    fn texts<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'s str> {
+        let values = self.values.iter().filter(move |(sent, _)| sent == name);
+        values.map(|(_, text)| &**text)
+    }
+
+    fn one<R: Rule>(&self, name: &'static str, text: &str, rule: &R) -> Result<R::Value, Invalid> {
+        rule.parse(text).ok_or_else(|| {
+            // A + in a query is a space.
+            let hint = if R::MAY_HAVE_PLUS && self.location == Location::Query {
+                "; write a + in it as %2B"
+            } else {
+                ""
+            };
+            Invalid::Malformed(self.location, name, format!("{}{hint}", rule.expected()))
+        })
+    }
+}
+
+/// The name of an unknown parameter, if an error may repeat it.
+fn repeatable(name: &str) -> Option<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
+    let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
+    repeats.then(|| name.to_string())
+}
+
+/// Parameters of an operation, or why they are invalid: extraction itself never fails.
+#[derive(Debug)]
+pub struct Strict<P>(pub Result<P, Invalid>);
+
+#[async_trait]
+impl<P: Parameters> SharedExtractor for Strict<P> {
+    async fn from_request<Context: ServerContext>(
+        context: &RequestContext<Context>,
+    ) -> Result<Self, HttpError> {
+        let request = &context.request;
+        let read = match P::LOCATION {
+            Location::Path => {
+                let path =
+                    <Path<BTreeMap<String, String>> as SharedExtractor>::from_request(context);
+                P::read(&SentParameters::of_path(path.await?.into_inner()))
+            }
+            Location::Query => {
+                SentParameters::of_query(request.uri().query().unwrap_or_default(), P::NAMES)
+                    .and_then(|sent| P::read(&sent))
+            }
+            Location::Header => P::read(&SentParameters::of_headers(request.headers(), P::NAMES)),
+        };
+        Ok(Strict(read))
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        match P::LOCATION {
+            Location::Path => <Path<Documented<P>> as SharedExtractor>::metadata(body),
+            Location::Query => <Query<Documented<P>> as SharedExtractor>::metadata(body),
+            Location::Header => <Header<Documented<P>> as SharedExtractor>::metadata(body),
+        }
+    }
+}
+
+/// What a parameter, or a member of a body, must be.
+pub trait Rule {
+    /// Its type.
+    type Value;
+    /// Whether a valid text may have a plus sign.
+    const MAY_HAVE_PLUS: bool = false;
+
+    /// The value that the text of a parameter stands for.
+    fn parse(&self, text: &str) -> Option<Self::Value>;
+
+    /// What it must be, in words.
+    fn expected(&self) -> String;
+
+    /// Whether a value of the type is within the bounds.
+    fn holds(&self, _: &Self::Value) -> bool {
+        true
+    }
+}
+
+/// An integer in its one decimal spelling: not `+1`, `01`, `-0`, `1.0` or `1e3`.
+#[derive(Clone, Copy, Debug)]
+pub struct Integer<T> {
+    min: Option<T>,
+    max: Option<T>,
+}
+
+impl<T> Integer<T> {
+    /// Any that the type has.
+    pub const ANY: Integer<T> = Integer { min: None, max: None };
+
+    /// One between these, or equal to one of them.
+    pub const fn within(min: Option<T>, max: Option<T>) -> Integer<T> {
+        Integer { min, max }
+    }
+}
+
+impl<T: FromStr + PartialOrd + fmt::Display> Rule for Integer<T> {
+    type Value = T;
+
+    fn parse(&self, text: &str) -> Option<T> {
+        let value: T = if is_plain_integer(text) { text.parse().ok()? } else { return None };
+        self.holds(&value).then_some(value)
+    }
+
+    fn expected(&self) -> String {
+        match (&self.min, &self.max) {
+            (None, None) => {
+                let bits = 8 * size_of::<T>();
+                format!("a {bits}-bit integer in plain decimal, such as 42")
+            }
+            (Some(min), None) => format!("an integer of at least {min}"),
+            (None, Some(max)) => format!("an integer of at most {max}"),
+            (Some(min), Some(max)) => format!("an integer from {min} to {max}"),
+        }
+    }
+
+    fn holds(&self, value: &T) -> bool {
+        self.min.as_ref().is_none_or(|min| min <= value)
+            && self.max.as_ref().is_none_or(|max| value <= max)
+    }
+}
+
+/// The 64-bit integer of which `text` is the one plain decimal spelling.
+pub fn plain_int64(text: &str) -> Option<i64> {
+    Integer::ANY.parse(text)
+}
+
+fn is_plain_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// `true` or `false`.
+#[derive(Clone, Copy, Debug)]
+pub struct Boolean;
+
+impl Rule for Boolean {
+    type Value = bool;
+
+    fn parse(&self, text: &str) -> Option<bool> {
+        text.parse().ok()
+    }
+
+    fn expected(&self) -> String {
+        "true or false".to_string()
+    }
+}
+
+/// A text of some length, in characters, and of some form.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    min_chars: usize,
+    max_chars: usize,
+    form: Option<&'static Pattern>,
+}
+
+impl Text {
+    /// Any.
+    pub const ANY: Text = Text::within(0, usize::MAX);
+
+    /// One of at least and at most so many characters.
+    pub const fn within(min_chars: usize, max_chars: usize) -> Text {
+        Text { min_chars, max_chars, form: None }
+    }
+
+    /// One that matches this expression besides.
+    pub const fn of_form(self, form: &'static Pattern) -> Text {
+        Text { form: Some(form), ..self }
+    }
+}
+
+impl Rule for Text {
+    type Value = String;
+
+    fn parse(&self, text: &str) -> Option<String> {
+        let text = text.to_string();
+        self.holds(&text).then_some(text)
+    }
+
+    fn expected(&self) -> String {
+        let chars = match (self.min_chars, self.max_chars) {
+            (0, usize::MAX) => String::new(),
+            (min, usize::MAX) => format!(" of at least {min} characters"),
+            (0, max) => format!(" of at most {max} characters"),
+            (min, max) => format!(" of {min} to {max} characters"),
+        };
+        let form = self.form.map(|form| format!(" that matches {}", form.text)).unwrap_or_default();
+        format!("a text{chars}{form}")
+    }
+
+    fn holds(&self, value: &String) -> bool {
+        let has_length = (self.min_chars..=self.max_chars).contains(&value.chars().count());
+        has_length && self.form.is_none_or(|form| form.matches(value))
+    }
+}
+
+/// A regular expression, compiled when it is first used.
+#[derive(Debug)]
+pub struct Pattern {
+    text: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    /// This expression, which was tried when the code was generated.
+    pub const fn new(text: &'static str) -> Pattern {
+        Pattern { text, compiled: OnceLock::new() }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
+        compiled.as_ref().is_some_and(|compiled| compiled.is_match(text))
+    }
+}
+
+/// A UUID (RFC 9562).
+#[derive(Clone, Copy, Debug)]
+pub struct Uuid;
+
+impl Rule for Uuid {
+    type Value = String;
+
+    fn parse(&self, text: &str) -> Option<String> {
+        let lengths = text.split('-').map(str::len);
+        let is_hex = text.chars().all(|letter| letter == '-' || letter.is_ascii_hexdigit());
+        (lengths.eq([8, 4, 4, 4, 12]) && is_hex).then(|| text.to_string())
+    }
+
+    fn holds(&self, value: &String) -> bool {
+        self.parse(value).is_some()
+    }
+
+    fn expected(&self) -> String {
+        "a UUID, such as 5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11".to_string()
+    }
+}
+
+/// One of the values of an enum.
+#[derive(Debug)]
+pub struct OneOf<E: 'static>(pub &'static [(&'static str, E)]);
+
+impl<E: Copy> Rule for OneOf<E> {
+    type Value = E;
+
+    fn parse(&self, text: &str) -> Option<E> {
+        self.0.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)
+    }
+
+    fn expected(&self) -> String {
+        let names: Vec<_> = self.0.iter().map(|(name, _)| *name).collect();
+        match names.split_last() {
+            Some((last, [])) => last.to_string(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => "one of no values".to_string(),
+        }
+    }
+}
+
+/// A list of some length, of values that keep a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct List<R> {
+    /// Rule of each value.
+    pub item: R,
+    /// Least number of values.
+    pub min: usize,
+    /// Greatest number of values.
+    pub max: usize,
+}
+
+impl<R: Rule> Rule for List<R> {
+    type Value = Vec<R::Value>;
+
+    /// A list has no text of its own: see [`SentParameters::list`].
+    fn parse(&self, _: &str) -> Option<Vec<R::Value>> {
+        None
+    }
+
+    fn expected(&self) -> String {
+        let length = match (self.min, self.max) {
+            (0, usize::MAX) => String::new(),
+            (min, usize::MAX) => format!(" of at least {min}"),
+            (min, max) => format!(" of {min} to {max}"),
+        };
+        format!("a list{length}, each {}", self.item.expected())
+    }
+
+    fn holds(&self, values: &Vec<R::Value>) -> bool {
+        (self.min..=self.max).contains(&values.len())
+            && values.iter().all(|value| self.item.holds(value))
+    }
+}
+
+/// A time of RFC 3339 with any offset. In UTC, too, its year has four digits.
+#[derive(Clone, Copy, Debug)]
+pub struct Time;
+
+impl Rule for Time {
+    type Value = DateTime<Utc>;
+    const MAY_HAVE_PLUS: bool = true;
+
+    fn parse(&self, text: &str) -> Option<DateTime<Utc>> {
+        parse_date_time(text)
+    }
+
+    fn expected(&self) -> String {
+        "a time of RFC 3339, such as 2026-12-24T09:30:00Z".to_string()
+    }
+}
+
+/// Reads a date-time of RFC 3339, section 5.6, with any offset. `None` if its year in UTC has more
+/// or fewer than four digits.
+///
+/// Chrono alone also takes U+2212 as a minus sign, and second 60 in every minute. A leap second
+/// ends a day in UTC; it is read as the second after it, because most programs cannot read it.
+pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
+    if !text.is_ascii() {
+        return None;
+    }
+    let mut time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+    // Chrono counts a leap second as nanoseconds of second 59.
+    if let Some(nanos) = time.nanosecond().checked_sub(1_000_000_000) {
+        if (time.hour(), time.minute()) != (23, 59) {
+            return None;
+        }
+        time = DateTime::from_timestamp(time.timestamp().checked_add(1)?, nanos)?;
+    }
+    (0..=9999).contains(&time.year()).then_some(time)
+}
+
+/// A day of RFC 3339.
+#[derive(Clone, Copy, Debug)]
+pub struct Day;
+
+impl Rule for Day {
+    type Value = NaiveDate;
+
+    fn parse(&self, text: &str) -> Option<NaiveDate> {
+        // chrono takes spaces and signs, too.
+        let is_own = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        let is_plain = text.len() == "2026-12-24".len() && text.bytes().all(is_own);
+        text.parse().ok().filter(|_| is_plain)
+    }
+
+    fn expected(&self) -> String {
+        "a date of RFC 3339, such as 2026-12-24".to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parameters as the generator writes them.
+    #[derive(Debug, PartialEq)]
+    struct Filters {
+        limit: Option<i64>,
+        pet_id: Option<i64>,
+        status: Option<bool>,
+        complete: Option<bool>,
+        ship_date_from: Option<DateTime<Utc>>,
+    }
+
+    const NAMES: &[&str] = &["limit", "petId", "status", "complete", "shipDateFrom"];
+    const STATUSES: OneOf<bool> = OneOf(&[("pending", false), ("shipped", true)]);
+
+    fn read(query: &str) -> Result<Filters, Invalid> {
+        let sent = SentParameters::of_query(query, NAMES)?;
+        Ok(Filters {
+            limit: sent.optional("limit", &Integer::within(Some(1), Some(1000)))?,
+            pet_id: sent.optional("petId", &Integer::ANY)?,
+            status: sent.optional("status", &STATUSES)?,
+            complete: sent.optional("complete", &Boolean)?,
+            ship_date_from: sent.optional("shipDateFrom", &Time)?,
+        })
+    }
+
+    #[test]
+    fn an_integer_has_one_spelling() {
+        for (text, value) in [
+            ("0", 0),
+            ("7", 7),
+            ("-7", -7),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(plain_int64(text), Some(value), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "+1",
+            "01",
+            "-0",
+            "-01",
+            "00",
+            "1.0",
+            "1e3",
+            " 1",
+            "1 ",
+            "0x1",
+            "１",
+            "1_000",
+            "9223372036854775808",
+            "-9223372036854775809",
+        ] {
+            assert_eq!(plain_int64(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_belong_to_what_they_bound() {
+        let page = Integer::within(Some(1), Some(10));
+        assert_eq!(
+            [0, 1, 10, 11].map(|n| page.parse(&n.to_string())),
+            [None, Some(1), Some(10), None]
+        );
+        assert_eq!(page.expected(), "an integer from 1 to 10");
+        assert_eq!(Integer::within(Some(1), None).expected(), "an integer of at least 1");
+        assert_eq!(Integer::<i32>::ANY.parse("2147483648"), None);
+        static WORD: Pattern = Pattern::new("^[a-zé]*$");
+        let word = Text::within(1, 3).of_form(&WORD);
+        // Characters, not octets.
+        assert_eq!(["é", "ééé"].map(|n| word.parse(n).is_some()), [true, true]);
+        assert_eq!(["", "éééé", "A"].map(|n| word.parse(n)), [None, None, None]);
+        assert_eq!(word.expected(), "a text of 1 to 3 characters that matches ^[a-zé]*$");
+    }
+
+    #[test]
+    fn formats_are_strict() {
+        assert!(Day.parse("2026-02-28").is_some());
+        assert_eq!(["2026-02-29", "2026-2-28", "+2026-02-28", ""].map(|n| Day.parse(n)), [None; 4]);
+        assert!(Uuid.parse("5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11").is_some());
+        for text in ["5a2bd2f91c8e4c5b9a385d7f0f6c2e11", "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e1g", ""]
+        {
+            assert_eq!(Uuid.parse(text), None, "{text}");
+        }
+    }
+
+    fn refused(query: &str) -> String {
+        read(query).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_named() {
+        for (query, name) in [
+            ("limit=0", "limit"),
+            ("limit=1001", "limit"),
+            ("limit=+5", "limit"),
+            ("limit=05", "limit"),
+            ("limit=5.0", "limit"),
+            ("limit=99999999999999999999", "limit"),
+            ("limit", "limit"),
+            ("limit=1&limit=1", "limit"),
+            ("petId=", "petId"),
+            ("petId=1&petId=2", "petId"),
+            ("petId=9223372036854775808", "petId"),
+            ("pet_id=7", "pet_id"),
+            ("petid=7", "petid"),
+            ("petId[]=7", "petId[]"),
+            ("status=cancelled", "status"),
+            ("status=Pending", "status"),
+            ("complete=1", "complete"),
+            ("complete=TRUE", "complete"),
+            ("shipDateFrom=2026-12-24", "shipDateFrom"),
+            ("shipDateFrom=2026-12-24T09:30:00", "shipDateFrom"),
+            // The + is a space.
+            ("shipDateFrom=2026-12-24T09:30:00+02:00", "shipDateFrom"),
+            ("shipDateFrom=2026-12-24T09:30:00%E2%88%9202:00", "shipDateFrom"),
+            ("shipDateFrom=2026-12-24T09:30:60Z", "shipDateFrom"),
+            // In UTC it is of the year 10000.
+            ("shipDateFrom=9999-12-31T23:59:59-01:00", "shipDateFrom"),
+            ("status=pending&offset=3", "offset"),
+        ] {
+            let message = refused(query);
+            let named = [format!(" {name} "), format!(" {name}. ")];
+            assert!(named.iter().any(|name| message.contains(name)), "{query}: {message}");
+        }
+        for odd in ["sto_live_0123456789abcdefghijABCDEFGHIJ012345=1", "%00=1", "=1", "a%20b=1"] {
+            let message = refused(odd);
+            assert!(message.starts_with("Unknown query parameter. "), "{odd}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_message_says_what_the_parameter_must_be() {
+        for (query, message) in [
+            ("limit=0", "The query parameter limit must be an integer from 1 to 1000."),
+            (
+                "petId=x",
+                "The query parameter petId must be a 64-bit integer in plain decimal, such as 42.",
+            ),
+            ("status=x", "The query parameter status must be pending or shipped."),
+            ("complete=x", "The query parameter complete must be true or false."),
+            (
+                "shipDateFrom=x",
+                "The query parameter shipDateFrom must be a time of RFC 3339, such as \
+                 2026-12-24T09:30:00Z; write a + in it as %2B.",
+            ),
+            ("limit=1&limit=2", "The query parameter limit was sent more than once. Send it once."),
+            (
+                "x=1",
+                "Unknown query parameter x. Supported: limit, petId, status, complete, shipDateFrom.",
+            ),
+        ] {
+            assert_eq!(refused(query), message);
+        }
+    }
+}

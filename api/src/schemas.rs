@@ -1,0 +1,141 @@
+//! Schemas that no Rust type has by itself, for `#[schemars(with = "…")]`.
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, Schema, SchemaObject};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// What dropshot documents as a `T`. There is no value of it.
+#[derive(Debug)]
+pub struct Documented<T>(PhantomData<fn() -> T>);
+
+impl<T: JsonSchema> JsonSchema for Documented<T> {
+    fn schema_name() -> String {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn is_referenceable() -> bool {
+        T::is_referenceable()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Documented<T> {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(serde::de::Error::custom("it is only documented"))
+    }
+}
+
+impl<T> Serialize for Documented<T> {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it is only documented"))
+    }
+}
+
+/// The schema of `T` itself instead of a reference to it.
+#[derive(Debug)]
+pub struct Inline<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for Inline<T> {
+    fn schema_name() -> String {
+        T::schema_name()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// The schema of an integer without a format.
+#[derive(Debug)]
+pub enum PlainInteger {}
+
+impl JsonSchema for PlainInteger {
+    fn schema_name() -> String {
+        "PlainInteger".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        of_type(InstanceType::Integer, None).into()
+    }
+}
+
+/// The schema of a text with the format `uuid`.
+#[derive(Debug)]
+pub enum UuidSchema {}
+
+impl JsonSchema for UuidSchema {
+    fn schema_name() -> String {
+        "UuidSchema".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        of_type(InstanceType::String, Some("uuid")).into()
+    }
+}
+
+fn of_type(instance_type: InstanceType, format: Option<&str>) -> SchemaObject {
+    SchemaObject {
+        instance_type: Some(instance_type.into()),
+        format: format.map(str::to_string),
+        ..SchemaObject::default()
+    }
+}
+
+/// The member of a schema that says that a list of it is meant.
+pub const LIST: &str = "x-list-of-query";
+
+/// The schema of a list in a query. Dropshot refuses arrays there, so that it gets the schema of an
+/// item with a note, from which [`crate::emission`] makes that of the list.
+#[derive(Debug)]
+pub struct ListOf<T, const MIN: usize, const MAX: usize>(PhantomData<fn() -> T>);
+
+impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for ListOf<T, MIN, MAX> {
+    fn schema_name() -> String {
+        "ListOf".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut item = T::json_schema(generator).into_object();
+        let mut list = Map::from_iter([("type".to_string(), json!("array"))]);
+        list.extend((MIN > 0).then(|| ("minItems".to_string(), json!(MIN))));
+        list.extend((MAX < usize::MAX).then(|| ("maxItems".to_string(), json!(MAX))));
+        item.extensions.insert(LIST.to_string(), Value::Object(list));
+        item.into()
+    }
+}
+
+/// Reads a member that may be absent, but not `null`.
+pub fn not_null<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,71 @@
+//! Names of a document as names in Rust.
+
+use heck::{ToShoutySnakeCase, ToSnakeCase, ToUpperCamelCase};
+use http::StatusCode;
+use proc_macro2::{Ident, Span};
+
+/// The name of a field, a parameter or a method.
+pub fn snake(name: &str) -> Option<Ident> {
+    identifier(name, &name.to_snake_case())
+}
+
+/// The name of a type or a variant.
+pub fn pascal(name: &str) -> Option<Ident> {
+    identifier(name, &name.to_upper_camel_case())
+}
+
+/// The name of a constant.
+pub fn shouty(name: &str) -> Option<Ident> {
+    identifier(name, &name.to_shouty_snake_case())
+}
+
+/// The converted name, if nothing but separators of the name itself was lost. A keyword is written
+/// raw, which Rust allows for all but a few.
+fn identifier(name: &str, converted: &str) -> Option<Ident> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_separator = |letter: char| "-_. ".contains(letter);
+    if !name.chars().all(|letter| is_letter(letter) || is_separator(letter))
+        || !converted.starts_with(|first: char| first.is_ascii_alphabetic())
+        || !converted.chars().all(is_letter)
+    {
+        return None;
+    }
+    syn::parse_str(converted).or_else(|_| syn::parse_str(&format!("r#{converted}"))).ok()
+}
+
+/// An identifier that the generator knows to be one.
+pub fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+/// The name of a variant for this status, and the constant of the `http` crate.
+pub fn status(status: u16) -> Option<(Ident, Ident)> {
+    let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
+    let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();
+    Some((pascal(&plain)?, shouty(&plain)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_converted_or_there_is_none() {
+        let text = |name: Option<Ident>| name.map(|name| name.to_string());
+        assert_eq!(text(snake("petId")).as_deref(), Some("pet_id"));
+        assert_eq!(text(snake("type")).as_deref(), Some("r#type"));
+        assert_eq!(text(pascal("rate_limit-exceeded")).as_deref(), Some("RateLimitExceeded"));
+        assert_eq!(text(shouty("x-request-id")).as_deref(), Some("X_REQUEST_ID"));
+        for odd in ["", "1st", "self", "r#", "a/b", "é", "HH:mm"] {
+            assert_eq!(text(snake(odd)), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_status_has_the_name_of_its_reason() {
+        let names = |code| status(code).map(|(name, constant)| format!("{name} {constant}"));
+        assert_eq!(names(200).as_deref(), Some("Ok OK"));
+        assert_eq!(names(404).as_deref(), Some("NotFound NOT_FOUND"));
+        assert_eq!(names(299), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! Texts and figures that programs read in a document, as constants: its version, tables of
+//! `info`, examples of headers, forms of keys, dates.
+
+use super::Reader;
+use crate::model::{Constant, Table};
+use crate::names::{ident, pascal, shouty, snake};
+use crate::node::Node;
+use serde_json::Value;
+
+impl Reader<'_> {
+    /// Reads the texts.
+    pub(super) fn constants(&mut self) -> Vec<Constant> {
+        let root = self.root.clone();
+        let info =
+            |key: &str| root.at(&["info"]).and_then(|info| info.text(key)).unwrap_or_default();
+        let constant = |name: &str, about: &str, value: &str| Constant {
+            name: ident(name),
+            about: about.to_string(),
+            value: value.to_string(),
+        };
+        let mut constants = vec![
+            constant("TITLE", "`info.title`.", info("title")),
+            constant("VERSION", "`info.version`.", info("version")),
+            constant("BASE_PATH", "The path in which every server's URL ends.", &base_path(&root)),
+        ];
+        for (name, header) in members(&root, &["components", "headers"]) {
+            self.only(&header, &crate::subset::HEADER);
+            if let Some(example) = header.get("example") {
+                let about = format!("The example of the header {name}.");
+                constants.extend(self.constant(&example, &format!("{name}_example"), about));
+            }
+        }
+        for (name, scheme) in members(&root, &["components", "securitySchemes"]) {
+            if let Some(form) = scheme.get("bearerFormat") {
+                let about = format!("A regular expression that each {name} matches.");
+                constants.extend(self.constant(&form, &format!("{name}_bearer_format"), about));
+            }
+        }
+        for (_, operation) in members(&root, &["paths"]).iter().flat_map(|(_, path)| path.members())
+        {
+            if let (Some(id), Some(sunset)) =
+                (operation.text("operationId"), operation.get("x-sunset"))
+            {
+                let about = format!("The day after which {id} may be removed.");
+                constants.extend(self.constant(&sunset, &format!("{id}_sunset"), about));
+            }
+        }
+        constants
+    }
+
+    /// A constant of a value, if it is a text.
+    fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
+        let value = node.value.as_str()?.to_string();
+        let name = self.claim(node, shouty(name), name)?;
+        Some(Constant { name, about, value })
+    }
+
+    /// Reads the tables of `info`.
+    pub(super) fn tables(&mut self) -> Vec<Table> {
+        let root = self.root.clone();
+        let mut tables = Vec::new();
+        for (key, node) in members(&root, &["info"]) {
+            let rows: Vec<_> = node.members().collect();
+            let Some((_, first)) = rows.first().filter(|_| key.starts_with("x-")) else { continue };
+            let keys: Vec<&str> = first.members().map(|(key, _)| key).collect();
+            let is_row = |row: &Node<'_>| {
+                let mut figures = row.members().map(|(_, figure)| figure.value);
+                row.members().map(|(key, _)| key).eq(keys.iter().copied())
+                    && figures.all(|figure| figure.is_null() || figure_of(figure).is_some())
+            };
+            if keys.is_empty() || !rows.iter().all(|(_, row)| is_row(row)) {
+                let problem = "is no table: rows with the same columns of figures or null";
+                self.refuse(&node, problem, "complete it");
+                continue;
+            }
+            let title = key.trim_start_matches("x-");
+            let Some(name) = self.claim(&node, pascal(title), key) else { continue };
+            let row = |(title, _): &(&str, Node<'_>)| Some((pascal(title)?, title.to_string()));
+            let column = |column: &&str| {
+                let values = rows.iter().map(|(_, row)| row.value.get(*column).and_then(figure_of));
+                Some((snake(column)?, column.to_string(), values.collect()))
+            };
+            tables.push(Table {
+                name,
+                key: key.to_string(),
+                rows: rows.iter().filter_map(row).collect(),
+                columns: keys.iter().filter_map(column).collect(),
+            });
+        }
+        tables
+    }
+}
+
+fn figure_of(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|figure| u32::try_from(figure).ok())
+}
+
+fn members<'a>(root: &Node<'a>, path: &[&str]) -> Vec<(&'a str, Node<'a>)> {
+    root.at(path).iter().flat_map(Node::members).collect()
+}
+
+/// The path of the first server, if all have the same.
+pub(super) fn base_path(root: &Node<'_>) -> String {
+    let servers = root.get("servers");
+    let mut paths = servers.iter().flat_map(Node::elements).map(|server| {
+        let url = server.text("url").unwrap_or_default();
+        let after_host = url.split_once("://").map_or(url, |(_, rest)| {
+            rest.find('/').and_then(|start| rest.get(start..)).unwrap_or_default()
+        });
+        after_host.trim_end_matches('/').to_string()
+    });
+    let first = paths.next().unwrap_or_default();
+    if paths.all(|path| path == first) { first } else { String::new() }
+}

@@ -1,0 +1,52 @@
+//! The part of OpenAPI 3.0 that a document may use: the keys of each construct. `xtask/README.md`
+//! has it as a table for people, which a test holds against this one.
+//!
+//! `x-` fields may stand anywhere.
+
+/// A construct and the keys that it may have.
+#[derive(Debug)]
+pub struct Construct {
+    /// Name, for messages and the table.
+    pub name: &'static str,
+    /// Keys.
+    pub keys: &'static [&'static str],
+}
+
+/// Declares the constructs, and the list of them.
+macro_rules! constructs {
+    ($($id:ident: $name:literal [$($key:literal)*])*) => {
+        $(#[doc = $name]
+        pub const $id: Construct = Construct { name: $name, keys: &[$($key),*] };)*
+
+        /// All constructs.
+        pub const CONSTRUCTS: &[&Construct] = &[$(&$id),*];
+    };
+}
+
+constructs! {
+    DOCUMENT: "a document"
+        ["openapi" "info" "servers" "security" "tags" "paths" "components"]
+    INFO: "`info`" ["title" "description" "version" "contact" "license"]
+    COMPONENTS: "`components`" ["schemas" "responses" "headers" "securitySchemes"]
+    SECURITY_SCHEME: "a security scheme" ["type" "scheme" "bearerFormat" "description"]
+    PATH: "a path" ["get" "put" "post" "delete" "patch"]
+    OPERATION: "an operation"
+        ["tags" "summary" "description" "operationId" "parameters" "requestBody" "responses"
+         "deprecated"]
+    PARAMETER: "a parameter" ["in" "name" "description" "required" "schema"]
+    BODY: "a request body" ["required" "content"]
+    SUCCESS: "a success" ["description" "headers" "content"]
+    ERROR: "an error" ["description" "headers" "content"]
+    HEADER: "a header" ["description" "required" "schema" "example"]
+    MEDIA_TYPE: "`application/json`" ["schema" "example" "examples"]
+    EXAMPLE: "an example" ["summary" "value"]
+    BOOLEAN: "a boolean" ["type" "description" "default"]
+    INTEGER: "an integer" ["type" "description" "default" "format" "minimum" "maximum"]
+    STRING: "a string"
+        ["type" "description" "format" "enum" "minLength" "maxLength" "pattern"]
+    ARRAY: "an array" ["type" "description" "items" "minItems" "maxItems"]
+    ARRAY_AS_BODY: "an array as the body of a response" ["type" "title" "items"]
+    OBJECT: "an object of `components`"
+        ["type" "description" "required" "properties" "additionalProperties"]
+    REFERENCE: "a reference" ["$ref"]
+}

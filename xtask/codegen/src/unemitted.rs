@@ -1,0 +1,136 @@
+//! The leaves of a document that dropshot does not emit from the generated types, by kind, each with
+//! what proves it instead. `api/UPSTREAM.md` has it as a table for people, which a test holds
+//! against this one.
+
+/// Leaves of one kind.
+#[derive(Debug)]
+pub struct Kind {
+    /// Name.
+    pub name: &'static str,
+    /// Patterns of their JSON pointers: `*` is one token, `**` any number of them, `4??` a token of
+    /// three characters.
+    pub places: &'static [&'static str],
+    /// Proof that the server keeps to them.
+    pub proof: &'static str,
+}
+
+/// All kinds.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "`x-` fields",
+        places: &["**/x-*/**"],
+        proof: "plans and codes are constants of the generated code, and `check` holds the texts \
+                against them; samples run in `tests/samples.rs`; the rules of compatibility know \
+                `x-stability`, `x-sunset` and `x-extensible-enum`",
+    },
+    Kind {
+        name: "texts on the API and its operations",
+        places: &[
+            "/info/description",
+            "/info/contact/**",
+            "/info/license/**",
+            "/tags/**",
+            "/paths/*/*/description",
+            "/paths/*/*/responses/*/content/*/schema/title",
+        ],
+        proof: "`check` holds the tables and codes in them against `x-plans` and the listed codes, \
+                tests of `api` the other figures; each change needs a new version",
+    },
+    Kind {
+        name: "servers and security",
+        places: &["/servers/**", "/security/**", "/components/securitySchemes/**"],
+        proof: "`check` holds the paths of servers against the version and the table of versions; \
+                the test of every documented answer sends requests with and without a key",
+    },
+    Kind {
+        name: "examples",
+        places: &["**/example/**", "**/examples/**"],
+        proof: "those of errors are the codes and messages of the generated code; Redocly and the \
+                wire check hold them against their schemas",
+    },
+    Kind {
+        name: "headers of responses",
+        places: &["/paths/*/*/responses/*/headers/**", "/components/headers/**"],
+        proof: "the wire check of every response in every test, and the test of every documented \
+                answer, which must have seen each",
+    },
+    Kind {
+        name: "errors and further successes",
+        places: &[
+            "/paths/*/*/responses/304/**",
+            "/paths/*/*/responses/4??/**",
+            "/paths/*/*/responses/5??/**",
+            "/components/responses/**",
+        ],
+        proof: "handlers can return only these, or the code does not compile; the wire check, and \
+                the test of every documented answer",
+    },
+    Kind {
+        name: "defaults of parameters",
+        places: &["/paths/*/*/parameters/*/schema/default"],
+        proof: "they are in the generated code; tests of behaviour, such as `tests/order_pages.rs`",
+    },
+];
+
+/// The kind of the leaf at this JSON pointer, if dropshot does not emit it.
+pub fn kind_of(pointer: &str) -> Option<&'static Kind> {
+    let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
+    KINDS.iter().find(|kind| {
+        kind.places.iter().any(|place| {
+            let place: Vec<&str> = place.split('/').filter(|token| !token.is_empty()).collect();
+            matches(&place, &tokens)
+        })
+    })
+}
+
+fn matches(place: &[&str], tokens: &[&str]) -> bool {
+    match (place, tokens) {
+        ([], []) => true,
+        (["**", rest @ ..], _) => (0..=tokens.len())
+            .any(|taken| tokens.get(taken..).is_some_and(|tokens| matches(rest, tokens))),
+        ([pattern, rest @ ..], [token, tokens @ ..]) => {
+            token_matches(pattern, token) && matches(rest, tokens)
+        }
+        _ => false,
+    }
+}
+
+fn token_matches(pattern: &str, token: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => token.starts_with(start),
+        None => {
+            pattern.chars().count() == token.chars().count()
+                && pattern.chars().zip(token.chars()).all(|(one, other)| one == '?' || one == other)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_leaf_is_of_the_kind_of_its_place() {
+        let name = |pointer| kind_of(pointer).map(|kind| kind.name);
+        assert_eq!(name("/info/description"), Some("texts on the API and its operations"));
+        assert_eq!(name("/paths/~1a/get/x-stability"), Some("`x-` fields"));
+        assert_eq!(name("/info/x-plans/Free/a"), Some("`x-` fields"));
+        assert_eq!(
+            name("/paths/~1a/get/responses/404/description"),
+            Some("errors and further successes")
+        );
+        assert_eq!(
+            name("/paths/~1a/get/responses/200/headers/ETag/required"),
+            Some("headers of responses")
+        );
+        for emitted in [
+            "/info/title",
+            "/paths/~1a/get/operationId",
+            "/paths/~1a/get/responses/200/description",
+            "/components/schemas/Order/properties/id/description",
+            "/paths/~1a/get/responses/40/description",
+        ] {
+            assert_eq!(name(emitted), None, "{emitted}");
+        }
+    }
+}

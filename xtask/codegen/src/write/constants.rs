@@ -1,0 +1,61 @@
+//! Constants and tables.
+
+use super::comment;
+use crate::model::{Constant, Table};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// The constants.
+pub fn constants(constants: &[Constant]) -> TokenStream {
+    let constants = constants.iter().map(|Constant { name, about, value }| {
+        let about = comment(about, 0);
+        quote! {
+            #about
+            pub const #name: &str = #value;
+        }
+    });
+    quote!(#(#constants)*)
+}
+
+/// A table: an enum of its rows, and a method for each column.
+pub fn table(table: &Table) -> TokenStream {
+    let Table { name, key, rows, columns } = table;
+    let about = comment(&format!("The rows of `{key}`."), 0);
+    let variants: Vec<_> = rows.iter().map(|(variant, _)| variant).collect();
+    let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
+    let row_comments = titles.iter().map(|title| comment(&format!("`{title}`."), 4));
+    let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
+    let columns = columns.iter().map(|(method, title, figures)| {
+        let about = comment(&format!("`{title}`; `None` where the document has `null`."), 4);
+        let figures = figures.iter().map(|figure| match figure {
+            Some(figure) => {
+                let figure = proc_macro2::Literal::u32_unsuffixed(*figure);
+                quote!(Some(#figure))
+            }
+            None => quote!(None),
+        });
+        quote! {
+            #about
+            pub const fn #method(self) -> Option<u32> {
+                match self { #(#name::#variants => #figures,)* }
+            }
+        }
+    });
+    quote! {
+        #about
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum #name { #(#row_comments #variants,)* }
+
+        impl #name {
+            /// Every row, in the document's order.
+            pub const ALL: [#name; #count] = [#(#name::#variants),*];
+
+            /// The row's name in the document.
+            pub const fn title(self) -> &'static str {
+                match self { #(#name::#variants => #titles,)* }
+            }
+
+            #(#columns)*
+        }
+    }
+}

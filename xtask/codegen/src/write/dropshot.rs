@@ -1,0 +1,127 @@
+//! The trait that dropshot serves, its implementation over that of the handlers, and the document
+//! that dropshot emits.
+
+use super::errors::invalid_code;
+use super::operations::part;
+use super::rust_type;
+use crate::model::{Contract, Item, Operation};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+/// All of it.
+pub fn served(contract: &Contract) -> TokenStream {
+    let endpoints = contract.operations.iter().map(endpoint);
+    let methods = contract.operations.iter().map(method);
+    let schemas: Vec<_> = contract
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Record(record) => Some(&record.name),
+            Item::Enum(of) => (of.is_component && !of.is_extensible).then_some(&of.name),
+        })
+        .collect();
+    quote! {
+        /// An [`Api`] as dropshot serves it.
+        #[derive(Debug)]
+        pub struct Served<A>(PhantomData<fn() -> A>);
+
+        /// The operations as dropshot sees them.
+        #[dropshot::api_description(module = "dropshot_api")]
+        pub trait DropshotApi {
+            /// Whatever handlers can reach.
+            type Context;
+
+            #(#endpoints)*
+        }
+
+        impl<A: Api> DropshotApi for Served<A> {
+            type Context = A::Context;
+
+            #(#methods)*
+        }
+
+        /// The operations of these handlers.
+        pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
+            dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
+        }
+
+        /// The document that dropshot emits of the types: see `api/UPSTREAM.md`.
+        pub fn emitted() -> Result<Value, DocumentError> {
+            let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
+            crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
+        }
+
+        /// The schemas of `components`.
+        enum Schemas {}
+
+        impl crate::emission::Schemas for Schemas {
+            fn add_to(generator: &mut SchemaGenerator) {
+                #(generator.subschema_for::<#schemas>();)*
+            }
+        }
+    }
+}
+
+/// The arguments that dropshot extracts from a request.
+fn extractors(operation: &Operation) -> TokenStream {
+    let sets = operation.parameters.iter().map(|set| {
+        let (part, ty) = (part(set), &set.record.name);
+        quote!(#part: Strict<#ty>,)
+    });
+    let body = match operation.body.as_ref().map(rust_type) {
+        Some(body) => quote!(JsonBody<#body>),
+        None => quote!(NoBody),
+    };
+    quote!(#(#sets)* sent: Sent<#body>)
+}
+
+fn endpoint(operation: &Operation) -> TokenStream {
+    let Operation { id, method, path, method_name, tags, .. } = operation;
+    let summary = operation.summary.as_ref().map(|text| {
+        // One line: dropshot takes the first paragraph for the summary.
+        let text = format!(" {text}");
+        quote!(#[doc = #text])
+    });
+    let tags = (!tags.is_empty()).then(|| quote!(tags = [#(#tags),*],));
+    let deprecated = operation.is_deprecated.then(|| quote!(deprecated = true,));
+    let success = format_ident!("{}Success", operation.type_name);
+    let extractors = extractors(operation);
+    quote! {
+        #summary
+        #[endpoint(operation_id = #id, method = #method, path = #path, #tags #deprecated)]
+        async fn #method_name(context: RequestContext<Self::Context>, #extractors)
+            -> Result<Answer<#success>, Failure>;
+    }
+}
+
+fn method(operation: &Operation) -> TokenStream {
+    let method_name = &operation.method_name;
+    let success = format_ident!("{}Success", operation.type_name);
+    let extractors = extractors(operation);
+    let sets: Vec<_> = operation.parameters.iter().map(part).collect();
+    let body = operation.body.as_ref().map(|_| quote!(, body?.0));
+    let unpacked = match operation.body {
+        Some(_) => quote!(Sent { sender, body }),
+        None => quote!(Sent { sender, .. }),
+    };
+    let call = if invalid_code(operation).is_some() {
+        // The error of a parameter is one of the operation's.
+        quote! {
+            let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
+            Answer::of(answer.await, A::error_headers)
+        }
+    } else {
+        quote! {
+            Answer::of(A::#method_name(request #(, #sets.0?)* #body).await, A::error_headers)
+        }
+    };
+    quote! {
+        async fn #method_name(context: RequestContext<A::Context>, #extractors)
+            -> Result<Answer<#success>, Failure>
+        {
+            let #unpacked = sent;
+            let request = Request::new(&context, sender.caller()?);
+            #call
+        }
+    }
+}

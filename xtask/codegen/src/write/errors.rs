@@ -1,0 +1,176 @@
+//! The errors of operations, and those that operations share.
+
+use super::{comment, description};
+use crate::model::{Contract, Enum, ErrorVariant, Operation, SharedErrors};
+use crate::names::{ident, shouty};
+use heck::ToUpperCamelCase;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use std::collections::BTreeMap;
+
+/// The status of each code that an operation returns.
+pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
+    let own = contract.operations.iter().flat_map(|of| &of.errors);
+    let shared = contract.shared_errors.iter().flat_map(|of| &of.variants);
+    let mut by_status: BTreeMap<u16, Vec<&Ident>> = BTreeMap::new();
+    for error in own.chain(shared) {
+        let names = by_status.entry(error.status).or_default();
+        if !names.contains(&&error.name) {
+            names.push(&error.name);
+        }
+    }
+    let arms = by_status.iter().map(|(status, names)| {
+        let status = crate::names::status(*status).map(|(_, constant)| constant);
+        quote!(#(Self::#names)|* => StatusCode::#status,)
+    });
+    let returned: usize = by_status.values().map(Vec::len).sum();
+    let others = (returned < codes.values.len()).then(|| quote!(_ => return None,));
+    quote! {
+        /// The status of the code; `None` if no operation returns it.
+        pub const fn status(self) -> Option<StatusCode> {
+            Some(match self {
+                #(#arms)*
+                #others
+            })
+        }
+    }
+}
+
+/// The record of every error, made of a code.
+pub fn body(contract: &Contract) -> TokenStream {
+    let (body, codes) = (&contract.error.name, &contract.error.codes);
+    quote! {
+        impl #body {
+            /// The error of a code that an operation returns.
+            fn of(code: #codes, message: String) -> #body {
+                let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                #body { code, message, status: status.as_u16().into() }
+            }
+        }
+
+        impl ErrorBody for #body {
+            fn code(&self) -> &'static str {
+                self.code.as_str()
+            }
+
+            fn status(&self) -> StatusCode {
+                self.code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    }
+}
+
+/// The errors of an operation.
+pub fn of_operation(contract: &Contract, operation: &Operation) -> TokenStream {
+    let name = format_ident!("{}Error", operation.type_name);
+    let about = comment(&format!("The errors of {}.", operation.id), 0);
+    let shared: Vec<_> = contract
+        .shared_errors
+        .iter()
+        .filter(|shared| operation.shared.contains(&shared.name))
+        .map(|shared| {
+            let is_of_server = shared.variants.iter().all(|error| error.status >= 500);
+            (&shared.name, nested_name(&shared.name), is_of_server)
+        })
+        .collect();
+    let nested = shared.iter().map(|(shared, variant, _)| {
+        let about = comment(&format!("See [`{shared}`]."), 4);
+        quote!(#about #variant(#shared),)
+    });
+    let arms =
+        shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
+    // Handlers fail with these by `?`.
+    let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
+    let conversions = conversions.map(|(shared, variant, _)| {
+        quote! {
+            impl From<#shared> for #name {
+                fn from(error: #shared) -> #name {
+                    #name::#variant(error)
+                }
+            }
+        }
+    });
+    let invalid = invalid_code(operation).map(|code| {
+        quote! {
+            impl From<Invalid> for #name {
+                fn from(invalid: Invalid) -> #name {
+                    #name::#code(invalid.to_string())
+                }
+            }
+        }
+    });
+    let own = errors(
+        contract,
+        &name,
+        &about,
+        &operation.errors,
+        &quote!(#(#nested)*),
+        &quote!(#(#arms)*),
+    );
+    quote! { #own #invalid #(#conversions)* }
+}
+
+/// The code of a request that does not fit its schemas: that of the one error under 400.
+pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
+    let mut errors = operation.errors.iter().filter(|error| error.status == 400);
+    let only = errors.next().filter(|_| errors.next().is_none());
+    only.map(|error| &error.name)
+}
+
+/// The errors of a response of `components`.
+pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
+    let about = comment(&format!("The errors of the response {}.", shared.key), 0);
+    let none = TokenStream::new();
+    errors(contract, &shared.name, &about, &shared.variants, &none, &none)
+}
+
+/// `ServerError` is the variant `Server`.
+fn nested_name(shared: &Ident) -> Ident {
+    let name = shared.to_string();
+    let stem = name.strip_suffix("Error").filter(|stem| !stem.is_empty()).unwrap_or(&name);
+    ident(&stem.to_upper_camel_case())
+}
+
+fn errors(
+    contract: &Contract,
+    name: &Ident,
+    about: &TokenStream,
+    variants: &[ErrorVariant],
+    nested: &TokenStream,
+    nested_arms: &TokenStream,
+) -> TokenStream {
+    let (body, codes) = (&contract.error.name, &contract.error.codes);
+    let entries = variants.iter().map(|error| {
+        let (variant, about) = (&error.name, description(error.description.as_ref(), 4));
+        quote!(#about #variant(String),)
+    });
+    let arms = variants.iter().map(|error| {
+        let variant = &error.name;
+        quote!(Self::#variant(message) => #body::of(#codes::#variant, message),)
+    });
+    let examples: Vec<_> = variants
+        .iter()
+        .map(|error| {
+            let about = comment(&format!("The message of the example of `{}`.", error.code), 4);
+            let constant = shouty(&format!("{}_example", error.code));
+            let message = &error.message;
+            quote!(#about pub const #constant: &'static str = #message;)
+        })
+        .collect();
+    let examples = (!examples.is_empty()).then(|| quote!(impl #name { #(#examples)* }));
+    quote! {
+        #about
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum #name { #(#entries)* #nested }
+
+        #examples
+
+        impl DocumentedError for #name {
+            type Body = #body;
+
+            fn into_body(self) -> #body {
+                match self { #(#arms)* #nested_arms }
+            }
+        }
+    }
+}

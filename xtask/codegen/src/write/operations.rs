@@ -1,0 +1,164 @@
+//! The operations: the types of each, and the trait of their handlers.
+
+use super::{comment, errors, rust_type, schema_type, types};
+use crate::model::{Contract, Operation, ParameterSet, ResponseHeader, Success};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+/// The parameters, successes and errors of an operation.
+pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
+    let sets = operation.parameters.iter().map(|set| parameters(operation, set));
+    let successes = successes(operation);
+    let errors = errors::of_operation(contract, operation);
+    quote! { #(#sets)* #successes #errors }
+}
+
+fn parameters(operation: &Operation, set: &ParameterSet) -> TokenStream {
+    let (name, fields) = (&set.record.name, &set.record.fields);
+    let location = format_ident!("{}", set.location.as_str());
+    let part = set.location.as_str().to_lowercase();
+    let about = comment(&format!("The {part} parameters of {}.", operation.id), 0);
+    let record = types::parameter_record(&set.record);
+    let keys = fields.iter().map(|field| &field.key);
+    let rules: Vec<_> = fields.iter().map(|field| types::rule(&field.key, &field.ty)).collect();
+    let statics = rules.iter().map(|(_, pattern)| pattern);
+    let reads = fields.iter().zip(&rules).map(|(field, (rule, _))| {
+        let (member, key) = (&field.name, &field.key);
+        if matches!(field.ty, crate::model::Type::List { .. }) {
+            let is_required = field.is_required;
+            return quote!(#member: sent.list(#key, &#rule, #is_required)?);
+        }
+        let default = field.default.as_ref().map(|default| quote!(.unwrap_or(#default)));
+        match field.is_required {
+            true => quote!(#member: sent.required(#key, &#rule)?),
+            false => quote!(#member: sent.optional(#key, &#rule)? #default),
+        }
+    });
+    quote! {
+        #about
+        #record
+
+        impl Parameters for #name {
+            const LOCATION: Location = Location::#location;
+            const NAMES: &'static [&'static str] = &[#(#keys),*];
+
+            fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+                #(#statics)*
+                Ok(#name { #(#reads),* })
+            }
+        }
+    }
+}
+
+fn successes(operation: &Operation) -> TokenStream {
+    let Some(first) = operation.successes.first() else { return TokenStream::new() };
+    let name = format_ident!("{}Success", operation.type_name);
+    let about = comment(&format!("The successes of {}.", operation.id), 0);
+    let body = first.body.as_ref().map_or(quote!(NoContent), schema_type);
+    let (status, text) = (&first.status, &first.description);
+    let variants = operation.successes.iter().map(success_variant);
+    let arms = operation.successes.iter().map(|success| {
+        let (variant, status) = (&success.name, &success.status);
+        let response = match &success.body {
+            Some(_) => quote!(body.into_response(StatusCode::#status)),
+            None => quote!(Ok(empty_response(StatusCode::#status))),
+        };
+        let body = success.body.as_ref().map(|_| quote!(body,));
+        if success.headers.is_empty() {
+            return match success.body {
+                Some(_) => quote!(#name::#variant(body) => #response,),
+                None => quote!(#name::#variant => #response,),
+            };
+        }
+        let names = success.headers.iter().map(|header| &header.name);
+        let headers =
+            success.headers.iter().map(|ResponseHeader { name, key, is_required, .. }| {
+                let key = key.to_lowercase();
+                match is_required {
+                    true => quote!((#key, Some(#name))),
+                    false => quote!((#key, #name)),
+                }
+            });
+        quote!(#name::#variant { #body #(#names),* } => with_headers(#response, [#(#headers),*]),)
+    });
+    quote! {
+        #about
+        #[derive(Debug)]
+        pub enum #name { #(#variants)* }
+
+        impl Success for #name {
+            type Body = #body;
+            const STATUS: StatusCode = StatusCode::#status;
+            const DESCRIPTION: &'static str = #text;
+
+            fn into_response(self) -> Result<Response<Body>, Failure> {
+                match self { #(#arms)* }
+            }
+        }
+    }
+}
+
+fn success_variant(success: &Success) -> TokenStream {
+    let (name, about) = (&success.name, comment(&success.description, 4));
+    let body = success.body.as_ref().map(rust_type);
+    if success.headers.is_empty() {
+        return match body {
+            Some(body) => quote!(#about #name(Json<#body>),),
+            None => quote!(#about #name,),
+        };
+    }
+    let body = body.map(|body| quote!(/** The body. */ body: Json<#body>,));
+    let headers = success.headers.iter().map(|header| {
+        let text = match &header.description {
+            Some(text) => format!("`{}`: {text}", header.key),
+            None => format!("`{}`.", header.key),
+        };
+        let (name, about) = (&header.name, comment(&text, 8));
+        match header.is_required {
+            true => quote!(#about #name: HeaderValue,),
+            false => quote!(#about #name: Option<HeaderValue>,),
+        }
+    });
+    quote!(#about #name { #body #(#headers)* },)
+}
+
+/// The trait of the handlers.
+pub fn handlers(contract: &Contract) -> TokenStream {
+    let methods = contract.operations.iter().map(|operation| {
+        let Operation { method, path, method_name, type_name, .. } = operation;
+        let texts = [operation.summary.clone(), Some(format!("`{method} {path}`"))];
+        let texts = texts.into_iter().flatten().chain(operation.description.clone());
+        let about = comment(&texts.collect::<Vec<_>>().join("\n\n"), 4);
+        let sets = operation.parameters.iter().map(|set| {
+            let (part, ty) = (part(set), &set.record.name);
+            quote!(#part: #ty,)
+        });
+        let body = operation.body.as_ref().map(rust_type).map(|ty| quote!(body: #ty,));
+        let [success, error] = ["Success", "Error"].map(|end| format_ident!("{type_name}{end}"));
+        quote! {
+            #about
+            fn #method_name(request: Request<'_, Self::Context, Self::Caller>, #(#sets)* #body)
+                -> impl Future<Output = Result<#success, #error>> + Send;
+        }
+    });
+    quote! {
+        /// A server's side of the contract: a method for each operation, which sees valid
+        /// parameters and returns a success or a documented error.
+        pub trait Api: Sized + Send + Sync + 'static {
+            /// Whatever handlers can reach.
+            type Context: ServerContext;
+            /// The sender of a request, which the middleware puts into its extensions.
+            type Caller: Send + Sync + 'static;
+
+            /// Adds the headers that depend on the status and the code of a documented error.
+            fn error_headers(_status: StatusCode, _code: &str, _headers: &mut HeaderMap) {}
+
+            #(#methods)*
+        }
+    }
+}
+
+/// The name of the argument for the parameters of a part.
+pub fn part(set: &ParameterSet) -> proc_macro2::Ident {
+    format_ident!("{}", set.location.as_str().to_lowercase())
+}

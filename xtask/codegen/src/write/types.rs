@@ -1,0 +1,346 @@
+//! Records and enums, and the rules that their members keep.
+
+use super::{comment, description, rust_type, schema_type};
+use crate::model::{Contract, Enum, EnumUse, Field, IntegerFormat, Item, Record, Type, has_bounds};
+use crate::names::{ident, shouty};
+use heck::{ToLowerCamelCase, ToSnakeCase};
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{ToTokens, quote};
+use std::collections::BTreeSet;
+
+/// All records and enums.
+pub fn items(contract: &Contract) -> TokenStream {
+    let received = received_records(contract);
+    let items = contract.items.iter().map(|item| match item {
+        Item::Enum(of) => enumeration(contract, of),
+        Item::Record(of) => {
+            let is_received = received.contains(&of.name);
+            let checked = is_received.then(|| checked(of, &received));
+            let record = record(of, is_received);
+            quote!(#record #checked)
+        }
+    });
+    quote!(#(#items)*)
+}
+
+/// The records that requests bring: bodies, and records inside of them.
+fn received_records(contract: &Contract) -> BTreeSet<Ident> {
+    let mut received = BTreeSet::new();
+    let mut next: Vec<Ident> = contract.operations.iter().filter_map(body_record).collect();
+    while let Some(name) = next.pop() {
+        let fields = contract.items.iter().filter_map(|item| match item {
+            Item::Record(record) if record.name == name => Some(&record.fields),
+            _ => None,
+        });
+        next.extend(fields.flatten().filter_map(|field| inner_record(&field.ty)).cloned());
+        received.insert(name);
+    }
+    received
+}
+
+fn body_record(operation: &crate::model::Operation) -> Option<Ident> {
+    inner_record(operation.body.as_ref()?).cloned()
+}
+
+fn inner_record(ty: &Type) -> Option<&Ident> {
+    match ty {
+        Type::Record(name) => Some(name),
+        Type::List { item, .. } => inner_record(item),
+        _ => None,
+    }
+}
+
+fn record(record: &Record, is_received: bool) -> TokenStream {
+    let Record { name, fields, is_closed, .. } = record;
+    let about = description(record.description.as_ref(), 0);
+    let camel_case = rename_all(record);
+    let rename = (*name != record.key).then(|| {
+        let key = &record.key;
+        quote!(#[serde(rename = #key)])
+    });
+    let closed = is_closed.then(|| quote!(#[serde(deny_unknown_fields)]));
+    let fields = fields.iter().map(|of| member(of, camel_case.is_some(), is_received));
+    quote! {
+        #about
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #rename #camel_case #closed
+        pub struct #name { #(#fields)* }
+    }
+}
+
+/// The attribute that renames all members, if each has the name that it makes and one needs it.
+fn rename_all(record: &Record) -> Option<TokenStream> {
+    let plain = |field: &Field| plain_name(&field.name);
+    let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
+    let needs = record.fields.iter().any(|field| plain(field) != field.key);
+    (needs && record.fields.iter().all(is_camel))
+        .then(|| quote!(#[serde(rename_all = "camelCase")]))
+}
+
+fn plain_name(name: &Ident) -> String {
+    name.to_string().trim_start_matches("r#").to_string()
+}
+
+/// A member of a record.
+fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
+    let mut serde = Vec::new();
+    if !is_renamed && plain_name(&field.name) != field.key {
+        let key = &field.key;
+        serde.push(quote!(rename = #key));
+    }
+    if !field.is_required {
+        serde.push(quote!(default));
+        if is_received {
+            serde.push(quote!(deserialize_with = "not_null"));
+        }
+        serde.push(quote!(skip_serializing_if = "Option::is_none"));
+    }
+    field_tokens(field, &serde, !field.is_required)
+}
+
+/// A field with these attributes of serde, and those of schemars.
+fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
+    let (name, about) = (&field.name, description(field.description.as_ref(), 4));
+    let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));
+    let with = (is_option || rust.to_string() != schema.to_string()).then(|| {
+        let text = schema.to_string().replace(' ', "");
+        quote!(with = #text)
+    });
+    let schemars: Vec<_> = with.into_iter().chain(bounds(&field.ty)).collect();
+    let ty = if is_option { quote!(Option<#rust>) } else { rust };
+    let serde = (!serde.is_empty()).then(|| quote!(#[serde(#(#serde),*)]));
+    let schemars = (!schemars.is_empty()).then(|| quote!(#[schemars(#(#schemars),*)]));
+    quote!(#about #serde #schemars pub #name: #ty,)
+}
+
+/// The parameters of an operation in one part of a request, as a record.
+pub fn parameter_record(record: &Record) -> TokenStream {
+    let (name, camel_case) = (&record.name, rename_all(record));
+    let fields = record.fields.iter().map(|field| {
+        let mut serde = Vec::new();
+        if camel_case.is_none() && plain_name(&field.name) != field.key {
+            let key = &field.key;
+            serde.push(quote!(rename = #key));
+        }
+        // Schemars reads it: the parameter is optional.
+        if !field.is_required {
+            serde.push(quote!(default));
+        }
+        field_tokens_of_parameter(field, &serde)
+    });
+    quote! {
+        #[derive(Clone, Debug, PartialEq, JsonSchema)]
+        #camel_case
+        pub struct #name { #(#fields)* }
+    }
+}
+
+/// A list of a query has the schema that dropshot accepts, from which the list's is made again.
+fn field_tokens_of_parameter(field: &Field, serde: &[TokenStream]) -> TokenStream {
+    let is_list = matches!(field.ty, Type::List { .. });
+    if !is_list {
+        return field_tokens(field, serde, !field.is_required && field.default.is_none());
+    }
+    let (name, about) = (&field.name, description(field.description.as_ref(), 4));
+    let (rust, schema) = (rust_type(&field.ty), parameter_schema(&field.ty));
+    let text = schema.to_string().replace(' ', "");
+    let serde = (!serde.is_empty()).then(|| quote!(#[serde(#(#serde),*)]));
+    quote!(#about #serde #[schemars(with = #text)] pub #name: #rust,)
+}
+
+fn parameter_schema(ty: &Type) -> TokenStream {
+    match ty {
+        Type::List { item, min_items, max_items } => {
+            let item = schema_type(item);
+            let (min, max) = lengths(*min_items, *max_items);
+            quote!(ListOf<#item, {#min}, {#max}>)
+        }
+        other => schema_type(other),
+    }
+}
+
+/// The least and the greatest length, of which each may be absent.
+fn lengths(min: Option<u64>, max: Option<u64>) -> (TokenStream, TokenStream) {
+    let literal = |length| Literal::u64_unsuffixed(length).to_token_stream();
+    (literal(min.unwrap_or(0)), max.map_or(quote!(usize::MAX), literal))
+}
+
+/// The bounds, as schemars reads them.
+fn bounds(ty: &Type) -> Vec<TokenStream> {
+    let pair = |name: &str, least: Option<Literal>, greatest: Option<Literal>| {
+        let name = ident(name);
+        let least = least.map(|bound| quote!(min = #bound));
+        let greatest = greatest.map(|bound| quote!(max = #bound));
+        let both: Vec<_> = least.into_iter().chain(greatest).collect();
+        (!both.is_empty()).then(|| quote!(#name(#(#both),*)))
+    };
+    let integer = |bound: &Option<i64>| bound.map(Literal::i64_unsuffixed);
+    let count = |bound: &Option<u64>| bound.map(Literal::u64_unsuffixed);
+    match ty {
+        Type::Integer { min, max, .. } => {
+            pair("range", integer(min), integer(max)).into_iter().collect()
+        }
+        Type::Text { min_chars, max_chars, pattern } => {
+            let length = pair("length", count(min_chars), count(max_chars));
+            let pattern = pattern.as_ref().map(|pattern| quote!(regex(pattern = #pattern)));
+            length.into_iter().chain(pattern).collect()
+        }
+        Type::List { min_items, max_items, .. } => {
+            pair("length", count(min_items), count(max_items)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The rule that a value keeps, and the static that its regular expression needs.
+pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
+    let mut pattern_static = None;
+    let rule = match ty {
+        Type::Boolean => quote!(Boolean),
+        Type::Uuid => quote!(Uuid),
+        Type::Date => quote!(Day),
+        Type::DateTime => quote!(Time),
+        Type::Integer { format, min, max } => {
+            let ty = if *format == IntegerFormat::Bits32 { quote!(i32) } else { quote!(i64) };
+            match (min, max) {
+                (None, None) => quote!(Integer::<#ty>::ANY),
+                _ => {
+                    let [min, max] = [min, max].map(|bound| match bound {
+                        Some(bound) => {
+                            let bound = Literal::i64_unsuffixed(*bound);
+                            quote!(Some(#bound))
+                        }
+                        None => quote!(None),
+                    });
+                    quote!(Integer::<#ty>::within(#min, #max))
+                }
+            }
+        }
+        Type::Text { min_chars, max_chars, pattern } => {
+            let text = match (min_chars, max_chars) {
+                (None, None) => quote!(Text::ANY),
+                (min, max) => {
+                    let (min, max) = lengths(*min, *max);
+                    quote!(Text::within(#min, #max))
+                }
+            };
+            match (pattern, shouty(field)) {
+                (Some(pattern), Some(name)) => {
+                    pattern_static = Some(quote!(static #name: Pattern = Pattern::new(#pattern);));
+                    quote!(#text.of_form(&#name))
+                }
+                _ => text,
+            }
+        }
+        Type::Enum(EnumUse { name, .. }) => quote!(OneOf(#name::VALUES)),
+        Type::List { item, min_items, max_items } => {
+            let (item, _) = rule(field, item);
+            let (min, max) = lengths(*min_items, *max_items);
+            quote!(List { item: #item, min: #min, max: #max })
+        }
+        Type::Record(_) => quote!(),
+    };
+    (rule, pattern_static)
+}
+
+/// Holds the members of a record of a request against their schemas, which serde does not know.
+fn checked(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
+    let name = &record.name;
+    let checks: Vec<_> = record
+        .fields
+        .iter()
+        .filter_map(|field| {
+            let (member, key) = (&field.name, &field.key);
+            if inner_record(&field.ty).is_some_and(|inner| received.contains(inner)) {
+                let list = list_length(field);
+                return Some(quote! { #list self.#member.check()?; });
+            }
+            if !has_bounds(&field.ty) {
+                return None;
+            }
+            let (rule, pattern) = rule(key, &field.ty);
+            let check = if field.is_required {
+                quote!(check_member(#key, &self.#member, &#rule)?;)
+            } else {
+                quote! {
+                    if let Some(value) = &self.#member {
+                        check_member(#key, value, &#rule)?;
+                    }
+                }
+            };
+            Some(quote!(#pattern #check))
+        })
+        .collect();
+    quote! {
+        impl CheckedBody for #name {
+            fn check(&self) -> Result<(), Invalid> {
+                #(#checks)*
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The check of the length of a list of records.
+fn list_length(field: &Field) -> Option<TokenStream> {
+    let Type::List { min_items, max_items, .. } = &field.ty else { return None };
+    if (min_items, max_items) == (&None, &None) {
+        return None;
+    }
+    let (member, key) = (&field.name, &field.key);
+    let (min, max) = lengths(*min_items, *max_items);
+    let length = match field.is_required {
+        true => quote!(self.#member.len()),
+        false => quote!(self.#member.as_ref().map_or(#min, Vec::len)),
+    };
+    Some(quote!(check_length(#key, #length, #min, #max)?;))
+}
+
+fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
+    let Enum { name, values, is_extensible, .. } = of;
+    let about = match (&of.description, is_extensible) {
+        (Some(text), _) => comment(text, 0),
+        (None, true) => comment(&format!("The values of `{}`.", of.key), 0),
+        // A comment would become a description in the schema.
+        (None, false) => TokenStream::new(),
+    };
+    let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();
+    let variants: Vec<_> = values.iter().map(|(variant, ..)| variant).collect();
+    let is_snake =
+        values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
+    let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
+    let entries = values.iter().map(|(variant, text, about)| {
+        let about = match about {
+            Some(about) if *is_extensible => comment(about, 4),
+            None if *is_extensible => comment(&format!("`{text}`."), 4),
+            _ => TokenStream::new(),
+        };
+        let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
+        quote!(#about #rename #variant,)
+    });
+    let rename = (of.is_component && *name != of.key).then(|| {
+        let key = &of.key;
+        quote!(#[serde(rename = #key)])
+    });
+    let schema = (!is_extensible).then(|| quote!(, JsonSchema));
+    let status =
+        (contract.error.codes == *name).then(|| super::errors::code_statuses(contract, of));
+    quote! {
+        #about
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize #schema)]
+        #rename #rename_all
+        pub enum #name { #(#entries)* }
+
+        impl #name {
+            /// Every value with its text in the document.
+            pub const VALUES: &'static [(&'static str, #name)] = &[#((#texts, #name::#variants)),*];
+
+            /// The value's text in the document.
+            pub fn as_str(self) -> &'static str {
+                #name::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
+            }
+
+            #status
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A document that uses the whole subset: its contract emits it, and dropshot serves it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(dead_code, reason = "no test uses everything")]
+
+mod contract;
+
+use contract::{
+    AddBookError, AddBookSuccess, Api, Author, Book, BookType, Broken, Genre, GetBookError,
+    GetBookPath, GetBookSuccess, ListBooksError, ListBooksGenreItem, ListBooksHeader,
+    ListBooksQuery, ListBooksSuccess, NewBook, RemoveBookError, RemoveBookPath, RemoveBookSuccess,
+};
+use dropshot::{HttpServer, ServerBuilder};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+use store_orders_api::{answer, emission, parameters, schemas};
+
+const SOURCE: &str = "xtask/codegen/tests/subset/subset.json";
+const ISBN: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
+
+type Request<'a> = answer::Request<'a, (), ()>;
+
+/// A library that answers with its questions.
+enum Library {}
+
+fn book(isbn: &str, title: &str) -> Book {
+    Book {
+        isbn: isbn.to_string(),
+        title: title.to_string(),
+        genre: Genre::Novel,
+        r#type: BookType::HardCover,
+        page_count: None,
+        copies: None,
+        added: None,
+        lent_at: None,
+        authors: Some(vec![Author { name: "A".to_string(), born: None }]),
+    }
+}
+
+impl Api for Library {
+    type Context = ();
+    type Caller = ();
+
+    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
+        headers.insert("x-error", format!("{} {code}", status.as_u16()).parse().unwrap());
+    }
+
+    async fn list_books(
+        _: Request<'_>,
+        query: ListBooksQuery,
+        _: ListBooksHeader,
+    ) -> Result<ListBooksSuccess, ListBooksError> {
+        match query.limit {
+            1 => Ok(ListBooksSuccess::NotModified),
+            2 => Err(Broken::Closed("Until noon.".to_string()))?,
+            _ => {
+                let books: Vec<_> = query.tag.iter().map(|tag| book(ISBN, tag)).collect();
+                let x_total = Some(books.len().into());
+                Ok(ListBooksSuccess::Ok { body: books.into(), x_total })
+            }
+        }
+    }
+
+    async fn add_book(_: Request<'_>, body: NewBook) -> Result<AddBookSuccess, AddBookError> {
+        match body.copies {
+            None => Err(AddBookError::BookExists(body.title)),
+            Some(_) => {
+                let location = HeaderValue::from_static("/1");
+                Ok(AddBookSuccess::Created { body: book(ISBN, &body.title).into(), location })
+            }
+        }
+    }
+
+    async fn get_book(_: Request<'_>, path: GetBookPath) -> Result<GetBookSuccess, GetBookError> {
+        Ok(GetBookSuccess::Ok(book(&path.isbn, "T").into()))
+    }
+
+    async fn remove_book(
+        _: Request<'_>,
+        _: RemoveBookPath,
+    ) -> Result<RemoveBookSuccess, RemoveBookError> {
+        Ok(RemoveBookSuccess::NoContent)
+    }
+}
+
+fn document() -> Value {
+    serde_json::from_str(include_str!("subset.json")).unwrap()
+}
+
+#[test]
+fn each_leaf_of_the_document_is_emitted_or_of_a_known_kind() {
+    let emitted = contract::emitted().unwrap();
+    let problems = xtask::check::check_document("", &emitted, &document());
+    let lines: Vec<_> = problems.iter().flat_map(|problem| problem.lines()).collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+#[test]
+fn progenitor_makes_a_client_of_it() {
+    let document = document();
+    let version = codegen::client::Version { document: &document, source: SOURCE, module: "v0" };
+    let code = codegen::client::client(&[version], "cargo xtask generate").unwrap().concat();
+    assert!(code.contains("pub async fn list_books"), "{code}");
+}
+
+/// The server, with a sender in the extensions of each request, as the middleware has it.
+async fn start() -> HttpServer<()> {
+    let api = contract::api_description::<Library>().unwrap();
+    let log = slog::Logger::root(slog::Discard, slog::o!());
+    ServerBuilder::new(api, (), log).start().unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_no_middleware_has_authenticated_is_refused() {
+    let server = start().await;
+    let address = format!("http://{}/{ISBN}", server.local_addr());
+    assert_eq!(reqwest::get(address).await.unwrap().status(), 500);
+}
+
+fn list(query: &str) -> Result<ListBooksQuery, String> {
+    use parameters::{Parameters, SentParameters};
+    let sent = SentParameters::of_query(query, ListBooksQuery::NAMES);
+    sent.and_then(|sent| ListBooksQuery::read(&sent)).map_err(|invalid| invalid.to_string())
+}
+
+#[test]
+fn parameters_are_those_of_their_schemas() {
+    let query = list("genre=novel&genre=science&tag=a&tag=b&order=added&full=true").unwrap();
+    assert_eq!(query.genre, [ListBooksGenreItem::Novel, ListBooksGenreItem::Science]);
+    assert_eq!(
+        (query.tag.as_slice(), query.limit, query.full),
+        (&["a".into(), "b".into()][..], 10, true)
+    );
+    for (query, message) in [
+        ("tag=a", "The query parameter genre is missing. Send it."),
+        ("genre=novel&genre=x", "The query parameter genre must be novel or science."),
+        (
+            "genre=novel&tag=a&tag=b&tag=c",
+            "The query parameter tag must be a list of 0 to 2, each a text.",
+        ),
+        ("genre=novel&limit=51", "The query parameter limit must be an integer from 1 to 50."),
+        (
+            "genre=novel&min-pages=0",
+            "The query parameter min-pages must be an integer of at least 1.",
+        ),
+        (
+            "genre=novel&since=yesterday",
+            "The query parameter since must be a date of RFC 3339, such as 2026-12-24.",
+        ),
+        (
+            "genre=novel&order=title&order=title",
+            "The query parameter order was sent more than once. Send it once.",
+        ),
+    ] {
+        assert_eq!(list(query).unwrap_err(), message);
+    }
+}
+
+#[test]
+fn bodies_are_those_of_their_schemas() {
+    let read = |body: Value| {
+        let body: NewBook = serde_json::from_value(body).map_err(|error| error.to_string())?;
+        answer::CheckedBody::check(&body).map_err(|invalid| invalid.to_string())
+    };
+    let whole = json!({ "title": "T", "copies": 1, "tags": ["a"], "isbn": ISBN, "state": "used",
+        "itemCode": "a", "owner": { "name": "N" }, "authors": [{ "name": "N", "born": 1 }] });
+    assert_eq!(read(whole.clone()), Ok(()));
+    for (member, value, reason) in [
+        ("title", json!(""), "The member title of the body must be a text of 1 to 5 characters."),
+        ("copies", json!(0), "The member copies of the body must be an integer of at least 1."),
+        ("copies", Value::Null, "invalid type: null, expected i64"),
+        ("tags", json!([]), "The member tags of the body must be a list of 1 to 2, each a text."),
+        ("isbn", json!("1"), "The member isbn of the body must be a UUID"),
+        ("itemCode", json!("A"), "The member itemCode of the body must be a text that matches"),
+        (
+            "owner",
+            json!({ "name": "Names" }),
+            "The member name of the body must be a text of at most",
+        ),
+        ("authors", json!([{ "name": "N" }, { "name": "N" }]), "must be a list of 0 to 1"),
+        ("state", json!("old"), "unknown variant `old`"),
+        ("size", json!(1), "unknown field `size`"),
+    ] {
+        let mut body = whole.clone();
+        body[member] = value;
+        let error = read(body).unwrap_err();
+        assert!(error.contains(reason), "{member}: {error}");
+    }
+}
