@@ -2,7 +2,7 @@
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
-use test_server::contract::{Tap, contract};
+use test_server::wire_check::{Tap, wire_check};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -186,6 +186,6 @@ async fn pipelined_requests_are_each_checked() {
     let mut received = Vec::new();
     client.read_to_end(&mut received).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&received).matches("HTTP/1.1 ").count(), 4);
-    let seen = contract().seen(&server.exchanges());
+    let seen = wire_check().seen(&server.exchanges());
     assert!(seen.contains("listOrders 200") && seen.contains("cancelOrder 204"), "{seen:?}");
 }

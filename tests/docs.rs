@@ -9,7 +9,7 @@ use std::io::Read;
 use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::{self, ErrorCode};
 use store_orders_api::plans::Plan;
-use test_server::contract::PUBLIC_PAGES;
+use test_server::wire_check::PUBLIC_PAGES;
 use test_server::{Answer, TestServer, TestSetup};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders::store::sqlite::{back_up, restore};
 use store_orders_client::Client;
-use test_server::contract::Tap;
 use test_server::error_of;
+use test_server::wire_check::Tap;
 use testbed::relay::Relay;
 use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 

@@ -6,7 +6,7 @@ use codegen::pointer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
-use test_server::contract::{Contract, Exchange, Promise, contract};
+use test_server::wire_check::{Exchange, Promise, WireCheck, wire_check};
 use test_server::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
@@ -184,15 +184,15 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
 
 /// `cargo xtask publish` shows the lines of the message.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
-    let unseen = contract().unseen(version, seen);
+    let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();
     assert!(unseen.is_empty(), "of what {version} documents:\n{}", lines.join("\n"));
 }
 
 async fn every_documented_answer_is_seen(new_setup: NewSetup) {
-    let seen = contract().seen(&answers_of(new_setup).await);
+    let seen = wire_check().seen(&answers_of(new_setup).await);
     for (version, promises) in [("v1", 160), ("v2", 160)] {
-        let promised: Vec<_> = contract().promises(version).iter().map(Promise::label).collect();
+        let promised: Vec<_> = wire_check().promises(version).iter().map(Promise::label).collect();
         assert!(promised.len() > promises, "{}: {promised:#?}", promised.len());
         assert_all_seen(version, &seen);
     }
@@ -217,9 +217,9 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     let parameter = json!({ "in": "query", "name": "colour", "schema": text });
     put(2, "/paths/~1store~1orders/get/parameters/0", parameter);
 
-    let contract = Contract::closed(&documents);
-    let seen = contract.seen(&answers_of_server().await);
-    let unseen = ["v1", "v2"].map(|version| contract.unseen(version, &seen));
+    let check = WireCheck::closed(&documents);
+    let seen = check.seen(&answers_of_server().await);
+    let unseen = ["v1", "v2"].map(|version| check.unseen(version, &seen));
     let of_v1 =
         ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
     assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());

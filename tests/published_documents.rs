@@ -6,7 +6,9 @@ mod plants;
 
 use crate::every_documented_answer::answers_of_server;
 use plants::{excused, plants, with_parameter_of_list};
-use test_server::contract::{Exchange, PublishedDocument, contract, published_documents, replay};
+use test_server::wire_check::{
+    Exchange, PublishedDocument, published_documents, replay, wire_check,
+};
 
 fn today() -> String {
     chrono::Utc::now().format("%Y-%m-%d").to_string()
@@ -14,7 +16,7 @@ fn today() -> String {
 
 #[tokio::test]
 async fn the_server_keeps_what_each_published_document_promised() {
-    let broken = replay(&published_documents(), contract(), &today(), &answers_of_server().await);
+    let broken = replay(&published_documents(), wire_check(), &today(), &answers_of_server().await);
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
@@ -70,7 +72,7 @@ async fn a_program_sends_no_parameter_that_came_later() {
     received.headers.remove("content-type");
     exchanges.push((sent, received));
 
-    let broken = replay(&published, contract(), &today(), &exchanges);
+    let broken = replay(&published, wire_check(), &today(), &exchanges);
     assert!(broken[0].starts_with("1.0.0.json: listOrders documents no such status"), "{broken:?}");
     let document = with_parameter_of_list("If-Modified-Since");
     assert_eq!(replay(&published, &document, &today(), &exchanges), [""; 0]);

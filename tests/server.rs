@@ -20,7 +20,7 @@ mod tls;
 
 use std::net::SocketAddr;
 use store_orders_client::Client;
-use test_server::contract::Tap;
+use test_server::wire_check::Tap;
 use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

@@ -1,7 +1,7 @@
 //! The real program, stopped politely and killed without a warning.
 
 use std::time::{Duration, Instant};
-use test_server::contract::Tap;
+use test_server::wire_check::Tap;
 use testbed::{Canary, DataDir, Key, ServerProcess};
 
 /// Sends a request; how many the day has left after it.

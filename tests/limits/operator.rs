@@ -1,7 +1,7 @@
 //! What the operator's commands show of the limits while the real program serves.
 
 use serde_json::{Value, json};
-use test_server::contract::Tap;
+use test_server::wire_check::Tap;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
 /// Sends a request; why it was refused, if it was.

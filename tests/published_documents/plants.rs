@@ -3,7 +3,7 @@
 
 use codegen::pointer::take;
 use serde_json::{Value, json};
-use test_server::contract::{Contract, Exchange, ReceivedResponse, contract};
+use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check};
 
 /// A break of what was promised.
 pub struct Plant {
@@ -63,7 +63,7 @@ impl Plant {
 
     /// The contract of today's documents with the break, and the exchanges with it. Version 2 is
     /// this beta again: in the next one, breaks are allowed.
-    pub fn planted(&self, exchanges: &[Exchange], beta: &str) -> (Contract, Vec<Exchange>) {
+    pub fn planted(&self, exchanges: &[Exchange], beta: &str) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         *documents.at(2, "/info/version") = json!(beta);
         (self.document)(&mut documents);
@@ -71,7 +71,7 @@ impl Plant {
         let mut planted = exchanges.to_vec();
         (self.wire)(&mut planted);
         planted.extend((self.more)(exchanges));
-        (Contract::closed(&documents.0), planted)
+        (WireCheck::closed(&documents.0), planted)
     }
 }
 
@@ -83,7 +83,7 @@ fn each(
     change: impl Fn(&mut ReceivedResponse),
 ) {
     for (sent, received) in exchanges {
-        let operation = contract().operation(sent).map(|operation| operation.id.as_str());
+        let operation = wire_check().operation(sent).map(|operation| operation.id.as_str());
         let is_of = operation.is_some_and(|operation| operations.contains(&operation));
         if is_of && (status == 0 || received.status == status) {
             change(received);
@@ -187,12 +187,12 @@ pub fn excused() -> [(Plant, &'static str); 3] {
 }
 
 /// Today's contract with a header that is a parameter of version 1's list.
-pub fn with_parameter_of_list(name: &str) -> Contract {
+pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
     let list = documents.at(1, "/paths/~1store~1orders/get/parameters");
     list.as_array_mut().unwrap().push(parameter);
-    Contract::closed(&documents.0)
+    WireCheck::closed(&documents.0)
 }
 
 fn fields() -> Vec<Plant> {

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::ExitStatus;
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
-use test_server::contract::Tap;
+use test_server::wire_check::Tap;
 use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
 use tokio::net::TcpStream;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 use store_orders::server::TlsFiles;
-use test_server::contract::{Observer, SentRequest};
+use test_server::wire_check::{Observer, SentRequest};
 use test_server::{CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed};
 use testbed::{DataDir, Key, ServerProcess, Signal, wait_until};
 use tokio::io::AsyncWriteExt;

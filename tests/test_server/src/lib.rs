@@ -14,10 +14,10 @@
 mod answer;
 mod captured_log;
 mod certificate;
-pub mod contract;
 mod faulty_store;
 mod server;
 mod setup;
+pub mod wire_check;
 
 pub use answer::{Answer, error_of};
 pub use captured_log::CapturedLog;

@@ -2,7 +2,7 @@
 //! response is held against the document: over HTTP/1.1 by a tap, over TLS and
 //! HTTP/2 as the HTTP client saw it.
 
-use crate::contract::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
+use crate::wire_check::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
 use crate::{Answer, TestSetup, client_trusting};
 use http::{Method, Version};
 use std::net::SocketAddr;

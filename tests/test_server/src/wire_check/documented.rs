@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What the documents say of responses.
-pub struct Contract {
+pub struct WireCheck {
     /// How they are read.
     pub reader: Reader,
     /// By path and method.

@@ -1,6 +1,6 @@
 //! Collects exchanges, and what in them breaks the contract.
 
-use super::check::contract;
+use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use std::sync::{Arc, Mutex};
 
@@ -48,7 +48,7 @@ impl SharedObserver {
     /// Holds a complete response against the document.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
         let mut observed = self.0.lock().unwrap();
-        let violations = contract().check(sent, received);
+        let violations = wire_check().check(sent, received);
         let violations = violations.iter().map(|found| described(sent, received.status, found));
         observed.violations.extend(violations);
         if let Some(exchanges) = &mut observed.exchanges {

@@ -1,6 +1,6 @@
 //! The check of a response against the documents, and what of them was seen.
 
-use super::documented::{Contract, DocumentFacts, DocumentedResponse, Operation, responses};
+use super::documented::{DocumentFacts, DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use super::promise::Promise;
 use super::response::{self, parameter_label};
@@ -12,26 +12,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// The contract of this repository, with all versions.
-pub fn contract() -> &'static Contract {
-    static CONTRACT: OnceLock<Contract> = OnceLock::new();
+pub fn wire_check() -> &'static WireCheck {
+    static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     let documents = [
         include_str!("../../../../spec/openapi.json"),
         include_str!("../../../../spec/openapi-v2.json"),
     ];
-    CONTRACT.get_or_init(|| {
+    WIRE_CHECK.get_or_init(|| {
         let documents = documents.map(|text| serde_json::from_str(text).unwrap());
-        Contract::closed(&documents)
+        WireCheck::closed(&documents)
     })
 }
 
-impl Contract {
+impl WireCheck {
     /// The contract that today's documents are.
-    pub fn closed(documents: &[Value]) -> Contract {
-        Contract::of(documents, Reader::Closed)
+    pub fn closed(documents: &[Value]) -> WireCheck {
+        WireCheck::of(documents, Reader::Closed)
     }
 
     /// The contract that these documents are, the first of which speaks for paths that none has.
-    pub(super) fn of(documents: &[Value], reader: Reader) -> Contract {
+    pub(super) fn of(documents: &[Value], reader: Reader) -> WireCheck {
         let documents: Vec<_> =
             documents.iter().map(|document| resolved(document, document)).collect();
         let operations = documents.iter().flat_map(|document| {
@@ -45,7 +45,7 @@ impl Contract {
                 })
             })
         });
-        Contract {
+        WireCheck {
             reader,
             operations: operations.collect(),
             unknown_path: undocumented::unknown_path(documents.first().unwrap(), reader),

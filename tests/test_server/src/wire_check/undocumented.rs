@@ -11,7 +11,7 @@
 //! - What dropshot and hyper reject before any of our code runs is not ours: dot
 //!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
 
-use super::documented::{Contract, DocumentedResponse, Operation, responses};
+use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
 use super::schema::Reader;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ pub enum Subject<'a> {
 }
 
 /// By the request line and, where only that tells, by the status.
-pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> Subject<'a> {
+pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
     let known_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(&sent.method));
@@ -68,7 +68,7 @@ pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> S
                 own == segment || (own.starts_with('{') && !segment.is_empty())
             })
     };
-    let of_path: Vec<_> = contract.operations.iter().filter(of_path).collect();
+    let of_path: Vec<_> = check.operations.iter().filter(of_path).collect();
     match (of_path.iter().find(|operation| operation.method == method), of_path.first()) {
         (Some(operation), _) => Subject::Operation(operation),
         (None, Some(operation)) => Subject::OtherMethod(operation),

@@ -1,7 +1,7 @@
 //! Published documents, read as by programs that were written for them: exchanges with today's
 //! server must show all that they promise.
 
-use super::documented::{Contract, DocumentFacts, Operation};
+use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
 use super::schema::Reader;
 use semver::Version;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A document as it was published.
 pub struct PublishedDocument {
-    contract: Contract,
+    check: WireCheck,
 }
 
 /// The published documents, the oldest first.
@@ -28,7 +28,7 @@ pub fn published_documents() -> Vec<PublishedDocument> {
 impl PublishedDocument {
     fn new(text: &str) -> PublishedDocument {
         let document = serde_json::from_str(text).unwrap();
-        PublishedDocument { contract: Contract::of(&[document], Reader::Open) }
+        PublishedDocument { check: WireCheck::of(&[document], Reader::Open) }
     }
 
     /// Its `info.version`.
@@ -37,29 +37,29 @@ impl PublishedDocument {
     }
 
     fn facts(&self) -> &DocumentFacts {
-        self.contract.documents.first().unwrap()
+        self.check.documents.first().unwrap()
     }
 
     /// What exchanges break of this document's promises.
     fn broken(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_held = |operation: &Operation| !rules.is_excused(operation, self);
-        if !self.contract.operations.iter().any(is_held) {
+        if !self.check.operations.iter().any(is_held) {
             return Vec::new();
         }
         let is_known = |exchange: &&Exchange| self.knows(&exchange.0, rules.today);
         let known: Vec<_> = exchanges.iter().filter(is_known).collect();
         let mut broken = Vec::new();
         for (sent, received) in &known {
-            if self.contract.operation(sent).is_none_or(is_held) {
-                let wrong = self.contract.check(sent, received);
+            if self.check.operation(sent).is_none_or(is_held) {
+                let wrong = self.check.check(sent, received);
                 let answered =
                     format!("{} {} was answered {}", sent.method, sent.target, received.status);
                 broken.extend(wrong.iter().map(|what| format!("{name}: {what} ({answered})")));
             }
         }
-        let seen = self.contract.seen(known.iter().copied());
-        let promises = self.contract.promises(&self.facts().version);
+        let seen = self.check.seen(known.iter().copied());
+        let promises = self.check.promises(&self.facts().version);
         let held = promises.iter().filter(|promise| promise.operation.is_none_or(is_held));
         let unseen = held.filter(|promise| !promise.is_seen(&seen));
         broken.extend(
@@ -70,8 +70,8 @@ impl PublishedDocument {
 
     /// Whether a program that was written for this document could send a request: it has no
     /// parameter that came later.
-    fn knows(&self, sent: &SentRequest, today: &Contract) -> bool {
-        let (Some(then), Some(now)) = (self.contract.operation(sent), today.operation(sent)) else {
+    fn knows(&self, sent: &SentRequest, today: &WireCheck) -> bool {
+        let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
         };
         let has = |operation: &Operation, name: &str| {
@@ -87,7 +87,7 @@ impl PublishedDocument {
 /// What excuses an operation from what a document promised of it.
 struct Rules<'a> {
     published: &'a [PublishedDocument],
-    today: &'a Contract,
+    today: &'a WireCheck,
     /// As `x-sunset` writes it.
     day: &'a str,
 }
@@ -97,7 +97,7 @@ impl Rules<'_> {
     /// `x-sunset`, as it was published last; or because it was in beta, and a later document says
     /// something else of it.
     fn is_excused(&self, operation: &Operation, document: &PublishedDocument) -> bool {
-        let mut all = self.published.iter().flat_map(|published| &published.contract.operations);
+        let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
         let sunset = last.document["x-sunset"].as_str();
         let is_over = last.document["deprecated"] == true && sunset.is_some_and(|it| it < self.day);
@@ -138,7 +138,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
 /// published documents, on this day.
 pub fn replay(
     published: &[PublishedDocument],
-    today: &Contract,
+    today: &WireCheck,
     day: &str,
     exchanges: &[Exchange],
 ) -> Vec<String> {

@@ -17,8 +17,8 @@ mod schema;
 mod tap;
 mod undocumented;
 
-pub use check::contract;
-pub use documented::Contract;
+pub use check::wire_check;
+pub use documented::WireCheck;
 pub use messages::{Exchange, ReceivedResponse, SentRequest};
 pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;
