@@ -68,6 +68,8 @@ fn parameters(found: &mut Findings, at: &Place<'_>) {
         Value::Object(parameters.map(|one| (identity(one), one.clone())).collect())
     };
     let (old, new) = (by_identity(at.old), by_identity(at.new));
+    let mut known = old.as_object().into_iter().flatten();
+    let had_optional = known.any(|(_, parameter)| parameter["required"] != true);
     found.each(&at.with(Some(&old), Some(&new)), |found, member| {
         let at = member.part(member.key.split_once(' ').map_or("", |(_, name)| name));
         match (at.old, at.new) {
@@ -76,7 +78,12 @@ fn parameters(found: &mut Findings, at: &Place<'_>) {
             (_, Some(new)) if new["required"] == true => {
                 found.breaking(&at, "is a new required parameter");
             }
-            _ => found.addition(&at, "is a new optional parameter"),
+            _ if had_optional => found.addition(&at, "is a new optional parameter"),
+            _ => found.addition(
+                &at,
+                "is the first optional parameter: the method of the Rust client becomes a builder, \
+                 so that the client's major version rises",
+            ),
         }
     });
 }

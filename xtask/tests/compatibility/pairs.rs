@@ -141,3 +141,23 @@ fn every_pair_has_its_verdict_and_its_place() {
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed.join("\n"));
     assert!(count > 390 && names.len() > 200, "only {count} verdicts on {} pairs", names.len());
 }
+
+#[test]
+fn the_first_optional_parameter_makes_the_clients_method_a_builder() {
+    let parameter =
+        |name: &str| json!({ "in": "query", "name": name, "schema": { "type": "string" } });
+    let document = |names: &[&str]| {
+        let parameters: Vec<_> = names.iter().map(|name| parameter(name)).collect();
+        framed("operation", &json!({ "parameters": parameters })).0
+    };
+    let text = |old: &[&str], new: &[&str]| {
+        let found = changes(&document(old), &document(new), TODAY.parse().unwrap());
+        found.into_iter().map(|change| change.description).collect::<String>()
+    };
+    assert!(
+        text(&[], &["a"]).contains("the client's major version rises"),
+        "{}",
+        text(&[], &["a"])
+    );
+    assert_eq!(text(&["a"], &["a", "b"]), "is a new optional parameter");
+}
