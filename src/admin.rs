@@ -1,30 +1,24 @@
 //! The admin listener: liveness, readiness and metrics. It takes no key and does
 //! not encrypt, so it belongs on an address that only operators reach.
 
-mod computed_gauge;
-mod exposition;
-mod orders_gauge;
 #[cfg(target_os = "linux")]
 mod process_metrics;
 mod prometheus;
 mod readiness;
 
-pub use computed_gauge::Figure;
+pub use prometheus::Figure;
 
 use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::http::json_body;
 use crate::log::LogBuffer;
+use ::prometheus::TextEncoder;
 use dropshot::{
     ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointVersions, Body,
     ConfigDropshot, HandlerTaskMode, HttpError, HttpServer, RequestContext, ServerBuilder,
 };
-use exposition::Format;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use prometheus::registry;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::registry::Registry;
 use readiness::{Readiness, Unready};
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -50,7 +44,6 @@ struct State<'a> {
 /// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
-    metrics: Registry,
     readiness: Readiness,
     /// Held while metrics are encoded: by one scrape at a time.
     encoding: Arc<Mutex<()>>,
@@ -63,12 +56,11 @@ impl AdminContext {
         log_buffer: Option<Arc<LogBuffer>>,
         open_connections: Option<Figure>,
         certificate_ends_at: Option<Figure>,
-    ) -> AdminContext {
+    ) -> ::prometheus::Result<AdminContext> {
         let log_buffer = log_buffer.as_deref();
-        let readiness = Readiness::of(Arc::clone(&server));
-        let mut metrics = registry(&server, log_buffer, open_connections, certificate_ends_at);
-        readiness.register(metrics.sub_registry_with_prefix("store_orders"));
-        AdminContext { server, metrics, readiness, encoding: Arc::default() }
+        prometheus::register(&server, log_buffer, open_connections, certificate_ends_at)?;
+        let readiness = Readiness::new(Arc::clone(&server))?;
+        Ok(AdminContext { server, readiness, encoding: Arc::default() })
     }
 
     /// From now on the server is not ready.
@@ -109,25 +101,21 @@ fn answer(status: StatusCode, state: &State<'_>) -> Result<Response<Body>, HttpE
     Ok(response)
 }
 
-/// The metrics, as OpenMetrics or in the text format 0.0.4 of Prometheus.
+/// The metrics in the text format of Prometheus.
 async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
-    let format = Format::accepted(context.request.headers());
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
     // It counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
-    let encode = move || {
-        let mut text = String::new();
-        encode(&mut text, &admin.metrics).map(|()| text)
-    };
+    let registry = admin.server.metrics.registry.clone();
+    let encode = move || TextEncoder::new().encode_to_string(&registry.gather());
     let text = run_with(encoding, encode)
         .await
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-    let mut response = Response::new(Body::from(format.of(text)));
-    let content_type = HeaderValue::from_static(format.content_type());
+    let mut response = Response::new(Body::from(text));
+    let content_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
 

@@ -19,7 +19,6 @@ mod request_scope;
 mod responses;
 mod trace_context;
 
-pub use accept::weighted;
 pub use client_ip::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};

@@ -23,8 +23,8 @@ pub(crate) use timestamp::Timestamp;
 pub(crate) use window::{AccountWindows, FixedWindow};
 
 use crate::clock::Now;
+use crate::metrics::Counter;
 use async_trait::async_trait;
-use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, warn};
 use std::net::IpAddr;
 use std::sync::Arc;

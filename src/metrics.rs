@@ -1,22 +1,20 @@
-//! What the server counts while it runs, as metrics of `prometheus_client`;
-//! `admin::prometheus` registers them.
+//! The metrics that the server counts while it runs; `admin::prometheus` adds those that are
+//! read at a scrape.
 //!
-//! Counting is lock-free: each counter was looked up beforehand, so a request
-//! pays a few atomic additions. No label is chosen by a client: routes are those
-//! of the contract, methods and statuses those of a fixed list.
+//! Counting is lock-free: each labelled counter is looked up once, so a request pays a few atomic
+//! additions. No label is chosen by a client: routes are those of the contract, methods and
+//! statuses those of a fixed list.
 
-mod fixed_family;
-mod histogram;
+mod counter;
 mod rate_limited;
 mod requests;
 
-pub use fixed_family::FixedFamily;
-pub use histogram::Histogram;
+pub use counter::Counter;
+pub use prometheus::Histogram;
 pub use rate_limited::RateLimitedRequests;
 pub use requests::{Requests, RouteId};
 
-/// Bounds of batch sizes: powers of two up to the largest batch of the writer.
-const BATCH_SIZES: [u64; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
+use prometheus::{HistogramOpts, Registry};
 
 /// The metrics of a server. Clones share their counters.
 #[derive(Clone, Debug)]
@@ -27,15 +25,30 @@ pub struct Metrics {
     pub rate_limited: RateLimitedRequests,
     /// Cancellations per transaction; the writer counts them.
     pub batches: Histogram,
+    /// All metrics of the server, by name.
+    pub registry: Registry,
 }
 
 impl Metrics {
     /// All counters at 0, with a route for each of these operations.
-    pub fn new(operations: Vec<String>) -> Metrics {
-        Metrics {
-            requests: Requests::new(operations),
-            rate_limited: RateLimitedRequests::default(),
-            batches: Histogram::new(&BATCH_SIZES),
-        }
+    pub fn new(operations: Vec<String>) -> prometheus::Result<Metrics> {
+        let registry = Registry::new();
+        let batches = batch_sizes()?;
+        registry.register(Box::new(batches.clone()))?;
+        Ok(Metrics {
+            requests: Requests::new(operations, &registry)?,
+            rate_limited: RateLimitedRequests::new(&registry)?,
+            batches,
+            registry,
+        })
     }
+}
+
+/// An empty histogram of the writer's batches, whose bounds are powers of two up to the largest
+/// batch.
+pub fn batch_sizes() -> prometheus::Result<Histogram> {
+    let name = "store_orders_commit_batch_size";
+    let help = "Cancellations that one transaction carried out.";
+    let bounds = prometheus::exponential_buckets(1.0, 2.0, 11)?;
+    Histogram::with_opts(HistogramOpts::new(name, help).buckets(bounds))
 }

@@ -16,6 +16,7 @@ pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
+use crate::metrics::Counter;
 use crate::metrics::Histogram;
 use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, Latest, REQUEST_TIMEOUT, Store, StoreError,
@@ -25,7 +26,6 @@ use dropshot::Body;
 use freshness::{Prepared, Refresh, State};
 use http::Response;
 use parking_lot::Mutex;
-use prometheus_client::metrics::counter::Counter;
 use sending::{Readers, list_response, part_response};
 use slog::Logger;
 use snapshot::{ListMemory, Sizes};
@@ -243,6 +243,7 @@ impl OrderList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::batch_sizes;
     use crate::store::sqlite::SqliteStore;
     use crate::store::{NewOrder, OperatorStore, OrderCommands, Records};
     use futures::poll;
@@ -255,7 +256,8 @@ mod tests {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
-        let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
+        let orders =
+            OrderList::open(store.clone(), batch_sizes().unwrap(), 1_000_000, &log).unwrap();
         (orders, store, directory)
     }
 

@@ -107,7 +107,8 @@ impl Server {
         let open = socket.is_some().then(|| Box::new(open) as Figure);
         let live = certificate.clone();
         let ends_at = live.map(|live| Box::new(move || live.ends_at()) as Figure);
-        let admin_context = Arc::new(AdminContext::new(context, log_buffer, open, ends_at));
+        let admin_context = AdminContext::new(context, log_buffer, open, ends_at)?;
+        let admin_context = Arc::new(admin_context);
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
@@ -193,7 +194,7 @@ fn open(
     router: &InnerRouter,
 ) -> anyhow::Result<ServerContext> {
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
-    let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect());
+    let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect())?;
     let outdated_bytes = config.outdated_lists_bytes();
     let orders =
         OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;

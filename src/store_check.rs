@@ -9,7 +9,6 @@
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
-use prometheus_client::metrics::gauge::Gauge;
 use slog::{Logger, error, info, warn};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +25,6 @@ pub struct StoreCheck(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     damage: OnceLock<String>,
-    damaged: Gauge,
     is_stopped: AtomicBool,
     serves_damaged: bool,
 }
@@ -63,11 +61,6 @@ impl StoreCheck {
     pub fn refuses(&self) -> Option<&str> {
         self.damage().filter(|_| !self.0.serves_damaged)
     }
-
-    /// 1 if the store is damaged, 0 as long as no damage was found.
-    pub fn gauge(&self) -> &Gauge {
-        &self.0.damaged
-    }
 }
 
 impl Inner {
@@ -98,7 +91,6 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        self.damaged.set(1);
         // Set once: the check does not start where damage is known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,

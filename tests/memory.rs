@@ -11,7 +11,7 @@ use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
-use store_orders::metrics::Histogram;
+use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
@@ -121,7 +121,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut opened = None;
     let list = measure(|| {
-        let (log, batches) = (Logger::root(Discard, o!()), Histogram::new(&[1]));
+        let (log, batches) = (Logger::root(Discard, o!()), batch_sizes().unwrap());
         let list = OrderList::open(store, batches, usize::MAX, &log).unwrap();
         opened = Some((runtime.block_on(list.list()).unwrap(), list));
     });

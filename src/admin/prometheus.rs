@@ -1,107 +1,120 @@
-//! The registry: every metric with its name and its help, registered once.
+//! The metrics that are read at a scrape, each registered once with its name and its help.
 
-use super::computed_gauge::{ComputedGauge, Figure};
-use super::orders_gauge::OrdersGauge;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
-use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use crate::orders::OrderList;
+use crate::store::Status;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{
+    IntGaugeVec, Opts, PullingGauge, Registry,
+    register_int_gauge_with_registry as register_int_gauge,
+};
 use std::sync::Arc;
 use store_orders_api::API_VERSION;
 
-/// All metrics of a server; without a log buffer no line is dropped. `open_connections` counts the
-/// connections to the listener of the API, where the system tells, and `certificate_ends_at` is in
-/// Unix seconds.
-pub fn registry(
+/// Returns the value of a gauge at each scrape.
+pub type Figure = Box<dyn Fn() -> f64 + Send + Sync>;
+
+/// Registers the metrics of a server that are read at a scrape; without a log buffer no line is
+/// dropped. `open_connections` counts the connections to the listener of the API, where the system
+/// tells, and `certificate_ends_at` is in Unix seconds.
+pub fn register(
     server: &ServerContext,
     log_buffer: Option<&LogBuffer>,
     open_connections: Option<Figure>,
     certificate_ends_at: Option<Figure>,
-) -> Registry {
-    let mut all = Registry::default();
+) -> prometheus::Result<()> {
+    let registry = &server.metrics.registry;
     #[cfg(target_os = "linux")]
-    all.register_collector(Box::<super::process_metrics::ProcessMetrics>::default());
-    let registry = all.sub_registry_with_prefix("store_orders");
-    let metrics = server.metrics.clone();
-    registry.register(
-        "build",
-        "The program that runs, and the API that it serves",
-        Info::new([("version", env!("CARGO_PKG_VERSION")), ("api_version", API_VERSION)]),
-    );
-    registry.register(
-        "requests",
-        "Requests that were answered, or abandoned by their client (499)",
-        metrics.requests.clone(),
-    );
-    registry.register_with_unit(
-        "request_latency",
-        "From a request's arrival to the first byte of its answer",
-        Unit::Seconds,
-        metrics.requests.latencies,
-    );
-    registry.register(
-        "limited_requests",
-        "Requests refused because a window was exhausted; without a valid key the plan is none",
-        metrics.rate_limited.limited,
-    );
-    registry.register(
-        "banned_requests",
-        "Requests refused because their key was banned",
-        metrics.rate_limited.banned,
-    );
-    let orders = OrdersGauge(Arc::clone(&server.orders));
-    registry.register("orders", "Orders that are listed", orders);
-    registry.register(
-        "store_damaged",
-        "1 if the store was found damaged, while it was read or by the check after the start",
-        server.store_check.gauge().clone(),
-    );
-    registry.register(
-        "commit_batch_size",
-        "Cancellations that one transaction carried out",
-        metrics.batches,
-    );
+    registry.register(Box::new(super::process_metrics::ProcessMetrics::new()?))?;
+    let build =
+        Opts::new("store_orders_build_info", "The program that runs, and the API that it serves.");
+    let build = build.const_label("version", env!("CARGO_PKG_VERSION"));
+    register_int_gauge!(build.const_label("api_version", API_VERSION), registry)?.set(1);
+    registry.register(Box::new(OrdersGauge::new(Arc::clone(&server.orders))?))?;
+    let check = server.store_check.clone();
+    gauge(
+        registry,
+        "store_orders_store_damaged",
+        "1 if the store was found damaged, while it was read or by the check after the start.",
+        Box::new(move || check.damage().is_some().into()),
+    )?;
     let batch = server.orders.running_batch().clone();
-    registry.register_with_unit(
-        "running_batch_age",
-        "How long the running batch of cancellations has been under way",
-        Unit::Seconds,
-        ComputedGauge(move || batch.age().unwrap_or_default().as_secs_f64()),
-    );
-    let list = Arc::clone(&server.orders);
-    registry.register(
-        "outdated_list_bytes",
-        "Memory that outdated lists hold while clients read them",
-        ComputedGauge(move || list.outdated_bytes() as f64),
-    );
-    let list = Arc::clone(&server.orders);
-    registry.register(
-        "connection_list_bytes",
-        "Memory of lists that only connections hold: cutting lists off does not free it",
-        ComputedGauge(move || list.bytes_in_connections() as f64),
-    );
-    registry.register(
-        "lists_cut_off",
-        "Lists that were cut off because outdated lists held too much memory",
-        server.orders.lists_cut_off().clone(),
-    );
-    registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
-    registry.register(
-        "log_lines_dropped",
-        "Lines that could not be written to the log",
-        log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default(),
-    );
+    gauge(
+        registry,
+        "store_orders_running_batch_age_seconds",
+        "How long the running batch of cancellations has been under way.",
+        Box::new(move || batch.age().unwrap_or_default().as_secs_f64()),
+    )?;
+    let orders = Arc::clone(&server.orders);
+    gauge(
+        registry,
+        "store_orders_outdated_list_bytes",
+        "Memory that outdated lists hold while clients read them.",
+        Box::new(move || orders.outdated_bytes() as f64),
+    )?;
+    let orders = Arc::clone(&server.orders);
+    gauge(
+        registry,
+        "store_orders_connection_list_bytes",
+        "Memory of lists that only connections hold: cutting lists off does not free it.",
+        Box::new(move || orders.bytes_in_connections() as f64),
+    )?;
+    server.orders.lists_cut_off().register(
+        registry,
+        "store_orders_lists_cut_off_total",
+        "Lists that were cut off because outdated lists held too much memory.",
+    )?;
+    server.limits.bans().register(
+        registry,
+        "store_orders_bans_total",
+        "Bans of keys that have begun.",
+    )?;
+    log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default().register(
+        registry,
+        "store_orders_log_lines_dropped_total",
+        "Lines that could not be written to the log.",
+    )?;
     if let Some(open) = open_connections {
-        let help = "Connections that are open to the listener of the API";
-        registry.register("open_connections", help, ComputedGauge(open));
+        let help = "Connections that are open to the listener of the API.";
+        gauge(registry, "store_orders_open_connections", help, open)?;
     }
     if let Some(ends_at) = certificate_ends_at {
-        registry.register_with_unit(
-            "certificate_expiry_timestamp",
-            "When the TLS certificate in use ends, in Unix time",
-            Unit::Seconds,
-            ComputedGauge(ends_at),
-        );
+        let help = "When the TLS certificate in use ends, in Unix time.";
+        gauge(registry, "store_orders_certificate_expiry_timestamp_seconds", help, ends_at)?;
     }
-    all
+    Ok(())
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str, value: Figure) -> prometheus::Result<()> {
+    registry.register(Box::new(PullingGauge::new(name, help, value)?))
+}
+
+/// The orders of the list by status. A scrape counts them: a millisecond for a million orders.
+struct OrdersGauge {
+    orders: Arc<OrderList>,
+    gauge: IntGaugeVec,
+}
+
+impl OrdersGauge {
+    fn new(orders: Arc<OrderList>) -> prometheus::Result<OrdersGauge> {
+        let opts = Opts::new("store_orders_orders", "Orders that are listed.");
+        Ok(OrdersGauge { orders, gauge: IntGaugeVec::new(opts, &["state"])? })
+    }
+}
+
+impl Collector for OrdersGauge {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauge.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let (pending, shipped) = self.orders.pending_and_shipped();
+        for (state, count) in [(Status::Pending, pending), (Status::Shipped, shipped)] {
+            let gauge = self.gauge.with_label_values(&[state.as_str()]);
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        self.gauge.collect()
+    }
 }

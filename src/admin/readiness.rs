@@ -4,14 +4,16 @@
 use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::metrics::FixedFamily;
 use crate::store::{ChangeNumber, READINESS_TIMEOUT, StoreError};
 use parking_lot::Mutex;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus::{
+    Gauge, IntGauge, IntGaugeVec, Registry, register_gauge_with_registry as register_gauge,
+    register_int_gauge_vec_with_registry as register_int_gauge_vec,
+    register_int_gauge_with_registry as register_int_gauge,
+};
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why requests should not be sent here.
@@ -95,30 +97,66 @@ pub struct Readiness {
     gauges: Gauges,
 }
 
-/// As of the last scrape.
+/// Set at each scrape.
 struct Gauges {
-    ready: Gauge,
-    unready: FixedFamily<[(&'static str, &'static str); 1], Gauge>,
-    store_reachable: Gauge,
-    list_lag: Gauge<f64, AtomicU64>,
-    standbys_required: Gauge,
-    standbys_confirming: Gauge,
+    ready: IntGauge,
+    unready: IntGaugeVec,
+    store_reachable: IntGauge,
+    list_lag: Gauge,
+    standbys_required: IntGauge,
+    standbys_confirming: IntGauge,
+}
+
+impl Gauges {
+    fn register(registry: &Registry) -> prometheus::Result<Gauges> {
+        Ok(Gauges {
+            ready: register_int_gauge!(
+                "store_orders_ready",
+                "1 if requests should be sent to this server, as /readyz says.",
+                registry
+            )?,
+            unready: register_int_gauge_vec!(
+                "store_orders_unready",
+                "1 for the reason why the server is not ready.",
+                &["reason"],
+                registry
+            )?,
+            store_reachable: register_int_gauge!(
+                "store_orders_store_reachable",
+                "1 if the store answers this server.",
+                registry
+            )?,
+            list_lag: register_gauge!(
+                "store_orders_list_lag_seconds",
+                "How long the list in memory has lacked a change of the store; each request for a \
+                 list waits for what it lacks.",
+                registry
+            )?,
+            standbys_required: register_int_gauge!(
+                "store_orders_standbys_required",
+                "Synchronous standbys that must confirm each commit of the store.",
+                registry
+            )?,
+            standbys_confirming: register_int_gauge!(
+                "store_orders_standbys_confirming",
+                "Synchronous standbys that can confirm a commit of the store.",
+                registry
+            )?,
+        })
+    }
 }
 
 impl Readiness {
-    /// That of this server.
-    pub fn of(server: Arc<ServerContext>) -> Readiness {
-        let by_reason = Reason::ALL.map(|reason| ([("reason", reason.as_str())], Gauge::default()));
-        let (is_stopping, asking, lag) = Default::default();
-        let gauges = Gauges {
-            ready: Gauge::default(),
-            unready: by_reason.into_iter().collect(),
-            store_reachable: Gauge::default(),
-            list_lag: Gauge::default(),
-            standbys_required: Gauge::default(),
-            standbys_confirming: Gauge::default(),
-        };
-        Readiness { server, is_stopping, asking, lag, gauges }
+    /// The readiness of this server, with its gauges among the server's metrics.
+    pub fn new(server: Arc<ServerContext>) -> prometheus::Result<Readiness> {
+        let gauges = Gauges::register(&server.metrics.registry)?;
+        Ok(Readiness {
+            server,
+            is_stopping: AtomicBool::new(false),
+            asking: Arc::default(),
+            lag: Arc::default(),
+            gauges,
+        })
     }
 
     /// From now on the server is not ready.
@@ -140,54 +178,15 @@ impl Readiness {
         let unready = self.known().or(unready).or_else(|| self.refuses_requests());
         let gauges = &self.gauges;
         gauges.ready.set(unready.is_none().into());
-        for (index, reason) in Reason::ALL.into_iter().enumerate() {
-            if let Some(gauge) = gauges.unready.get(index) {
-                let is_reason = unready.as_ref().is_some_and(|unready| unready.reason == reason);
-                gauge.set(is_reason.into());
-            }
+        for reason in Reason::ALL {
+            let is_reason = unready.as_ref().is_some_and(|unready| unready.reason == reason);
+            gauges.unready.with_label_values(&[reason.as_str()]).set(is_reason.into());
         }
         gauges.store_reachable.set(is_reachable.into());
         gauges.list_lag.set(self.lag.lock().since(Instant::now()).as_secs_f64());
         let standbys = self.server.store.standbys();
         gauges.standbys_required.set(standbys.required.into());
         gauges.standbys_confirming.set(standbys.confirming.into());
-    }
-
-    /// Registers the gauges.
-    pub fn register(&self, registry: &mut Registry) {
-        let gauges = &self.gauges;
-        registry.register(
-            "ready",
-            "1 if requests should be sent to this server, as /readyz says",
-            gauges.ready.clone(),
-        );
-        registry.register(
-            "unready",
-            "1 for the reason why the server is not ready",
-            gauges.unready.clone(),
-        );
-        registry.register(
-            "store_reachable",
-            "1 if the store answers this server",
-            gauges.store_reachable.clone(),
-        );
-        registry.register_with_unit(
-            "list_lag",
-            "How long the list in memory has lacked a change of the store; each request for a list \
-             waits for what it lacks",
-            Unit::Seconds,
-            gauges.list_lag.clone(),
-        );
-        registry.register(
-            "standbys_required",
-            "Synchronous standbys that must confirm each commit of the store",
-            gauges.standbys_required.clone(),
-        );
-        registry.register(
-            "standbys_confirming",
-            "Synchronous standbys that can confirm a commit of the store",
-            gauges.standbys_confirming.clone(),
-        );
     }
 
     /// Why the server is not ready, as far as the store need not be asked.

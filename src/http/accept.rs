@@ -1,10 +1,10 @@
-//! Content negotiation: what a client accepts, and how much it prefers it.
+//! Content negotiation: the encodings that a client accepts.
 
 use http::{HeaderMap, HeaderName, header};
 
-/// What the values of this header name, such as `gzip`, `*` or `text/plain`, each with its weight:
-/// 1 if it says none (RFC 9110, 12.4.2).
-pub fn weighted(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (&str, f32)> {
+/// The elements of this header, such as `gzip` or `*`, each with its weight: 1 if it has none
+/// (RFC 9110, 12.4.2).
+fn quality_values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (&str, f32)> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(|element| {
         let mut parts = element.split(';').map(str::trim);
@@ -22,7 +22,7 @@ fn weight(parameter: &str) -> Option<f32> {
 /// 0 (RFC 9110, 12.5.3).
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (mut named, mut any) = (None, None);
-    for (coding, weight) in weighted(headers, header::ACCEPT_ENCODING) {
+    for (coding, weight) in quality_values(headers, header::ACCEPT_ENCODING) {
         let is_accepted = Some(weight != 0.0);
         if coding.eq_ignore_ascii_case("gzip") || coding.eq_ignore_ascii_case("x-gzip") {
             named = is_accepted;

@@ -1,8 +1,8 @@
 //! The buffer between the loggers and standard error: the lock is held for one
 //! copy, and only the writer thread waits for the output.
 
+use crate::metrics::Counter;
 use parking_lot::{Condvar, Mutex};
-use prometheus_client::metrics::counter::Counter;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

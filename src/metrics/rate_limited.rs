@@ -1,48 +1,79 @@
 //! Requests answered with 429, by plan and reason.
 
-use super::FixedFamily;
 use crate::limits::{Decision, Window};
-use prometheus_client::metrics::counter::Counter;
+use prometheus::{
+    IntCounter, Registry, register_int_counter_vec_with_registry as register_int_counter_vec,
+};
+use std::sync::Arc;
 use store_orders_api::plans::Plan;
-
-type Label = (&'static str, &'static str);
-
-const WINDOWS: [Window; 2] = [Window::Minute, Window::Day];
 
 /// Counts 429s. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct RateLimitedRequests {
-    /// By plan and exhausted window; requests without a valid key have plan `none`.
-    pub limited: FixedFamily<[Label; 2], Counter>,
-    /// By the plan of the banned key.
-    pub banned: FixedFamily<[Label; 1], Counter>,
+    /// In the order of `Plan::ALL`.
+    plans: Arc<[PlanCounters]>,
+    /// For requests without a valid key.
+    keyless: WindowCounters,
 }
 
-impl Default for RateLimitedRequests {
-    fn default() -> Self {
-        let plans = || Plan::ALL.iter().map(|plan| plan.as_str());
-        let limited = plans().chain(["none"]).flat_map(|plan| {
-            WINDOWS.map(|window| ([("plan", plan), ("window", window.unit())], Counter::default()))
-        });
-        let banned = plans().map(|plan| ([("plan", plan)], Counter::default()));
-        RateLimitedRequests { limited: limited.collect(), banned: banned.collect() }
-    }
+#[derive(Debug)]
+struct PlanCounters {
+    limited: WindowCounters,
+    banned: IntCounter,
+}
+
+/// By the window that is exhausted.
+#[derive(Clone, Debug)]
+struct WindowCounters {
+    minute: IntCounter,
+    day: IntCounter,
 }
 
 impl RateLimitedRequests {
+    /// All counters at 0.
+    pub fn new(registry: &Registry) -> prometheus::Result<RateLimitedRequests> {
+        let limited = register_int_counter_vec!(
+            "store_orders_limited_requests_total",
+            "Requests refused because a window was exhausted; without a valid key the plan is \
+             none.",
+            &["plan", "window"],
+            registry
+        )?;
+        let banned = register_int_counter_vec!(
+            "store_orders_banned_requests_total",
+            "Requests refused because their key was banned.",
+            &["plan"],
+            registry
+        )?;
+        let windows = |plan: &str| WindowCounters {
+            minute: limited.with_label_values(&[plan, Window::Minute.unit()]),
+            day: limited.with_label_values(&[plan, Window::Day.unit()]),
+        };
+        let plans = Plan::ALL.iter().map(|plan| PlanCounters {
+            limited: windows(plan.as_str()),
+            banned: banned.with_label_values(&[plan.as_str()]),
+        });
+        Ok(RateLimitedRequests { plans: plans.collect(), keyless: windows("none") })
+    }
+
     /// Counts the decision if it is a 429.
     pub fn count(&self, plan: Option<Plan>, decision: &Decision) {
         let plan = plan.and_then(|plan| Plan::ALL.iter().position(|other| *other == plan));
-        let plan = plan.unwrap_or(Plan::ALL.len());
-        let counter = match decision {
-            Decision::Admitted(_) | Decision::Unavailable(_) => None,
+        let plan = plan.and_then(|index| self.plans.get(index));
+        match decision {
+            Decision::Admitted(_) | Decision::Unavailable(_) => {}
             Decision::Limited(_, window) => {
-                self.limited.get(plan * WINDOWS.len() + usize::from(*window == Window::Day))
+                let windows = plan.map_or(&self.keyless, |plan| &plan.limited);
+                match window {
+                    Window::Minute => windows.minute.inc(),
+                    Window::Day => windows.day.inc(),
+                }
             }
-            Decision::Banned { .. } => self.banned.get(plan),
-        };
-        if let Some(counter) = counter {
-            counter.inc();
+            Decision::Banned { .. } => {
+                if let Some(plan) = plan {
+                    plan.banned.inc();
+                }
+            }
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Requests by route, method and status, and their latencies by route.
 
-use super::{FixedFamily, Histogram};
 use http::{Method, StatusCode};
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use std::fmt;
+use prometheus::{
+    Histogram, HistogramOpts, IntCounter, IntCounterVec, Registry,
+    register_histogram_vec_with_registry as register_histogram_vec,
+    register_int_counter_vec_with_registry as register_int_counter_vec,
+};
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The routes of requests that reach no operation; they come first.
@@ -22,11 +21,11 @@ const METHODS: [&str; 10] =
 /// A response has one of these statuses (RFC 9110, 15).
 const STATUSES: Range<u16> = 100..600;
 
-/// Upper bounds of the latencies: from a short list, which takes about 11 µs, to
-/// what no client waits for.
-const LATENCY_BOUNDS_MICROSECONDS: [u64; 18] = [
-    25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
-    1_000_000, 2_500_000, 5_000_000, 10_000_000,
+/// Upper bounds of the latencies in seconds: from a short list, which takes about 11 µs, to what
+/// no client waits for.
+const LATENCY_BOUNDS: [f64; 18] = [
+    0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+    0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
 /// Where a request is counted.
@@ -40,35 +39,48 @@ impl RouteId {
     pub const PUBLIC: RouteId = RouteId(1);
 }
 
-/// Counts requests, encoded as a counter of every combination that has occurred.
-/// Clones share the counts.
+/// Counts requests. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct Requests {
     routes: Arc<[Route]>,
-    /// By route.
-    pub latencies: FixedFamily<[(&'static str, String); 1], Histogram>,
+    counters: IntCounterVec,
 }
 
 #[derive(Debug)]
 struct Route {
     /// `operationId`, `public` or `unknown`.
     name: String,
-    /// By method, then by status.
-    counts: [Box<[AtomicU64]>; METHODS.len()],
+    /// By method, then by status: each is exposed, and looked up by its labels, once it occurs.
+    counters: [Box<[OnceLock<IntCounter>]>; METHODS.len()],
+    latencies: Histogram,
 }
 
 impl Requests {
     /// All counts at 0, with a route for each of these operations.
-    pub fn new(operations: Vec<String>) -> Requests {
+    pub fn new(operations: Vec<String>, registry: &Registry) -> prometheus::Result<Requests> {
+        let counters = register_int_counter_vec!(
+            "store_orders_requests_total",
+            "Requests that were answered, or abandoned by their client (499).",
+            &["route", "method", "status"],
+            registry
+        )?;
+        let latencies = register_histogram_vec!(
+            HistogramOpts::new(
+                "store_orders_request_latency_seconds",
+                "From a request's arrival to the first byte of its answer."
+            )
+            .buckets(LATENCY_BOUNDS.to_vec()),
+            &["route"],
+            registry
+        )?;
         let names = OTHER_ROUTES.into_iter().map(ToString::to_string).chain(operations);
-        let zeros = |_: &str| STATUSES.map(|_| AtomicU64::new(0)).collect();
-        let routes: Arc<[Route]> =
-            names.map(|name| Route { name, counts: METHODS.map(zeros) }).collect();
-        let latency = |route: &Route| {
-            let histogram = Histogram::of_microseconds(&LATENCY_BOUNDS_MICROSECONDS);
-            ([("route", route.name.clone())], histogram)
-        };
-        Requests { latencies: routes.iter().map(latency).collect(), routes }
+        let none = |_: &str| STATUSES.map(|_| OnceLock::new()).collect();
+        let routes = names.map(|name| Route {
+            latencies: latencies.with_label_values(&[&name]),
+            name,
+            counters: METHODS.map(none),
+        });
+        Ok(Requests { routes: routes.collect(), counters })
     }
 
     /// The route of an operation.
@@ -81,72 +93,47 @@ impl Requests {
     /// Counts a request whose response began after this latency.
     pub fn count(&self, route: RouteId, method: &Method, status: StatusCode, latency: Duration) {
         let RouteId(index) = route;
+        let Some(route) = self.routes.get(index) else { return };
+        route.latencies.observe(latency.as_secs_f64());
         let last = METHODS.len() - 1;
-        let method = METHODS.iter().position(|one| *one == method.as_str()).unwrap_or(last);
-        let status = usize::from(status.as_u16().saturating_sub(STATUSES.start));
-        let counts = self.routes.get(index).and_then(|route| route.counts.get(method));
-        if let Some(count) = counts.and_then(|counts| counts.get(status)) {
-            count.fetch_add(1, Ordering::Relaxed);
+        let index = METHODS.iter().position(|one| *one == method.as_str()).unwrap_or(last);
+        let by_status = METHODS.get(index).zip(route.counters.get(index));
+        let offset = usize::from(status.as_u16().saturating_sub(STATUSES.start));
+        if let Some((method, by_status)) = by_status
+            && let Some(counter) = by_status.get(offset)
+        {
+            let labels = [&*route.name, *method, status.as_str()];
+            counter.get_or_init(|| self.counters.with_label_values(&labels)).inc();
         }
-        if let Some(latencies) = self.latencies.get(index) {
-            latencies.observe(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
-        }
-    }
-}
-
-impl EncodeMetric for Requests {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        for route in self.routes.iter() {
-            for (method, counts) in METHODS.iter().zip(&route.counts) {
-                for (status, count) in STATUSES.zip(counts.iter()) {
-                    let count = count.load(Ordering::Relaxed);
-                    if count > 0 {
-                        let status = status.to_string();
-                        let labels = [
-                            ("route", route.name.as_str()),
-                            ("method", method),
-                            ("status", status.as_str()),
-                        ];
-                        ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Counter
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prometheus_client::registry::Registry;
+    use prometheus::TextEncoder;
 
     #[test]
     fn no_label_is_chosen_by_a_client() {
-        let requests = Requests::new(vec!["listOrders".to_string()]);
+        let registry = Registry::new();
+        let requests = Requests::new(vec!["listOrders".to_string()], &registry).unwrap();
         assert_eq!(requests.route("public"), RouteId::UNKNOWN);
         let (route, latency) = (requests.route("listOrders"), Duration::from_micros(11));
         let purge = Method::from_bytes(b"PURGE").unwrap();
         requests.count(route, &Method::GET, StatusCode::OK, latency);
         requests.count(route, &Method::GET, StatusCode::OK, latency);
         requests.count(RouteId::UNKNOWN, &purge, StatusCode::IM_A_TEAPOT, latency);
-        let mut registry = Registry::default();
-        registry.register("requests", "Requests", requests.clone());
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        let samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        let samples: Vec<_> =
+            text.lines().filter(|line| line.starts_with("store_orders_requests_total{")).collect();
         assert_eq!(
             samples,
             [
-                r#"requests_total{route="unknown",method="other",status="418"} 1"#,
-                r#"requests_total{route="listOrders",method="GET",status="200"} 2"#,
+                r#"store_orders_requests_total{method="GET",route="listOrders",status="200"} 2"#,
+                r#"store_orders_requests_total{method="other",route="unknown",status="418"} 1"#,
             ]
         );
-        let sums = [0, 1, 2].map(|route| requests.latencies.get(route).unwrap().sum());
-        assert_eq!(sums, [11, 0, 22]);
+        let counts = requests.routes.iter().map(|route| route.latencies.get_sample_count());
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 0, 2]);
     }
 }

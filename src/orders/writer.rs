@@ -221,7 +221,7 @@ fn deadlines_are_near((one, _): &Request, (other, _): &Request) -> bool {
 fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
     match work.store.cancel(batch) {
         Ok(done) => {
-            work.batches.observe(batch.len() as u64);
+            work.batches.observe(batch.len() as f64);
             let gone = batch
                 .iter()
                 .zip(&done.outcomes)

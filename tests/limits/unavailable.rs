@@ -2,13 +2,13 @@
 //! counted.
 
 use async_trait::async_trait;
-use prometheus_client::metrics::counter::Counter;
 use slog::{Discard, Logger, o};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::{ManualClock, Now};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
+use store_orders::metrics::Counter;
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;

@@ -34,7 +34,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
         server.log().contains(r#""path":"/v1/store/orders/1","status":499"#)
     })
     .await;
-    let line = r#"route="cancelOrder",method="DELETE",status="499"} 1"#;
+    let line = r#"method="DELETE",route="cancelOrder",status="499"} 1"#;
     let counted = metrics().await;
     assert!(counted.contains(line), "{counted}");
     held.execute_batch("ROLLBACK").unwrap();

@@ -28,7 +28,7 @@ const HANG: &str = "
 async fn abandoned(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();
-    let name = "store_orders_requests_total{route=\"getPet\",method=\"GET\",status=\"499\"} ";
+    let name = "store_orders_requests_total{method=\"GET\",route=\"getPet\",status=\"499\"} ";
     let line = metrics.lines().find_map(|line| line.strip_prefix(name));
     line.map_or(0, |count| count.parse().unwrap())
 }

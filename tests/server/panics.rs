@@ -2,12 +2,12 @@
 
 use super::admin::{admin_origin, ask, setup};
 use async_trait::async_trait;
-use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::metrics::Counter;
 use test_server::CapturedLog;
 use testbed::wait_until;
 
@@ -40,7 +40,7 @@ async fn a_panic_that_leaves_no_answer_is_recorded_as_a_500() {
     let origin = admin_origin(&server);
     wait_until("the request is counted", || async {
         let metrics = ask(&origin, "/metrics").await.1;
-        metrics.contains(r#"{route="listOrders",method="GET",status="500"} 1"#)
+        metrics.contains(r#"{method="GET",route="listOrders",status="500"} 1"#)
     })
     .await;
     let requests: Vec<_> =

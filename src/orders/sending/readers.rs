@@ -2,11 +2,11 @@
 //! snapshot, and after each change that is another one.
 
 use crate::blocking::run_with;
+use crate::metrics::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
 use crate::orders::snapshot::{ListMemory, Page, Position, Snapshot};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, warn};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,6 +8,7 @@ use crate::limits::{
     AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
 };
 use crate::log::ErrorChain;
+use crate::metrics::Counter;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
@@ -17,7 +18,6 @@ use crate::store::postgres::timeouts::{
 use async_trait::async_trait;
 use futures::future::{join, join_all};
 use parking_lot::Mutex as SyncMutex;
-use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, info, warn};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use chrono::DateTime;
 use slog::{Discard, Logger, o};
 use std::sync::atomic::{AtomicBool, Ordering};
-use store_orders::metrics::Histogram;
+use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderList, find_order};
 use store_orders::store::postgres::PAGE_ROWS;
 use store_orders::store::{CancelOutcome, OrderUpdate};
@@ -39,7 +39,7 @@ pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyh
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
     let log = Logger::root(Discard, o!());
-    let orders = OrderList::open(store, Histogram::new(&[1]), 1_000_000, &log)?;
+    let orders = OrderList::open(store, batch_sizes()?, 1_000_000, &log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
     let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
     commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::records::{account_and_key, cancel, import};
 use anyhow::ensure;
 use slog::{Discard, Logger, o};
-use store_orders::metrics::Histogram;
+use store_orders::metrics::batch_sizes;
 use store_orders::orders::OrderList;
 use tokio::runtime::Runtime;
 
@@ -18,7 +18,7 @@ impl Server {
     /// One that starts now.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
-        let orders = OrderList::open(engine.serving()?, Histogram::new(&[1]), 1_000_000, &log)?;
+        let orders = OrderList::open(engine.serving()?, batch_sizes()?, 1_000_000, &log)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
         Ok(Server { orders, runtime })
     }

@@ -1,0 +1,52 @@
+//! A counter that exists before the registry does.
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounter, Registry};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A count without a name. Clones share the count.
+#[derive(Clone, Debug, Default)]
+pub struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    /// Counts one.
+    pub fn inc(&self) {
+        self.inc_by(1);
+    }
+
+    /// Counts this many.
+    pub fn inc_by(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Exposes the count under this name.
+    pub fn register(&self, registry: &Registry, name: &str, help: &str) -> prometheus::Result<()> {
+        let (count, exposed) = (self.clone(), IntCounter::new(name, help)?);
+        registry.register(Box::new(NamedCounter { count, exposed }))
+    }
+}
+
+struct NamedCounter {
+    count: Counter,
+    /// Has the count of the last scrape.
+    exposed: IntCounter,
+}
+
+impl Collector for NamedCounter {
+    fn desc(&self) -> Vec<&Desc> {
+        self.exposed.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.exposed.reset();
+        self.exposed.inc_by(self.count.get());
+        self.exposed.collect()
+    }
+}
