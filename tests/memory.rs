@@ -101,8 +101,7 @@ fn a_million_keys_take_less_than_220_megabytes() {
     assert!(bytes < 220_000_000, "{bytes}");
 }
 
-/// An eighth of a page's buffer may be free, besides 14 bytes an order; searching orders by pet
-/// adds 4.
+/// An eighth of a page's buffer may be free, besides 14 bytes an order; a search keeps nothing.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
@@ -137,7 +136,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let (list, searched) = (each(list.bytes_current), each(searched.bytes_current));
     println!("bytes of an order: text {text:.1}, list {list:.1}, searched by pet {searched:.1}");
     assert!(list < text * 9.0 / 8.0 + 16.0, "{list} for {text}");
-    assert!((3.5..4.5).contains(&searched), "{searched}");
+    assert!(searched < 0.1, "{searched}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod sizes;
 mod tag;
 
 pub use edit::Edit;
-pub use mark::{Mark, MarkFilter, pet_hash};
+pub use mark::{Mark, MarkFilter};
 pub use memory::ListMemory;
 pub use page::Page;
 pub use sizes::Sizes;

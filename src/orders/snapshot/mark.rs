@@ -8,9 +8,6 @@ const SHIPPED: u16 = 1 << 15;
 const COMPLETE: u16 = 1 << 14;
 const PET: u16 = COMPLETE - 1;
 
-/// How many bits the hash of a pet has.
-pub const PET_BITS: u32 = PET.count_ones();
-
 /// The mark of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u16);
@@ -33,11 +30,6 @@ impl Mark {
     /// The status of the order.
     pub fn status(self) -> OrderStatus {
         if self.0 & SHIPPED == 0 { OrderStatus::Pending } else { OrderStatus::Shipped }
-    }
-
-    /// The hash of its pet.
-    pub fn pet(self) -> u16 {
-        self.0 & PET
     }
 }
 
@@ -72,8 +64,8 @@ impl MarkFilter {
 }
 
 /// 14 bits of a pet's id: two pets have the same one time in 16,384.
-pub fn pet_hash(pet_id: i64) -> u16 {
+fn pet_hash(pet_id: i64) -> u16 {
     // Fibonacci hashing: 2^64 divided by the golden ratio.
     let hash = pet_id.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (hash >> (u64::BITS - PET_BITS)) as u16
+    (hash >> (u64::BITS - PET.count_ones())) as u16
 }

@@ -1,17 +1,16 @@
 //! A page: a run of encoded orders as they are sent.
 
 use super::gzip::Deflated;
-use super::mark::{Mark, PET_BITS};
+use super::mark::Mark;
 use super::memory::{Buffer, ListMemory};
 use crate::blocking::run_with;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more (and 514 bytes
-/// a page) once orders of a pet have been searched in it.
+/// A run of encoded orders. Besides the bytes it costs 14 bytes an order.
 #[derive(Debug)]
 pub struct Page {
     bytes: Buffer,
@@ -55,21 +54,7 @@ pub struct PageOrders {
     pub ends: Vec<u32>,
     /// Their marks.
     pub marks: Vec<Mark>,
-    by_pet: OnceLock<PetIndex>,
 }
-
-/// Finds the orders of a pet in a page by its hash.
-#[derive(Clone, Debug)]
-struct PetIndex {
-    /// The hash of each order's pet and, in the lower half, its number in the page, sorted.
-    entries: Box<[u32]>,
-    /// Where each bucket of entries begins, and where the last one ends, so that a search reads
-    /// two or three cache lines. A binary search over all entries would read ten.
-    begins: Box<[u16]>,
-}
-
-/// How many buckets the entries of a page are in; a full page has about ten entries in each.
-const BUCKETS: usize = 256;
 
 impl Page {
     /// These orders, encoded in these bytes.
@@ -108,17 +93,6 @@ impl Page {
         let before = number.checked_sub(1).map(|before| self.ends().get(before));
         let start = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
         self.bytes.get(start + 1..*self.ends().get(number)? as usize)
-    }
-
-    /// Whether [`Page::orders_of_pet`] has been asked before.
-    pub fn has_pet_index(&self) -> bool {
-        self.orders.by_pet.get().is_some()
-    }
-
-    /// The numbers of the orders whose pet has this hash, ascending. The first call sorts the
-    /// marks.
-    pub fn orders_of_pet(&self, hash: u16) -> impl Iterator<Item = usize> {
-        self.orders.by_pet.get_or_init(|| PetIndex::of(self.marks())).orders(hash)
     }
 
     /// Whether the array ends in this page.
@@ -185,35 +159,6 @@ impl Page {
         self.compressed.stand(|_| ());
         Ok(deflated.clone())
     }
-}
-
-impl PetIndex {
-    fn of(marks: &[Mark]) -> PetIndex {
-        let entry = |(number, mark): (u32, &Mark)| u32::from(mark.pet()) << 16 | number;
-        let mut entries: Box<[u32]> = (0..).zip(marks).map(entry).collect();
-        entries.sort_unstable();
-        let begin = |bucket| entries.partition_point(|one| bucket_of(*one) < bucket) as u16;
-        let begins = (0..=BUCKETS).map(begin).collect();
-        PetIndex { entries, begins }
-    }
-
-    /// The numbers of the orders whose pet has this hash, ascending.
-    fn orders(&self, hash: u16) -> impl Iterator<Item = usize> {
-        let first = u32::from(hash) << 16;
-        let bucket = bucket_of(first);
-        let begin = |bucket: usize| self.begins.get(bucket).map_or(0, |begin| usize::from(*begin));
-        let in_bucket = begin(bucket)..begin(bucket + 1);
-        let before = self.entries.get(in_bucket.clone()).unwrap_or_default();
-        let before = before.partition_point(|one| *one < first);
-        let rest = self.entries.iter().skip(in_bucket.start + before);
-        rest.take_while(move |one| **one >> 16 == u32::from(hash))
-            .map(|one| (one & u32::from(u16::MAX)) as usize)
-    }
-}
-
-/// The bucket of an entry: the upper bits of its hash.
-fn bucket_of(entry: u32) -> usize {
-    (entry >> (16 + PET_BITS - BUCKETS.ilog2())) as usize
 }
 
 #[cfg(test)]
