@@ -28,7 +28,7 @@ use http::Response;
 use parking_lot::Mutex;
 use sending::{Readers, list_response, part_response};
 use slog::Logger;
-use snapshot::{ListMemory, Sizes};
+use snapshot::{ListBytes, ListMemory, Sizes};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinError;
@@ -170,17 +170,12 @@ impl OrderList {
         part_response(json, &self.readers, accepts_gzip).await
     }
 
-    /// Bytes of outdated lists that clients still read.
-    pub fn outdated_bytes(&self) -> usize {
-        self.readers.outdated_bytes()
+    /// The memory that lists hold besides the current one.
+    pub fn list_bytes(&self) -> ListBytes {
+        self.readers.used()
     }
 
-    /// Bytes that only connections hold: cutting lists off does not free them.
-    pub fn bytes_in_connections(&self) -> usize {
-        self.readers.bytes_in_connections()
-    }
-
-    /// Counts the lists that were cut off to keep that within its bound.
+    /// Counts the lists that were cut off to keep its bound.
     pub fn lists_cut_off(&self) -> &Counter {
         self.readers.cut_off()
     }
@@ -307,11 +302,11 @@ mod tests {
     async fn a_list_that_is_still_held_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();
-        assert_eq!(orders.outdated_bytes(), 0);
+        assert_eq!(orders.list_bytes().outdated, 0);
         store.ship_orders(&[1]).unwrap();
         orders.list().await.unwrap();
-        assert_eq!(orders.outdated_bytes(), first.length());
+        assert_eq!(orders.list_bytes().outdated, first.length());
         drop(first);
-        assert_eq!(orders.outdated_bytes(), 0);
+        assert_eq!(orders.list_bytes().outdated, 0);
     }
 }

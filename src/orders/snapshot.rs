@@ -9,18 +9,22 @@ pub mod gzip;
 mod mark;
 mod memory;
 mod page;
+mod sent_list;
 mod sizes;
 mod tag;
 
 pub use edit::Edit;
 pub use mark::{Mark, MarkFilter};
-pub use memory::ListMemory;
+pub use memory::{ListBytes, ListMemory};
 pub use page::Page;
+pub use sent_list::{CutOff, SentList};
 pub use sizes::Sizes;
 pub use tag::ListTag;
 
 use bytes::Bytes;
-use std::sync::{Arc, OnceLock};
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock, Weak};
 use store_orders_api::v2::OrderStatus;
 
 /// The array without orders.
@@ -40,6 +44,8 @@ pub struct Snapshot {
     change_number: i64,
     /// Computed for the first list.
     tag: OnceLock<ListTag>,
+    /// Shared by the responses that send it.
+    sent: Mutex<Weak<SentList>>,
 }
 
 /// How far a snapshot has been sent.
@@ -61,8 +67,16 @@ impl Snapshot {
         };
         let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
-        let (change_number, tag) = Default::default();
-        Snapshot { pages, joined, length, sizes, memory, change_number, tag }
+        Snapshot {
+            pages,
+            joined,
+            length,
+            sizes,
+            memory,
+            change_number: 0,
+            tag: OnceLock::new(),
+            sent: Mutex::default(),
+        }
     }
 
     /// This list, as it reflects the store up to this change.
@@ -123,23 +137,23 @@ impl Snapshot {
         &self.memory
     }
 
-    /// Replaces the old snapshot as the current one. Pages that only the old one has are outdated
-    /// while clients read them.
-    pub fn replace(&self, old: Arc<Snapshot>) {
-        let publication = self.memory.next_publication();
-        self.pages.iter().for_each(|page| page.publish(publication));
-        let is_read = Arc::strong_count(&old) > 1;
-        for page in old.pages() {
-            // Otherwise the page is dropped with the old snapshot.
-            if is_read || Arc::strong_count(page) > 1 {
-                page.retire(publication);
-            }
-        }
+    /// Replaces the old snapshot as the current one, which clients may still read.
+    pub fn replace(self: &Arc<Self>, old: Arc<Snapshot>) {
+        self.memory.replace(old, self);
     }
 
-    /// Whether it has something that the current snapshot lacks.
-    pub fn is_outdated(&self) -> bool {
-        self.pages.iter().any(|page| page.is_outdated())
+    /// The memory that its pages hold, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.pages.iter().map(|page| page.held_bytes()).sum()
+    }
+
+    /// The memory of the pages that another snapshot has not. No page comes back into the list once
+    /// it is out of it.
+    pub fn bytes_missing_in(&self, newer: &Snapshot) -> usize {
+        let address = |page: &Arc<Page>| page.bytes().as_ptr().addr();
+        let newer: HashSet<usize> = newer.pages.iter().map(address).collect();
+        let missing = self.pages.iter().filter(|page| !newer.contains(&address(page)));
+        missing.map(|page| page.held_bytes()).sum()
     }
 
     /// The numbers of pending and of shipped orders.
@@ -183,11 +197,11 @@ impl Snapshot {
         let pages = self.pages.iter().map(|page| {
             let start = end;
             end += page.bytes().len();
-            page.moved_to(joined.part(start..end))
+            page.moved_to(joined.slice(start..end))
         });
         let pages = pages.collect();
-        let (joined, memory) = (Some(joined.into_bytes()), self.memory.clone());
-        Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), ..*self })
+        let (joined, memory, sent) = (Some(joined), self.memory.clone(), Mutex::default());
+        Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), sent, ..*self })
     }
 
     /// The pages from the one on that has this id, or would have it.
@@ -209,7 +223,6 @@ impl Snapshot {
 mod tests {
     use super::edit::tests::{SMALL, edited, snapshot, text};
     use super::*;
-    use crate::store::OrderChange;
 
     #[test]
     fn no_orders_are_an_empty_array() {
@@ -235,23 +248,6 @@ mod tests {
         let page = joined.pages()[0].deflated().unwrap();
         assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
         assert!(joined.joined().is_none());
-    }
-
-    /// A slow client has it compressed as it was before it was joined.
-    #[tokio::test]
-    async fn the_compressed_pages_of_a_joined_list_are_those_of_the_current_one() {
-        let list = Arc::new(snapshot(200));
-        let memory = list.memory().clone();
-        let joined = Arc::new(list.joined().unwrap());
-        joined.replace(Arc::clone(&list));
-        let permits = Arc::new(tokio::sync::Semaphore::new(1));
-        let page = Arc::clone(&list.pages()[0]);
-        page.deflate(memory.clone(), permits).await.unwrap();
-        assert_eq!(memory.outdated(), list.length());
-        let next = Arc::new(edited(&joined, (0..200).map(OrderChange::Removed)));
-        next.replace(Arc::clone(&joined));
-        let blocks = joined.pages()[0].deflated().unwrap().blocks.len();
-        assert_eq!(memory.outdated(), 2 * list.length() + blocks);
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! A snapshot as the body of a response, plain or as gzip. It copies nothing unless memory is
 //! scarce.
 
-use super::readers::{CutOff, Reader};
+use super::readers::Reader;
 use crate::orders::snapshot::gzip::{self, Checksum};
-use crate::orders::snapshot::{Position, Snapshot};
+use crate::orders::snapshot::{CutOff, Position, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
 use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinError;
 
@@ -33,18 +32,18 @@ pub struct ListBody {
 
 impl ListBody {
     /// The list as it is.
-    pub fn plain(list: &Snapshot, reader: Arc<Reader>) -> ListBody {
+    pub fn plain(list: &Snapshot, reader: Reader) -> ListBody {
         ListBody { pieces: Box::pin(plain_pieces(reader)), left: Some(list.length()) }
     }
 
     /// The list as gzip. Its length is stated if all pages are compressed already.
-    pub fn gzip(list: &Snapshot, reader: Arc<Reader>) -> ListBody {
+    pub fn gzip(list: &Snapshot, reader: Reader) -> ListBody {
         ListBody { pieces: Box::pin(gzip_pieces(reader)), left: list.gzip_length() }
     }
 }
 
 /// Yields after each turn: a fast reader would occupy the thread.
-fn plain_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyError>> {
+fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let mut position = Position::default();
         while let Some(piece) = reader.next_turn(&mut position)? {
@@ -55,7 +54,7 @@ fn plain_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyErr
     }
 }
 
-fn gzip_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyError>> {
+fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         yield Bytes::from_static(gzip::HEADER);
         let mut checksum = Checksum::default();
@@ -69,7 +68,7 @@ fn gzip_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyErro
             let Some(number) = number.checked_sub(ahead) else { continue };
             let deflated = reader.deflate(number)?.await?;
             checksum.add(&deflated);
-            yield deflated.blocks.into_bytes();
+            yield deflated.blocks;
         }
         yield checksum.end();
     }
@@ -103,11 +102,12 @@ impl Body for ListBody {
 mod tests {
     use super::super::readers::Readers;
     use super::*;
-    use crate::orders::snapshot::edit::tests::{SMALL, edited, held, order, snapshot, text};
+    use crate::orders::snapshot::edit::tests::{SMALL, edited, order, snapshot, text};
     use crate::store::OrderChange;
     use futures::poll;
     use http_body_util::BodyExt;
     use std::io::Read;
+    use std::sync::Arc;
 
     /// Readers of lists that may hold this many bytes.
     fn readers(list: &Snapshot, bound: usize) -> Arc<Readers> {
@@ -136,7 +136,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_takes_turns() {
         let list = Arc::new(snapshot(1_000));
-        let reader = readers(&list, usize::MAX).begin(Arc::clone(&list));
+        let reader = readers(&list, usize::MAX).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!(pieces.concat(), text(&list).as_bytes());
         assert!(pieces.iter().all(|piece| piece.len() <= SMALL.turn_bytes));
@@ -148,7 +148,7 @@ mod tests {
         let list = Arc::new(snapshot(1_000));
         let readers = readers(&list, usize::MAX);
         for known in [false, true] {
-            let body = ListBody::gzip(&list, readers.begin(Arc::clone(&list)));
+            let body = ListBody::gzip(&list, readers.begin(&list));
             assert_eq!(body.size_hint().exact().is_some(), known);
             let (pieces, _) = pieces(body).await;
             let (file, mut unzipped) = (pieces.concat(), String::new());
@@ -169,7 +169,7 @@ mod tests {
     async fn what_the_current_list_has_too_is_not_outdated() {
         let mut list = Arc::new(snapshot(1_000));
         let readers = readers(&list, list.length() / 2);
-        let slow = ListBody::plain(&list, readers.begin(Arc::clone(&list)));
+        let slow = ListBody::plain(&list, readers.begin(&list));
         let first = text(&list);
         for step in 1..20 {
             let added = step * 1_000..(step + 1) * 1_000;
@@ -180,9 +180,9 @@ mod tests {
         }
         assert_eq!(readers.cut_off().get(), 0);
         // The last page of the first list, which was not full.
-        assert!(readers.outdated_bytes() <= SMALL.page_bytes, "{}", readers.outdated_bytes());
+        assert!(readers.used().outdated <= SMALL.page_bytes, "{}", readers.used().outdated);
         assert_eq!(pieces(slow).await.0.concat(), first.as_bytes());
-        assert_eq!(readers.outdated_bytes(), 0);
+        assert_eq!(readers.used().outdated, 0);
     }
 
     #[tokio::test]
@@ -195,8 +195,8 @@ mod tests {
         // Each client asks for a list and does not read it.
         for round in 0..20 {
             readers.enforce();
-            assert!(readers.outdated_bytes() <= bound, "{}", readers.outdated_bytes());
-            let reader = readers.begin(Arc::clone(&list));
+            assert!(readers.used().outdated <= bound, "{}", readers.used().outdated);
+            let reader = readers.begin(&list);
             bodies.push(if round % 2 == 0 {
                 ListBody::plain(&list, reader)
             } else {
@@ -215,6 +215,6 @@ mod tests {
         let end = cut.frame().await;
         assert!(matches!(end, Some(Err(BodyError::CutOff(_)))), "{end:?}");
         drop((bodies, latest, cut));
-        assert_eq!((memory.outdated(), memory.held()), (0, held(&list)));
+        assert_eq!((memory.used().outdated, memory.held()), (0, list.held_bytes()));
     }
 }

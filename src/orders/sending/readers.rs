@@ -1,23 +1,16 @@
-//! The lists under way, and the memory that outdated ones may hold. A slow reader holds a whole
-//! snapshot, and after each change that is another one.
+//! The lists that are being sent, and the bound on the memory that outdated ones may hold. A slow
+//! reader holds a whole snapshot, and after each change that is another one.
 
 use crate::blocking::run_with;
 use crate::metrics::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
-use crate::orders::snapshot::{ListMemory, Page, Position, Snapshot};
+use crate::orders::snapshot::{CutOff, ListBytes, ListMemory, Page, Position, SentList, Snapshot};
 use bytes::Bytes;
-use parking_lot::Mutex;
 use slog::{Logger, warn};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
-
-/// The list was cut off, because outdated lists held too much memory.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the list was cut off: it was read too slowly")]
-pub struct CutOff;
 
 /// All lists under way.
 #[derive(Debug)]
@@ -31,49 +24,38 @@ pub struct Readers {
     compressions: Arc<Semaphore>,
     cut_off: Counter,
     log: Logger,
-    /// By their age.
-    under_way: Mutex<UnderWay>,
-}
-
-#[derive(Debug, Default)]
-struct UnderWay {
-    begun: u64,
-    readers: BTreeMap<u64, Weak<Reader>>,
 }
 
 /// A list that is being sent.
 #[derive(Debug)]
 pub struct Reader {
-    number: u64,
-    /// Taken away when the list is cut off.
-    snapshot: Mutex<Option<Arc<Snapshot>>>,
+    list: Arc<SentList>,
     all: Arc<Readers>,
 }
 
 impl Readers {
     /// No list yet. Outdated snapshots may hold this many bytes.
     pub fn new(memory: ListMemory, bound: usize, log: &Logger) -> Readers {
-        let (is_scarce, cut_off, under_way) = Default::default();
         // More would only take the processors from each other.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let compressions = Arc::new(Semaphore::new(threads));
-        Readers { memory, bound, is_scarce, compressions, cut_off, log: log.clone(), under_way }
+        Readers {
+            memory,
+            bound,
+            is_scarce: AtomicBool::new(false),
+            compressions: Arc::new(Semaphore::new(threads)),
+            cut_off: Counter::default(),
+            log: log.clone(),
+        }
     }
 
     /// A list that begins to be sent.
-    pub fn begin(self: &Arc<Self>, snapshot: Arc<Snapshot>) -> Arc<Reader> {
-        let mut under_way = self.under_way.lock();
-        under_way.begun += 1;
-        let number = under_way.begun;
-        let snapshot = Mutex::new(Some(snapshot));
-        let reader = Arc::new(Reader { number, snapshot, all: Arc::clone(self) });
-        under_way.readers.insert(number, Arc::downgrade(&reader));
-        reader
+    pub fn begin(self: &Arc<Self>, snapshot: &Arc<Snapshot>) -> Reader {
+        Reader { list: SentList::of(snapshot), all: Arc::clone(self) }
     }
 
     /// A part of a list, counted while a connection holds it.
     pub fn hold(&self, part: Vec<u8>) -> Bytes {
-        self.memory.hold(part).into_bytes()
+        self.memory.hold(part)
     }
 
     /// A part of a list as gzip, compressed as soon as a thread may.
@@ -83,17 +65,12 @@ impl Readers {
         Ok(self.hold(run_with(permit, move || gzip::file(&part)).await?))
     }
 
-    /// Bytes of outdated snapshots that clients still read.
-    pub fn outdated_bytes(&self) -> usize {
-        self.memory.outdated()
+    /// The memory that lists hold besides the current one.
+    pub fn used(&self) -> ListBytes {
+        self.memory.used()
     }
 
-    /// Bytes that only connections hold: cutting lists off does not free them.
-    pub fn bytes_in_connections(&self) -> usize {
-        self.memory.held().saturating_sub(self.memory.held_by_snapshots())
-    }
-
-    /// Whether memory is scarce: lists then leave in small copies.
+    /// True if memory is scarce: lists then leave in small copies.
     pub fn is_scarce(&self) -> bool {
         self.is_scarce.load(Ordering::Relaxed)
     }
@@ -103,35 +80,35 @@ impl Readers {
         &self.cut_off
     }
 
-    /// Whether outdated snapshots and connections exceed the bound. Connections count up to half of
+    /// True if outdated snapshots and connections exceed the bound. Connections count up to half of
     /// it: cutting lists off does not free their bytes, so all lists would be cut.
-    fn is_exceeded(&self) -> bool {
-        let in_connections = self.bytes_in_connections().min(self.bound / 2);
-        self.outdated_bytes() + in_connections > self.bound
+    fn is_exceeded(&self, used: ListBytes) -> bool {
+        used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
 
     /// Cuts lists off, the oldest first, until the bound is kept.
     pub fn enforce(&self) {
-        let held = self.outdated_bytes() + self.bytes_in_connections();
-        let is_scarce = held >= self.bound / 2;
-        self.is_scarce.store(is_scarce, Ordering::Relaxed);
-        if !self.is_exceeded() {
+        let half = self.bound / 2;
+        // Without the current list they hold less, and nothing needs to be computed.
+        if self.memory.held() < half {
+            return self.is_scarce.store(false, Ordering::Relaxed);
+        }
+        let used = self.memory.used();
+        self.is_scarce.store(used.outdated + used.in_connections >= half, Ordering::Relaxed);
+        if !self.is_exceeded(used) {
             return;
         }
-        // Collected first: dropping a reader takes the lock.
-        let readers: Vec<_> =
-            self.under_way.lock().readers.values().filter_map(Weak::upgrade).collect();
         let mut cut = 0;
-        for reader in readers {
-            if !self.is_exceeded() {
+        for outdated in self.memory.outdated_lists() {
+            if !self.is_exceeded(self.memory.used()) {
                 break;
             }
-            cut += u64::from(reader.cut_off_if_outdated());
+            cut += outdated.upgrade().map_or(0, |list| list.cut_off());
         }
         if cut == 0 {
             return;
         }
-        self.cut_off.inc_by(cut);
+        self.cut_off.inc_by(cut as u64);
         warn!(self.log, "lists cut off: clients read them too slowly"; "lists" => cut,
             "effect" => "their bodies end early, with an error",
             "fix" => "raise outdated_lists_mib if there is memory to spare");
@@ -141,7 +118,7 @@ impl Readers {
 impl Reader {
     /// The list, not to be held over a pause: it can be cut off at any time.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
-        self.snapshot.lock().clone().ok_or(CutOff)
+        self.list.snapshot()
     }
 
     /// The bytes of the turn at this position, which advances; none at the end. A copy if memory is
@@ -151,7 +128,7 @@ impl Reader {
         if !self.all.is_scarce() {
             return Ok(turn);
         }
-        Ok(turn.map(|turn| self.all.memory.hold(turn.to_vec()).into_bytes()))
+        Ok(turn.map(|turn| self.all.hold(turn.to_vec())))
     }
 
     /// A page of the list, which the caller knows to exist.
@@ -168,25 +145,12 @@ impl Reader {
         let (memory, permits) = (self.all.memory.clone(), Arc::clone(&self.all.compressions));
         Ok(self.page(number)?.deflate(memory, permits))
     }
-
-    /// Cuts the list off if that may free memory.
-    fn cut_off_if_outdated(&self) -> bool {
-        let cut = self.snapshot.lock().take_if(|snapshot| snapshot.is_outdated());
-        // Dropped without the lock.
-        cut.is_some()
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.all.under_way.lock().readers.remove(&self.number);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::snapshot::edit::tests::{edited, held, snapshot};
+    use crate::orders::snapshot::edit::tests::{edited, snapshot};
     use crate::store::OrderChange;
     use slog::Drain;
     use std::sync::atomic::AtomicUsize;
@@ -203,46 +167,43 @@ mod tests {
         };
         let log = Logger::root(slog::Discard.filter(counting).fuse(), slog::o!());
         let readers = Arc::new(Readers::new(memory.clone(), bound, &log));
-        let slow = readers.begin(Arc::clone(&outdated));
+        let slow = readers.begin(&outdated);
         let current = Arc::new(edited(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
         current.replace(outdated);
         readers.enforce();
         assert!(readers.is_scarce());
         let first_turn = |_| {
-            let reader = readers.begin(Arc::clone(&current));
+            let reader = readers.begin(&current);
             reader.next_turn(&mut Position::default()).unwrap().unwrap()
         };
         let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
-        assert!(memory.held() - held(&current) > bound);
+        assert!(memory.held() - current.held_bytes() > bound);
         readers.enforce();
         assert!(slow.snapshot().is_ok());
         assert_eq!((readers.cut_off().get(), lines.load(Ordering::Relaxed)), (0, 0));
         drop((in_connections, slow));
-        assert_eq!((memory.outdated(), memory.held()), (0, held(&current)));
+        assert_eq!((memory.used().outdated, memory.held()), (0, current.held_bytes()));
     }
 
     #[test]
     fn turns_are_copies_once_half_of_the_bound_is_held() {
         let list = Arc::new(snapshot(200));
         let memory = list.memory().clone();
+        list.replace(Arc::new(list.emptied()));
         let readers =
             Arc::new(Readers::new(memory.clone(), 1_000, &Logger::root(slog::Discard, slog::o!())));
-        let reader = readers.begin(Arc::clone(&list));
+        let reader = readers.begin(&list);
         let page = list.pages()[0].bytes().as_ptr_range();
         let is_copy = || {
             let turn = reader.next_turn(&mut Position::default()).unwrap().unwrap();
             assert!(list.pages()[0].bytes().starts_with(&turn));
             !page.contains(&turn.as_ptr())
         };
-        for (outdated, scarce) in [(499, false), (500, true)] {
-            let held = memory.hold(vec![0; outdated]);
-            held.retire(1);
+        for (bytes, scarce) in [(499, false), (500, true)] {
+            let _held = memory.hold(vec![0; bytes]);
             readers.enforce();
-            assert_eq!(readers.outdated_bytes(), outdated);
-            assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{outdated} bytes");
+            assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{bytes} bytes");
         }
         assert_eq!(readers.cut_off().get(), 0);
-        drop(reader);
-        assert!(readers.under_way.lock().readers.is_empty(), "a list that has ended is forgotten");
     }
 }

@@ -19,7 +19,7 @@ pub fn list_response(
 ) -> Response<Body> {
     readers.enforce();
     let zipped = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
-    let begin = || readers.begin(Arc::clone(&list));
+    let begin = || readers.begin(&list);
     let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
     let body = match list.joined_bytes() {
         _ if zipped => Body::wrap(ListBody::gzip(&list, begin())),

@@ -113,7 +113,7 @@ impl PagesBuilder {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()
         {
-            *before = before.with_bytes(before.buffer().part(0..before.bytes().len() - 1));
+            *before = before.with_bytes(before.bytes().slice(..before.bytes().len() - 1));
         }
         self.pages.push(page);
     }

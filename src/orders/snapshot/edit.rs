@@ -127,12 +127,6 @@ pub mod tests {
         edit.finish()
     }
 
-    /// How many bytes its buffers hold.
-    pub fn held(snapshot: &Snapshot) -> usize {
-        let deflated = snapshot.pages().iter().filter_map(|page| page.deflated());
-        snapshot.length() + deflated.map(|deflated| deflated.blocks.len()).sum::<usize>()
-    }
-
     /// A pending order of this id.
     pub fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
         let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");

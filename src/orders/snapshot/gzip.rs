@@ -5,7 +5,7 @@
 //! with nothing that the next part could refer back to. So a header, the blocks of
 //! any parts, an empty last block, the CRC and the length are a gzip file.
 
-use super::memory::{Buffer, ListMemory};
+use super::memory::ListMemory;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
@@ -24,7 +24,7 @@ pub fn length(blocks: usize) -> usize {
 #[derive(Clone, Debug)]
 pub struct Deflated {
     /// The blocks, ended by a full flush.
-    pub blocks: Buffer,
+    pub blocks: Bytes,
     crc: u32,
     length: u64,
 }

@@ -1,155 +1,137 @@
-//! How much memory the buffers of lists hold: the snapshot, a
-//! response, or the connection that a chunk waits in.
+//! The memory of lists: the bytes of their buffers, and the snapshots that clients still read
+//! although they were replaced.
 
+use super::Snapshot;
 use bytes::Bytes;
-use std::ops::{Deref, Range};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-/// Counts the bytes of buffers from their making until the last reference to them is
-/// dropped (up to an eighth more may be allocated). Clones share the count.
+/// Counts the bytes of buffers until the last reference to them is dropped (up to an eighth more
+/// may be allocated), and remembers outdated snapshots. Clones share both.
 #[derive(Clone, Debug, Default)]
 pub struct ListMemory {
-    all: Arc<AtomicUsize>,
-    of_snapshots: Arc<AtomicUsize>,
-    outdated: Arc<AtomicUsize>,
-    /// How many snapshots have been published.
-    publications: Arc<AtomicU64>,
+    /// Bytes of the buffers in snapshots, responses and connections.
+    held: Arc<AtomicUsize>,
+    lists: Arc<Mutex<Lists>>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    current: Weak<Snapshot>,
+    /// The oldest first.
+    outdated: Vec<Outdated>,
+}
+
+/// A snapshot that was replaced while clients read it.
+#[derive(Debug)]
+struct Outdated {
+    snapshot: Weak<Snapshot>,
+    /// The snapshot after it that is still read.
+    newer: Weak<Snapshot>,
+    /// The bytes of its pages that the newer one lacks, and so every later one.
+    bytes: usize,
+}
+
+/// The memory that lists hold besides the current snapshot, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ListBytes {
+    /// In outdated snapshots that clients still read.
+    pub outdated: usize,
+    /// In responses and connections alone: cutting lists off does not free it. A snapshot that is
+    /// being made counts here.
+    pub in_connections: usize,
 }
 
 impl ListMemory {
     /// These bytes as a buffer that is counted.
-    pub fn hold(&self, bytes: Vec<u8>) -> Buffer {
-        let of_snapshot = Arc::new(OfSnapshot {
-            counted: Counted::new(&self.of_snapshots, bytes.len()),
-            outdated: Arc::clone(&self.outdated),
-            is_outdated: AtomicBool::default(),
-            published_in: AtomicU64::default(),
-        });
-        let counted = Counted::new(&self.all, bytes.len());
-        Buffer { bytes: Bytes::from_owner(Held { bytes, _counted: counted }), of_snapshot }
+    pub fn hold(&self, bytes: Vec<u8>) -> Bytes {
+        self.held.fetch_add(bytes.len(), Ordering::Relaxed);
+        Bytes::from_owner(Counted { bytes, held: Arc::clone(&self.held) })
     }
 
-    /// Bytes that are held.
+    /// Bytes of all buffers.
     pub fn held(&self) -> usize {
-        self.all.load(Ordering::Relaxed)
+        self.held.load(Ordering::Relaxed)
     }
 
-    /// Bytes that snapshots hold.
-    pub fn held_by_snapshots(&self) -> usize {
-        self.of_snapshots.load(Ordering::Relaxed)
+    /// Replaces the old snapshot as the current one.
+    pub fn replace(&self, old: Arc<Snapshot>, current: &Arc<Snapshot>) {
+        let mut lists = self.lists.lock();
+        lists.current = Arc::downgrade(current);
+        lists.outdated.retain(|list| list.snapshot.strong_count() > 0);
+        if Arc::strong_count(&old) > 1 {
+            let (snapshot, newer) = (Arc::downgrade(&old), Weak::new());
+            lists.outdated.push(Outdated { snapshot, newer, bytes: 0 });
+        }
     }
 
-    /// Bytes of snapshots that are outdated, but still read.
-    pub fn outdated(&self) -> usize {
-        self.outdated.load(Ordering::Relaxed)
+    /// The memory in use.
+    pub fn used(&self) -> ListBytes {
+        let lists = &mut *self.lists.lock();
+        let Some(mut newer) = lists.current.upgrade() else {
+            return ListBytes { outdated: 0, in_connections: self.held() };
+        };
+        let (current, mut outdated) = (newer.held_bytes(), 0);
+        for list in lists.outdated.iter_mut().rev() {
+            let Some(snapshot) = list.snapshot.upgrade() else { continue };
+            // Not yet compared, or the snapshot after it is no longer read.
+            if list.newer.as_ptr() != Arc::as_ptr(&newer) {
+                list.bytes = snapshot.bytes_missing_in(&newer);
+                list.newer = Arc::downgrade(&newer);
+            }
+            outdated += list.bytes;
+            newer = snapshot;
+        }
+        let in_connections = self.held().saturating_sub(current + outdated);
+        ListBytes { outdated, in_connections }
     }
 
-    /// The number of the next snapshot that becomes the current one.
-    pub fn next_publication(&self) -> u64 {
-        self.publications.fetch_add(1, Ordering::Relaxed) + 1
-    }
-}
-
-/// A buffer, or a part of one, in a snapshot. A clone of its bytes alone, in a connection,
-/// keeps it in memory, but is no longer counted as a snapshot's.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    bytes: Bytes,
-    of_snapshot: Arc<OfSnapshot>,
-}
-
-impl Buffer {
-    /// It is part of this publication.
-    pub fn publish(&self, publication: u64) {
-        self.of_snapshot.published_in.store(publication, Ordering::Relaxed);
-        self.of_snapshot.set_outdated(false);
-    }
-
-    /// Clients read it that began before this publication, which may still have it.
-    pub fn retire(&self, publication: u64) {
-        let is_outdated = self.of_snapshot.published_in.load(Ordering::Relaxed) < publication;
-        self.of_snapshot.set_outdated(is_outdated);
-    }
-
-    /// Whether the current snapshot lacks it.
-    pub fn is_outdated(&self) -> bool {
-        self.of_snapshot.is_outdated.load(Ordering::SeqCst)
-    }
-
-    /// A slice, which keeps the whole buffer in memory.
-    pub fn part(&self, range: Range<usize>) -> Buffer {
-        Buffer { bytes: self.bytes.slice(range), of_snapshot: Arc::clone(&self.of_snapshot) }
-    }
-
-    /// For a connection.
-    pub fn into_bytes(self) -> Bytes {
-        self.bytes
+    /// The outdated snapshots, the oldest first.
+    pub fn outdated_lists(&self) -> Vec<Weak<Snapshot>> {
+        self.lists.lock().outdated.iter().map(|list| Weak::clone(&list.snapshot)).collect()
     }
 }
 
-impl Deref for Buffer {
-    type Target = Bytes;
-
-    fn deref(&self) -> &Bytes {
-        &self.bytes
-    }
-}
-
-struct Held {
+struct Counted {
     bytes: Vec<u8>,
-    _counted: Counted,
+    held: Arc<AtomicUsize>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for Counted {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The part that snapshots have in a buffer.
-#[derive(Debug)]
-struct OfSnapshot {
-    counted: Counted,
-    /// Counts the buffers that are outdated.
-    outdated: Arc<AtomicUsize>,
-    is_outdated: AtomicBool,
-    published_in: AtomicU64,
-}
-
-impl OfSnapshot {
-    fn set_outdated(&self, is_outdated: bool) {
-        let was_outdated = self.is_outdated.swap(is_outdated, Ordering::SeqCst);
-        match (was_outdated, is_outdated) {
-            (false, true) => _ = self.outdated.fetch_add(self.counted.bytes, Ordering::Relaxed),
-            (true, false) => _ = self.outdated.fetch_sub(self.counted.bytes, Ordering::Relaxed),
-            _ => {}
-        }
-    }
-}
-
-impl Drop for OfSnapshot {
-    fn drop(&mut self) {
-        self.set_outdated(false);
-    }
-}
-
-/// Bytes that are in a count until this is dropped.
-#[derive(Debug)]
-struct Counted {
-    count: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-impl Counted {
-    fn new(count: &Arc<AtomicUsize>, bytes: usize) -> Counted {
-        count.fetch_add(bytes, Ordering::Relaxed);
-        Counted { count: Arc::clone(count), bytes }
-    }
-}
-
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.count.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{edited, snapshot};
+    use super::*;
+    use crate::store::OrderChange;
+
+    #[test]
+    fn pages_of_outdated_lists_count_once_while_one_of_these_lists_is_read() {
+        let first = Arc::new(snapshot(1_000));
+        let second = Arc::new(edited(&first, [OrderChange::Removed(0)]));
+        second.replace(Arc::clone(&first));
+        let third = Arc::new(edited(&second, [OrderChange::Removed(999)]));
+        third.replace(Arc::clone(&second));
+        let [begin, end] =
+            [first.pages().first(), first.pages().last()].map(|page| page.unwrap().bytes().len());
+        let outdated = || third.memory().used().outdated;
+        assert_eq!(outdated(), begin + end);
+        drop(second);
+        assert_eq!(outdated(), begin + end, "the first list has both pages");
+        drop(first);
+        assert_eq!(outdated(), 0);
+        let used = third.memory().used();
+        assert_eq!((used.in_connections, third.memory().held()), (0, third.held_bytes()));
     }
 }

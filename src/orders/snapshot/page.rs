@@ -2,10 +2,9 @@
 
 use super::gzip::Deflated;
 use super::mark::Mark;
-use super::memory::{Buffer, ListMemory};
+use super::memory::ListMemory;
 use crate::blocking::run_with;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
@@ -13,36 +12,10 @@ use tokio::task::JoinError;
 /// A run of encoded orders. Besides the bytes it costs 14 bytes an order.
 #[derive(Debug)]
 pub struct Page {
-    bytes: Buffer,
+    bytes: Bytes,
     orders: Arc<PageOrders>,
-    /// Shared by the pages of the same bytes.
-    compressed: Arc<Compressed>,
-}
-
-/// The bytes of a page as gzip, made when a gzip list first needs them.
-#[derive(Debug, Default)]
-struct Compressed {
-    deflated: OnceCell<Deflated>,
-    standing: Mutex<Standing>,
-}
-
-/// The last publication that the page was part of, and the last one that replaced a page of these
-/// bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Standing {
-    published: u64,
-    retired: u64,
-}
-
-impl Compressed {
-    fn stand(&self, change: impl FnOnce(&mut Standing)) {
-        let mut standing = self.standing.lock();
-        change(&mut standing);
-        if let Some(deflated) = self.deflated.get() {
-            deflated.blocks.publish(standing.published);
-            deflated.blocks.retire(standing.retired);
-        }
-    }
+    /// Made when a gzip list first needs it. Shared by the pages of the same bytes.
+    deflated: Arc<OnceCell<Deflated>>,
 }
 
 /// What a page knows of its orders, in ascending order of id.
@@ -58,18 +31,13 @@ pub struct PageOrders {
 
 impl Page {
     /// These orders, encoded in these bytes.
-    pub fn new(bytes: Buffer, orders: &PageOrders) -> Page {
+    pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
         // A copy has no room to spare.
-        Page { bytes, orders: Arc::new(orders.clone()), compressed: Arc::default() }
+        Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
     }
 
     /// The bytes as they are sent.
     pub fn bytes(&self) -> &Bytes {
-        &self.bytes
-    }
-
-    /// The bytes with their count.
-    pub fn buffer(&self) -> &Buffer {
         &self.bytes
     }
 
@@ -106,38 +74,25 @@ impl Page {
     }
 
     /// A page of these orders with other bytes around them.
-    pub fn with_bytes(&self, bytes: Buffer) -> Arc<Page> {
-        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), compressed: Arc::default() })
+    pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
+        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
     }
 
     /// This page with its bytes elsewhere in memory.
-    pub fn moved_to(&self, bytes: Buffer) -> Arc<Page> {
-        debug_assert_eq!(*self.bytes, *bytes);
-        let (orders, compressed) = (Arc::clone(&self.orders), Arc::clone(&self.compressed));
-        Arc::new(Page { bytes, orders, compressed })
+    pub fn moved_to(&self, bytes: Bytes) -> Arc<Page> {
+        debug_assert_eq!(self.bytes, bytes);
+        let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));
+        Arc::new(Page { bytes, orders, deflated })
     }
 
-    /// It is part of this publication of a snapshot.
-    pub fn publish(&self, publication: u64) {
-        self.bytes.publish(publication);
-        self.compressed.stand(|standing| standing.published = publication);
-    }
-
-    /// Clients read it that began before this publication, which may still have it.
-    pub fn retire(&self, publication: u64) {
-        self.bytes.retire(publication);
-        self.compressed.stand(|standing| standing.retired = publication);
-    }
-
-    /// Whether it has bytes that the current snapshot lacks.
-    pub fn is_outdated(&self) -> bool {
-        let is_deflated_outdated = |deflated: &Deflated| deflated.blocks.is_outdated();
-        self.bytes.is_outdated() || self.deflated().is_some_and(is_deflated_outdated)
+    /// The memory that it holds: its bytes, and those as gzip.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.len() + self.deflated().map_or(0, |deflated| deflated.blocks.len())
     }
 
     /// The bytes as a gzip list sends them, if they have been compressed.
     pub fn deflated(&self) -> Option<&Deflated> {
-        self.compressed.deflated.get()
+        self.deflated.get()
     }
 
     /// The bytes as a gzip list sends them. The first call compresses them, which
@@ -154,10 +109,7 @@ impl Page {
             let permit = permits.acquire_owned().await;
             run_with(permit, move || Deflated::of(&bytes, &memory)).await
         };
-        let deflated = self.compressed.deflated.get_or_try_init(compress).await?;
-        // It may have been published or retired meanwhile.
-        self.compressed.stand(|_| ());
-        Ok(deflated.clone())
+        self.deflated.get_or_try_init(compress).await.cloned()
     }
 }
 
