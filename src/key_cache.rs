@@ -11,7 +11,7 @@ use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
 use crate::store::agreement::keys::{keys_are_current, keys_lack};
-use crate::store::agreement::list::Lacks;
+use crate::store::agreement::list::CatchUp;
 use crate::store::{AccountRow, KeyRow, LastChanges, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
@@ -128,14 +128,14 @@ impl KeyCache {
 
     /// Whether the store, at these last changes, has keys that are not known here.
     fn lacks(&self, stored: LastChanges) -> bool {
-        keys_lack(self.keys.read().change_number(), stored.of_keys()) != Lacks::Nothing
+        keys_lack(self.keys.read().change_number(), stored.of_keys()) != CatchUp::Nothing
     }
 
     /// Reads the accounts and keys that changed, or all at another generation. The caller holds
     /// `reading`.
     fn read(&self, stored: LastChanges) -> Result<(), StoreError> {
         let known = self.keys.read().change_number();
-        if let Lacks::ReadingAll(_) = keys_lack(known, stored.of_keys()) {
+        if let CatchUp::ReadingAll(_) = keys_lack(known, stored.of_keys()) {
             return self.read_all(stored);
         }
         // Applied only once all is read: what an ended session told does not count.

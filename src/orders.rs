@@ -23,7 +23,7 @@ use crate::store::{
 };
 use chrono::{DateTime, Utc};
 use dropshot::Body;
-use freshness::{Prepared, Refresh, State};
+use freshness::State;
 use http::Response;
 use parking_lot::Mutex;
 use sending::{Readers, list_response, part_response};
@@ -36,7 +36,7 @@ use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
 /// the list: each of them is copied once.
-const FEW_PAGES: usize = 4;
+const MAX_INLINE_PAGES: usize = 4;
 
 /// How often the list follows the store although no request needs it.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -94,11 +94,11 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Asks the store what the list lacks. Every change that was committed before is in the
+    /// Asks the store for the changes that the list lacks. Every change that was committed before is in the
     /// answer.
     pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
-        let known = self.state.lock().known();
-        self.store.freshness(Some(known))
+        let reflected = self.reflected();
+        self.store.freshness(Some(reflected))
     }
 
     /// The list as it stands now.
@@ -108,21 +108,25 @@ impl OrderList {
 
     /// The list as it stood when the store was asked for this, or later.
     async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
-        self.bring_to(freshness.wait().await.map_err(ListError::Freshness)?).await
+        self.refresh_to(freshness.wait().await.map_err(ListError::Freshness)?).await
     }
 
-    /// The list with all that the store told.
-    async fn bring_to(&self, told: Latest) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.state.lock().current(told.last_changes.of_orders()) {
+    /// The list that reflects what the store reported.
+    async fn refresh_to(&self, latest: Latest) -> Result<Arc<Snapshot>, ListError> {
+        let stored = latest.last_changes.of_orders();
+        if let Some(snapshot) = self.state.lock().current(stored) {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
-        // The refresh before may have brought what this list needs.
-        let refresh = match Refresh::of(&self.state, told) {
-            Prepared::Current(snapshot) => return Ok(snapshot),
-            Prepared::Behind(refresh) => refresh,
+        let refresh = {
+            let mut state = self.state.lock();
+            // The refresh before may have brought what this list needs.
+            match state.current(stored) {
+                Some(snapshot) => return Ok(snapshot),
+                None => state.plan_refresh(latest),
+            }
         };
-        if !refresh.is_long(FEW_PAGES) {
+        if !refresh.is_long(MAX_INLINE_PAGES) {
             return Ok(refresh.run(&self.state, &*self.store)?);
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
@@ -148,9 +152,9 @@ impl OrderList {
         mut freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
         loop {
-            let told = freshness.wait().await.map_err(ListError::Freshness)?;
-            let history = told.history;
-            let list = self.bring_to(told).await?;
+            let latest = freshness.wait().await.map_err(ListError::Freshness)?;
+            let history = latest.history;
+            let list = self.refresh_to(latest).await?;
             if self.store.history()? == history {
                 let tag = list.tag(history);
                 return Ok((list, tag));
@@ -206,17 +210,17 @@ impl OrderList {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
             if let Ok(freshness) = self.ask_freshness()
-                && let Ok(told) = freshness.wait().await
-                && told.last_changes.of_orders().has_more_than(self.reflected())
+                && let Ok(latest) = freshness.wait().await
+                && latest.last_changes.of_orders().has_more_than(self.reflected())
             {
-                drop(self.bring_to(told).await);
+                drop(self.refresh_to(latest).await);
             }
         }
     }
 
     /// The last change that the list reflects.
     pub fn reflected(&self) -> ChangeNumber {
-        self.state.lock().known()
+        self.state.lock().reflected_after_removals()
     }
 
     /// Fails unless orders can be cancelled. If the last attempt failed, the store is

@@ -1,7 +1,7 @@
-//! Keeps the snapshot fresh: what it lacks of the store, and the refresh that adds that.
+//! Keeps the snapshot fresh: plans a refresh, and carries it out.
 
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
-use crate::store::agreement::list::{Lacks, ListFreshness};
+use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
     CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, OrdersRead, Store, StoreError,
 };
@@ -12,15 +12,12 @@ use std::sync::Arc;
 /// whether the copy pays.
 const JOINED_AT_LIST: usize = 2;
 
-/// The snapshot and the cancellations that it does not reflect yet.
+/// The list in memory.
 #[derive(Debug)]
 pub struct State {
-    snapshot: Arc<Snapshot>,
-    /// Lists that were given this snapshot.
-    lists: usize,
-    freshness: ListFreshness,
-    /// Cancelled orders that may still be in the snapshot.
-    removed: Vec<i64>,
+    list: ListState<Arc<Snapshot>, Vec<i64>>,
+    /// The number of lists that were sent with this snapshot.
+    times_listed: usize,
 }
 
 impl State {
@@ -28,130 +25,118 @@ impl State {
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
         let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
         let empty = Arc::new(Snapshot::empty(sizes, memory));
-        let (snapshot, reached) = read_changes(store, Arc::clone(&empty), none)?;
+        let (snapshot, applied) = read_changes(store, Arc::clone(&empty), none)?;
         snapshot.replace(empty);
-        Ok(State { snapshot, lists: 0, freshness: ListFreshness::at(reached), removed: Vec::new() })
+        Ok(State { list: ListState::new(snapshot, applied), times_listed: 0 })
     }
 
-    /// Adds the cancellations of one transaction.
-    pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
-        let removed = &mut self.removed;
-        self.freshness.cancelled(done.generation, done.change_numbers, || removed.extend(orders));
+    /// Adds the cancellations of one transaction to the pending removals.
+    pub fn remove(&mut self, orders: impl Iterator<Item = i64>, batch: &CancelledBatch) {
+        let add = |removals: &mut Vec<i64>| removals.extend(orders);
+        self.list.cancelled(batch.generation, batch.change_numbers, add);
     }
 
-    /// The last change that the list needs no row of.
-    pub fn known(&self) -> ChangeNumber {
-        self.freshness.known()
+    /// The last change that the list reflects without the pending removals.
+    pub fn reflected_after_removals(&self) -> ChangeNumber {
+        self.list.reflected_after_removals()
     }
 
-    /// The snapshot, and how many orders of it are cancelled.
+    /// The snapshot, and the number of its orders that are cancelled.
     pub fn counted(&self) -> (Arc<Snapshot>, usize) {
-        (Arc::clone(&self.snapshot), self.removed.len())
+        (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
     /// The snapshot for a list, if it reflects this change of the store. Joins it when it is
     /// listed for the second time.
     pub fn current(&mut self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
-        if self.freshness.lacks(stored, None) != Lacks::Nothing {
+        if self.list.plan(stored, None) != CatchUp::Nothing {
             return None;
         }
-        self.lists += 1;
-        if self.lists == JOINED_AT_LIST
-            && let Some(joined) = self.snapshot.joined()
+        self.times_listed += 1;
+        if self.times_listed == JOINED_AT_LIST
+            && let Some(joined) = self.list.snapshot.joined()
         {
-            self.publish(Arc::new(joined));
+            let old = std::mem::replace(&mut self.list.snapshot, Arc::new(joined));
+            self.list.snapshot.replace(old);
         }
-        Some(Arc::clone(&self.snapshot))
+        Some(Arc::clone(&self.list.snapshot))
     }
 
-    fn publish(&mut self, snapshot: Arc<Snapshot>) {
-        let old = std::mem::replace(&mut self.snapshot, snapshot);
-        self.snapshot.replace(old);
+    /// Plans how the snapshot catches up with the store. Run one refresh at a time.
+    pub fn plan_refresh(&self, latest: Latest) -> Refresh {
+        let rows_after = latest.changes.as_ref().map(|changes| changes.after);
+        let mut removals = self.list.pending_removals.clone();
+        removals.sort_unstable();
+        Refresh {
+            base: Arc::clone(&self.list.snapshot),
+            catch_up: self.list.plan(latest.last_changes.of_orders(), rows_after),
+            removals,
+            latest,
+        }
     }
 }
 
-/// A refresh of the snapshot, prepared. Only one is under way at a time.
+/// A planned refresh of the snapshot.
 #[derive(Debug)]
 pub struct Refresh {
     base: Arc<Snapshot>,
-    lacks: Lacks,
-    /// In ascending order.
-    removed: Vec<i64>,
-    told: Latest,
-}
-
-/// A snapshot that reflects what the store told, or the refresh that brings it there.
-pub enum Prepared {
-    /// It reflects it.
-    Current(Arc<Snapshot>),
-    /// It lacks something.
-    Behind(Refresh),
+    catch_up: CatchUp,
+    /// The pending removals, in ascending order.
+    removals: Vec<i64>,
+    latest: Latest,
 }
 
 impl Refresh {
-    /// What brings the snapshot to what the store told.
-    pub fn of(state: &Mutex<State>, told: Latest) -> Prepared {
-        let mut state = state.lock();
-        let stored = told.last_changes.of_orders();
-        if let Some(snapshot) = state.current(stored) {
-            return Prepared::Current(snapshot);
-        }
-        let rows_after = told.changes.as_ref().map(|changes| changes.after);
-        let lacks = state.freshness.lacks(stored, rows_after);
-        let base = Arc::clone(&state.snapshot);
-        let mut removed = state.removed.clone();
-        drop(state);
-        removed.sort_unstable();
-        Prepared::Behind(Refresh { base, lacks, removed, told })
-    }
-
-    /// Whether the store has to be read, or more pages than this are changed.
+    /// True if the refresh reads the store, or changes more pages than this.
     pub fn is_long(&self, pages: usize) -> bool {
-        if let Lacks::ReadingAfter(_) | Lacks::ReadingAll(_) = self.lacks {
+        if let CatchUp::ReadingAfter(_) | CatchUp::ReadingAll(_) = self.catch_up {
             return true;
         }
-        let mut ids: Vec<i64> = self.changes().iter().map(|order| order.id).collect();
-        ids.extend(&self.removed);
+        let mut ids: Vec<i64> = self.rows().iter().map(|order| order.id).collect();
+        ids.extend(&self.removals);
         ids.sort_unstable();
         self.base.pages_of(&ids) > pages
     }
 
     /// Brings the snapshot up to date. Blocks.
     pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
-        let (snapshot, reached) = self.snapshot(store)?;
+        let (snapshot, applied) = self.make_snapshot(store)?;
         let state = &mut *state.lock();
-        state.publish(Arc::clone(&snapshot));
-        state.lists = 1;
-        let done = self.removed.len();
-        state.freshness.replaced(reached, &mut state.removed, |removed| {
-            removed.drain(..done);
-        });
+        let done = self.removals.len();
+        let remove_done = |removals: &mut Vec<i64>| drop(removals.drain(..done));
+        let old = state.list.publish(Arc::clone(&snapshot), applied, remove_done);
+        snapshot.replace(old);
+        state.times_listed = 1;
         Ok(snapshot)
     }
 
-    /// The next snapshot, and what it reflects.
-    fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
-        let removed = || self.removed.iter().map(|id| OrderChange::Removed(*id));
-        let (changed, reached) = match self.lacks {
-            Lacks::Nothing => (Arc::clone(&self.base), self.told.last_changes.of_orders()),
-            Lacks::Removals(reached) => (Arc::clone(&self.base), reached),
-            Lacks::Rows(reached) => {
-                let rows = self.changes().iter().map(ChangedOrder::change);
-                (edited(&self.base, rows, reached), reached)
+    /// The next snapshot, and the change that it reflects.
+    fn make_snapshot(
+        &self,
+        store: &dyn Store,
+    ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
+        let base = Arc::clone(&self.base);
+        let (changed, reached) = match self.catch_up {
+            CatchUp::Nothing => (base, self.latest.last_changes.of_orders()),
+            CatchUp::Removals(reached) => (base, reached),
+            CatchUp::Rows(reached) => {
+                let rows = self.rows().iter().map(ChangedOrder::change);
+                (edited(&base, rows, reached), reached)
             }
-            Lacks::ReadingAfter(after) => read_changes(store, Arc::clone(&self.base), after)?,
-            Lacks::ReadingAll(after) => return read_changes(store, Arc::clone(&self.base), after),
+            CatchUp::ReadingAfter(after) => read_changes(store, base, after)?,
+            CatchUp::ReadingAll(after) => return read_changes(store, base, after),
         };
-        if self.removed.is_empty() {
+        if self.removals.is_empty() {
             return Ok((changed, reached));
         }
-        Ok((edited(&changed, removed(), reached), reached))
+        let removals = self.removals.iter().map(|id| OrderChange::Removed(*id));
+        Ok((edited(&changed, removals, reached), reached))
     }
 
-    /// The rows that came with the answer.
-    fn changes(&self) -> &[ChangedOrder] {
-        match &self.told.changes {
-            Some(changes) if matches!(self.lacks, Lacks::Rows(_)) => &changes.orders,
+    /// The rows that came with the answer, if they are applied.
+    fn rows(&self) -> &[ChangedOrder] {
+        match &self.latest.changes {
+            Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
             _ => &[],
         }
     }
@@ -215,28 +200,22 @@ mod tests {
     /// A list of several pages at change 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State {
-            snapshot,
-            lists: 0,
-            freshness: ListFreshness::at(at(5)),
-            removed: vec![],
-        })
+        Mutex::new(State { list: ListState::new(snapshot, at(5)), times_listed: 0 })
     }
 
-    /// What the store told, and the rows that came with it.
-    fn told(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
+    /// The answer of a store at this change, and the rows that came with it.
+    fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
         Latest { history: 0, last_changes: LastChanges { generation, orders, keys: 0 }, changes }
     }
 
-    /// The refresh that this takes.
-    fn behind(state: &Mutex<State>, told: Latest) -> Refresh {
-        match Refresh::of(state, told) {
-            Prepared::Behind(refresh) => refresh,
-            Prepared::Current(_) => panic!("it is current"),
-        }
+    /// Plans the refresh of a list that is behind.
+    fn plan(state: &Mutex<State>, latest: Latest) -> Refresh {
+        let mut state = state.lock();
+        assert!(state.current(latest.last_changes.of_orders()).is_none());
+        state.plan_refresh(latest)
     }
 
     fn changed(id: i64, status: Status) -> ChangedOrder {
@@ -279,13 +258,16 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
-        let refresh = behind(&state, told(at(6), None));
+        let refresh = plan(&state, latest(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
         let listed = refresh.run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [2, 3, 5, 7]), [true, false, true, false]);
-        let state = state.into_inner();
-        assert_eq!((state.known(), &state.removed[..]), (at(7), &[5][..]));
+        let list = state.into_inner().list;
+        assert_eq!(
+            (list.reflected_after_removals(), &list.pending_removals[..]),
+            (at(7), &[5][..])
+        );
     }
 
     #[test]
@@ -300,15 +282,15 @@ mod tests {
             changed(7, Status::Pending),
             changed(901, Status::Shipped),
         ];
-        let refresh = behind(&state, told(at(8), Some((5, rows.clone()))));
+        let refresh = plan(&state, latest(at(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
         let listed = refresh.run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
-        assert_eq!(state.lock().known(), at(8));
-        assert!(state.lock().removed.is_empty());
+        assert_eq!(state.lock().reflected_after_removals(), at(8));
+        assert!(state.lock().list.pending_removals.is_empty());
         // Rows after a later change than the list's would leave out what is in between.
-        let refresh = behind(&state, told(at(10), Some((9, rows))));
-        assert_eq!(refresh.lacks, Lacks::ReadingAfter(at(8)));
+        let refresh = plan(&state, latest(at(10), Some((9, rows))));
+        assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(at(8)));
     }
 
     #[test]
@@ -332,17 +314,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
-        let state = state();
-        state.lock().freshness = ListFreshness::at(ChangeNumber { generation: 1, number: 5 });
+        let applied = ChangeNumber { generation: 1, number: 5 };
+        let list = ListState::new(Arc::new(snapshot(200)), applied);
+        let state = Mutex::new(State { list, times_listed: 0 });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Change 1 of this generation is not behind change 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
-        let refresh = behind(&state, told(at(1), None));
+        let refresh = plan(&state, latest(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
         let listed = refresh.run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
-        let state = state.into_inner();
-        assert_eq!((state.known(), state.removed.len()), (at(1), 0));
+        let list = state.into_inner().list;
+        assert_eq!((list.reflected_after_removals(), list.pending_removals.len()), (at(1), 0));
     }
 }

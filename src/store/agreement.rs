@@ -8,7 +8,7 @@
 //! | `lease` | until when an answer of a primary counts, and from when a session may acknowledge |
 //! | `journal` | whose history a primary goes on with |
 //! | `questions` | which question for the last changes a list waits for |
-//! | `list` | what a list lacks, and how it gets it |
+//! | `list` | how a list in memory catches up with the store |
 //! | `reading` | which rows are read, and how far a read in pages came |
 //! | `keys` | what the known keys lack, and as of when they are known |
 //! | `change_numbers` | change numbers, and which of two reflects more |

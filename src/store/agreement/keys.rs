@@ -2,7 +2,7 @@
 
 use super::change_numbers::{ChangeNumber, LastChanges};
 use super::lease::Time;
-use super::list::{Lacks, ListFreshness};
+use super::list::{CatchUp, ListState};
 use std::time::Duration;
 
 /// How long keys are current after the store was last asked: within this time a revocation holds, or
@@ -15,8 +15,8 @@ pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
 }
 
 /// What keys that reflect a change lack of the store at another one.
-pub fn keys_lack(known: ChangeNumber, stored: ChangeNumber) -> Lacks {
-    ListFreshness::at(known).lacks(stored, None)
+pub fn keys_lack(known: ChangeNumber, stored: ChangeNumber) -> CatchUp {
+    ListState::<(), ()>::new((), known).plan(stored, None)
 }
 
 /// The last changes, and how old that news may be.
@@ -36,7 +36,7 @@ impl<T: Time> PolledChanges<T> {
 
     /// As of when keys are known that reflect this change; none if they lack something.
     pub fn known_as_of(&self, known: ChangeNumber) -> Option<T> {
-        (keys_lack(known, self.last_changes.of_keys()) == Lacks::Nothing).then_some(self.as_of)
+        (keys_lack(known, self.last_changes.of_keys()) == CatchUp::Nothing).then_some(self.as_of)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, Doubt, Seen};
 use crate::agreement::keys::{PolledChanges, keys_are_current, keys_lack};
 use crate::agreement::lease::{Lease, Wait};
-use crate::agreement::list::{Lacks, ListFreshness};
+use crate::agreement::list::{CatchUp, ListState};
 use crate::agreement::questions::Questions;
 use crate::agreement::reading::{OrdersRead, Rows};
 use crate::hosts::{Half, Journal, Server, Set};
@@ -132,9 +132,7 @@ pub struct Replica {
     pub session: Option<Session>,
     before: Option<(Server, Wait<Tick>)>,
     pub seen: Seen<u8>,
-    pub freshness: ListFreshness,
-    pub snapshot: Set,
-    pub removed: Set,
+    pub orders: ListState<Set, Set>,
     pub list: List,
     /// A cancellation of its own that is not applied yet.
     pub done: Option<(u64, (i64, i64), Set)>,
@@ -147,8 +145,8 @@ pub struct Replica {
 impl Replica {
     /// A list that was not read yet is as one of another generation.
     pub fn new(generation: u64) -> Replica {
-        let freshness = ListFreshness::at(ChangeNumber::beginning(generation));
-        Replica { refreshed: LONG_AGO, freshness, ..Replica::default() }
+        let orders = ListState::new(0, ChangeNumber::beginning(generation));
+        Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
     /// Lists judge a lease, and keys its age.
@@ -207,13 +205,13 @@ impl Replica {
     /// It is applied in memory before the 204.
     pub fn apply_own(&mut self) -> Option<Set> {
         let (generation, numbers, change) = self.done.take()?;
-        self.freshness.cancelled(generation, Some(numbers), || self.removed |= change);
+        self.orders.cancelled(generation, Some(numbers), |removals| *removals |= change);
         Some(change)
     }
 
     /// A list arrives, which must reflect these. One that arrived before has to reflect less.
     pub fn join(&mut self, must: Set) -> Option<()> {
-        let list = self.freshness.known();
+        let list = self.orders.reflected_after_removals();
         *self.session.as_mut()?.questions.join() = Next { must, list };
         Some(())
     }
@@ -256,21 +254,21 @@ impl Replica {
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
-        let (removed, snapshot) = (self.removed, self.snapshot);
+        let (removed, snapshot) = (self.orders.pending_removals, self.orders.snapshot);
         let made = |snapshot, reached| List::Made { snapshot, removed, reached, answered };
         let reading = |removed, after| {
             let (before, pages, highest) = Default::default();
             List::Reading(Reading { snapshot, removed, after, before, pages, highest }, answered)
         };
-        self.list = match self.freshness.lacks(answered.stored, rows_after) {
-            Lacks::Nothing => List::Sent { must: answered.must },
-            Lacks::Removals(reached) => made(snapshot | removed, reached),
-            Lacks::Rows(reached) => {
+        self.list = match self.orders.plan(answered.stored, rows_after) {
+            CatchUp::Nothing => List::Sent { must: answered.must },
+            CatchUp::Removals(reached) => made(snapshot | removed, reached),
+            CatchUp::Rows(reached) => {
                 let rows = answered.rows.map_or(0, |(_, rows)| rows);
                 made(snapshot | rows | removed, reached)
             }
-            Lacks::ReadingAfter(after) => reading(removed, after),
-            Lacks::ReadingAll(after) => reading(0, after),
+            CatchUp::ReadingAfter(after) => reading(removed, after),
+            CatchUp::ReadingAll(after) => reading(0, after),
         };
         while !in_pages && matches!(self.list, List::Reading(..)) {
             self.read(journal, false);
@@ -345,8 +343,7 @@ impl Replica {
     /// The new snapshot replaces the present one, and is sent.
     pub fn publish(&mut self) -> Option<()> {
         let List::Made { snapshot, removed, reached, answered } = self.list else { return None };
-        self.snapshot = snapshot;
-        self.freshness.replaced(reached, &mut self.removed, |all| *all &= !removed);
+        self.orders.publish(snapshot, reached, |pending| *pending &= !removed);
         self.list = List::Sent { must: answered.must };
         Some(())
     }
@@ -379,8 +376,8 @@ impl Replica {
     pub fn read_keys(&mut self, journal: Option<&Journal>) -> Option<()> {
         let Look::Behind(polled) = std::mem::take(&mut self.look) else { return None };
         let (base, after) = match keys_lack(self.known_keys, polled.last_changes.of_keys()) {
-            Lacks::Nothing => return Some(()),
-            Lacks::ReadingAll(after) => (0, after),
+            CatchUp::Nothing => return Some(()),
+            CatchUp::ReadingAll(after) => (0, after),
             _ => (self.keys, self.known_keys),
         };
         let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };

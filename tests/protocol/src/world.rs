@@ -1,7 +1,7 @@
 //! Hosts and replicas, the steps that change them, and what must hold after each.
 
 use crate::agreement::change_numbers::ChangeNumber;
-use crate::agreement::list::Lacks;
+use crate::agreement::list::CatchUp;
 use crate::hosts::{Half, Journal, Primary, Server, Set};
 use crate::replica::{Canceller, List, Replica};
 use crate::time::{NOW, Tick};
@@ -241,7 +241,7 @@ impl World {
     fn broken(&self, scope: &Scope) -> Option<Broken> {
         let replica = &self.replica;
         if let List::Sent { must } = replica.list
-            && must & !self.lost & !replica.snapshot != 0
+            && must & !self.lost & !replica.orders.snapshot != 0
         {
             return Some(Broken::ListShowsCancelledOrder);
         }
@@ -251,21 +251,20 @@ impl World {
         if let Some(session) = replica.session.filter(|session| !session.is_restored)
             && let Some(primary) = &self.hosts[session.host]
         {
-            let (freshness, journal) = (replica.freshness, &primary.journal);
+            let (list, journal) = (replica.orders, &primary.journal);
             let [orders, keys] = [Half::Orders, Half::Keys].map(|half| journal.set(half, 0));
             let generation = session.generation;
-            let follows_orders = freshness.known().generation == generation;
+            let follows_orders = list.reflected_after_removals().generation == generation;
             let follows_keys = replica.known_keys.generation == generation;
-            if (follows_orders && (replica.snapshot | replica.removed) & !orders != 0)
+            if (follows_orders && (list.snapshot | list.pending_removals) & !orders != 0)
                 || (follows_keys && replica.keys & !keys != 0)
             {
                 return Some(Broken::KeepsAnotherHistory);
             }
-            let claims = |number| {
-                freshness.lacks(ChangeNumber { generation, number }, None) == Lacks::Nothing
-            };
+            let claims =
+                |number| list.plan(ChangeNumber { generation, number }, None) == CatchUp::Nothing;
             let mut orders = journal.of(Half::Orders, 0);
-            let differs = |(number, one)| claims(number) != (replica.snapshot & one != 0);
+            let differs = |(number, one)| claims(number) != (list.snapshot & one != 0);
             if follows_orders && orders.any(differs) {
                 return Some(Broken::ListIsNotThatOfItsTag);
             }

@@ -2,7 +2,7 @@
 //! breaks a promise, and the search finds it. They are compiled without cargo, from copies.
 //!
 //! Left out is what breaks no promise:
-//! - The comparisons of `replaced` that move `known`, `read.max` of a page, and the first to be seen in
+//! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and the first to be seen in
 //!   `confirmed`: lists would be read anew again and again, or no answer would count. The tests of
 //!   `list.rs` and the conformance of PostgreSQL find that. To see it before the commit was
 //!   confirmed does not compile.
@@ -40,13 +40,13 @@ const MUTANTS: [(&str, &str); 31] = [
     ("is_none_or(|(of, last)| (*of, last.number) < position)", "is_none_or(|_| true)"),
     // keys.rs
     ("now <= as_of + KEYS_CURRENT_FOR", "true"),
-    ("== Lacks::Nothing).then_some", "== Lacks::Nothing || true).then_some"),
+    ("== CatchUp::Nothing).then_some", "== CatchUp::Nothing || true).then_some"),
     // list.rs
-    ("stored.has_more_than(self.snapshot)", "stored.has_more_than(self.known)"),
-    ("if stored.generation != self.known.generation {", "if false {"),
-    ("if !stored.has_more_than(self.known) {", "if true {"),
-    ("if !after.has_more_than(self.known) =>", "=>"),
-    ("if known != self.known {", "if true {"),
+    ("stored.has_more_than(self.applied)", "stored.has_more_than(self.reflected_after_removals)"),
+    ("if stored.generation != reflected.generation {", "if false {"),
+    ("if !stored.has_more_than(reflected) {", "if true {"),
+    ("if !after.has_more_than(reflected) =>", "=>"),
+    ("if reflected != self.reflected_after_removals {", "if true {"),
     ("if is_same {", "if true {"),
     // change_numbers.rs
     ("generation == self.generation && before == self.number", "generation == self.generation"),
