@@ -36,9 +36,13 @@ impl Page {
     }
 
     fn empty(content_type: &'static str, policy: Policy) -> Page {
-        let content_type = HeaderValue::from_static(content_type);
-        let (plain, gzip, hash) = Default::default();
-        Page { content_type, policy, plain, gzip, hash }
+        Page {
+            content_type: HeaderValue::from_static(content_type),
+            policy,
+            plain: OnceLock::new(),
+            gzip: OnceLock::new(),
+            hash: OnceLock::new(),
+        }
     }
 
     /// The response to a GET with these headers: the page, or 304 if the client

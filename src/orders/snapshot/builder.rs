@@ -18,8 +18,13 @@ pub struct PagesBuilder {
 impl PagesBuilder {
     /// No page yet.
     pub fn new(sizes: Sizes, memory: ListMemory) -> PagesBuilder {
-        let (pages, bytes, orders) = Default::default();
-        PagesBuilder { sizes, memory, pages, bytes, orders }
+        PagesBuilder {
+            sizes,
+            memory,
+            pages: Vec::new(),
+            bytes: Vec::new(),
+            orders: PageOrders::default(),
+        }
     }
 
     /// Adds an order.

@@ -19,7 +19,7 @@ use crate::store::postgres::timeouts::{
 };
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
@@ -32,8 +32,18 @@ use tokio_postgres::types::ToSql;
 /// What `update` tells instead of a status of an order that this batch has cancelled.
 const OWN: &str = "own";
 
-/// Cancellations that are carried out together. Of those for the same order the first owns
-/// the outcome.
+/// The part that a cancellation has in its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    /// Too little time is left to carry it out.
+    Expired,
+    /// The first for this order: the outcome is its own.
+    First(i64),
+    /// Another one for this order, which then is no longer pending.
+    Duplicate(i64),
+}
+
+/// Cancellations that are carried out together.
 pub struct Batch {
     id: String,
     orders: Vec<i64>,
@@ -41,8 +51,8 @@ pub struct Batch {
     times: Vec<String>,
     /// The first of its requests': what was answered is not carried out later.
     pub deadline: Option<Instant>,
-    /// For each cancellation, whether it is the first for its order; none if it expired.
-    owners: Vec<Option<(i64, bool)>>,
+    /// For each cancellation.
+    slots: Vec<Slot>,
 }
 
 /// What a batch did.
@@ -57,23 +67,29 @@ pub struct Done {
 impl Batch {
     /// Those that have time left to be carried out.
     pub fn of(cancellations: &[Cancellation], now: Instant) -> Batch {
-        let id = format!("{:032x}", rand::random::<u128>());
-        let (orders, keys, times, deadline, owners) = Default::default();
-        let mut batch = Batch { id, orders, keys, times, deadline, owners };
-        let mut known = HashMap::with_capacity(cancellations.len());
+        let mut batch = Batch {
+            id: format!("{:032x}", rand::random::<u128>()),
+            orders: Vec::new(),
+            keys: Vec::new(),
+            times: Vec::new(),
+            deadline: None,
+            slots: Vec::with_capacity(cancellations.len()),
+        };
+        let mut known = HashSet::with_capacity(cancellations.len());
         for Cancellation { order_id, key_id, at, deadline } in cancellations {
             if time_to_send(*deadline, now).is_none() {
-                batch.owners.push(None);
+                batch.slots.push(Slot::Expired);
                 continue;
             }
             batch.deadline = Some(batch.deadline.map_or(*deadline, |first| first.min(*deadline)));
-            let is_first = known.insert(*order_id, ()).is_none();
-            batch.owners.push(Some((*order_id, is_first)));
-            if is_first {
-                batch.orders.push(*order_id);
-                batch.keys.push(Arc::clone(key_id));
-                batch.times.push(utc_text(at));
+            if !known.insert(*order_id) {
+                batch.slots.push(Slot::Duplicate(*order_id));
+                continue;
             }
+            batch.slots.push(Slot::First(*order_id));
+            batch.orders.push(*order_id);
+            batch.keys.push(Arc::clone(key_id));
+            batch.times.push(utc_text(at));
         }
         batch
     }
@@ -136,19 +152,20 @@ impl Batch {
     /// The outcome of each request, derived from the orders' final state: the status of each order,
     /// and whether this batch cancelled it.
     fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<CancelOutcome> {
-        let outcome = |owner: &Option<(i64, bool)>| match owner {
-            None => CancelOutcome::Expired,
-            Some((id, is_first)) => match found.get(id) {
-                Some((_, true)) if *is_first => CancelOutcome::Cancelled,
-                found => not_cancelled(found.map(|(status, _)| *status)),
-            },
+        let status = |id: &i64| found.get(id).map(|(status, _)| *status);
+        let outcome = |slot: &Slot| match slot {
+            Slot::Expired => CancelOutcome::Expired,
+            Slot::First(id) if found.get(id).is_some_and(|(_, is_own)| *is_own) => {
+                CancelOutcome::Cancelled
+            }
+            Slot::First(id) | Slot::Duplicate(id) => not_cancelled(status(id)),
         };
-        self.owners.iter().map(outcome).collect()
+        self.slots.iter().map(outcome).collect()
     }
 
     /// What each has when all have expired.
     pub fn expired(&self) -> Vec<CancelOutcome> {
-        vec![CancelOutcome::Expired; self.owners.len()]
+        vec![CancelOutcome::Expired; self.slots.len()]
     }
 }
 
@@ -261,7 +278,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_first_request_for_an_order_owns_the_outcome() {
+    fn the_first_request_for_an_order_has_the_outcome() {
         let now = Instant::now();
         let of = |order_id: i64, left: Duration| Cancellation {
             order_id,
@@ -302,7 +319,8 @@ mod tests {
         };
         let batch = Batch::of(&[of(4_000), of(499), of(500), of(2_000)], now);
         assert_eq!(batch.deadline, Some(now + Duration::from_millis(500)));
-        assert_eq!(batch.owners, [Some((1, true)), None, Some((1, false)), Some((1, false))]);
+        let (first, duplicate) = (Slot::First(1), Slot::Duplicate(1));
+        assert_eq!(batch.slots, [first, Slot::Expired, duplicate, duplicate]);
     }
 
     /// After a promotion a batch waits until older permissions have expired; if that takes until

@@ -157,19 +157,17 @@ impl Site {
         disabled: Disabled,
         root: TempDir,
     ) -> Site {
-        let (operator, injected) = (Arc::new(operator), BTreeSet::new());
-        let (databases, to_commands, full, dropped, disk, synced) = Default::default();
         Site {
             topology,
-            databases,
+            databases: None,
             servers,
-            operator,
-            to_commands,
-            full,
-            injected,
-            dropped,
-            disk,
-            synced,
+            operator: Arc::new(operator),
+            to_commands: Vec::new(),
+            full: None,
+            injected: BTreeSet::new(),
+            dropped: Vec::new(),
+            disk: None,
+            synced: None,
             disabled,
             root,
         }
