@@ -42,7 +42,7 @@ impl v1::Api for Handlers {
         request: Request<'_>,
         header: v1::ListOrdersHeader,
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
-        let (list, tag) = current_list(&request).await.map_err(v1::ServerError::from)?;
+        let (list, tag) = current_list(&request).await.map_err(v1_error(&request))?;
         let etag = tag.whole();
         if is_known(&header.if_none_match, &etag) {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
@@ -58,7 +58,7 @@ impl v1::Api for Handlers {
     ) -> Result<v1::CancelOrderSuccess, v1::CancelOrderError> {
         use v1::CancelOrderError as Error;
         let id = path.order_id;
-        match cancel(&request, id).await.map_err(v1::ServerError::from)? {
+        match cancel(&request, id).await.map_err(v1_error(&request))? {
             Cancelled::Yes => Ok(v1::CancelOrderSuccess::NoContent),
             Cancelled::NotFound => {
                 Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
@@ -76,7 +76,7 @@ impl v1::Api for Handlers {
     ) -> Result<v1::GetPetSuccess, v1::GetPetError> {
         let id = path.pet_id;
         let pet = look_up(&request, move |store| store.pet(id)).await;
-        match pet.map_err(v1::ServerError::from)? {
+        match pet.map_err(v1_error(&request))? {
             Some(pet) => Ok(v1::GetPetSuccess::Ok(pet.into())),
             None => {
                 let example = v1::GetPetError::PET_NOT_FOUND_EXAMPLE;
@@ -100,7 +100,7 @@ impl v2::Api for Handlers {
         header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let wanted = WantedPage::of(&query)?;
-        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
+        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
         let etag = tag.of(V2.version, &wanted.text());
         if is_known(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
@@ -108,7 +108,7 @@ impl v2::Api for Handlers {
         let Page { json, link } = wanted.page(&list).await;
         let gzip = accepts_gzip(request.headers);
         let body = request.context.orders.respond_part(json, gzip).await;
-        let body = body.map_err(|error| v2::ServerError::from(failed(&request, &error)))?;
+        let body = body.map_err(Failure::internal).map_err(v2_error(&request))?;
         Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(body), etag, link })
     }
 
@@ -118,10 +118,10 @@ impl v2::Api for Handlers {
         header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
+        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
         let body = match find_order(&list, id) {
             Some(listed) => Json::encoded(json_body(listed)),
-            None => match cancelled_order(&request, id).await.map_err(v2::ServerError::from)? {
+            None => match cancelled_order(&request, id).await.map_err(v2_error(&request))? {
                 Some(order) => order.into(),
                 None => {
                     let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -142,7 +142,7 @@ impl v2::Api for Handlers {
     ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
         use v2::CancelOrderError as Error;
         let id = path.order_id;
-        match cancel(&request, id).await.map_err(v2::ServerError::from)? {
+        match cancel(&request, id).await.map_err(v2_error(&request))? {
             Cancelled::Yes => Ok(v2::CancelOrderSuccess::NoContent),
             Cancelled::NotFound => {
                 Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
@@ -169,9 +169,9 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
         Ok(CancelOutcome::Cancelled) => Ok(Cancelled::Yes),
         Ok(CancelOutcome::NotFound) => Ok(Cancelled::NotFound),
         Ok(CancelOutcome::AlreadyShipped) => Ok(Cancelled::AlreadyShipped),
-        Ok(CancelOutcome::Expired) => Err(Failure::Unavailable),
-        Err(error @ CancelError::NoAnswer) => Err(failed(request, &error)),
-        Err(error) => Err(unavailable(request, &error)),
+        Ok(CancelOutcome::Expired) => Err(Failure::unavailable(CancelError::TimedOut)),
+        Err(error @ CancelError::NoAnswer) => Err(Failure::internal(error)),
+        Err(error) => Err(Failure::unavailable(error)),
     }
 }
 
@@ -189,8 +189,8 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
         None => async { orders.tagged_list(orders.ask_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
-        ListError::Store(_) | ListError::Freshness(_) => unavailable(request, &error),
-        ListError::CutShort => failed(request, &error),
+        ListError::Store(_) | ListError::Freshness(_) => Failure::unavailable(error),
+        ListError::CutShort => Failure::internal(error),
     })
 }
 
@@ -208,8 +208,7 @@ async fn cancelled_order(request: &Request<'_>, id: i64) -> Result<Option<v2::Or
             cancelled_at: Some(found.cancelled_at.parse()?),
         })
     };
-    let order = found.map(order).transpose();
-    order.map_err(|error: chrono::ParseError| failed(request, &error))
+    found.map(order).transpose().map_err(Failure::internal::<chrono::ParseError>)
 }
 
 /// Asks the store for a row, on a thread of its own.
@@ -223,51 +222,48 @@ async fn look_up<T: Send + 'static>(
     let store = Arc::clone(&server.store);
     match run_with(permit, move || ask(&*store)).await {
         Ok(Ok(found)) => Ok(found),
-        Ok(Err(error)) => Err(unavailable(request, &error)),
-        Err(error) => Err(failed(request, &error)),
+        Ok(Err(error)) => Err(Failure::unavailable(error)),
+        Err(error) => Err(Failure::internal(error)),
     }
 }
 
-/// Why an operation has no outcome; the cause is in the log.
-enum Failure {
+/// Why an operation has no outcome.
+struct Failure {
+    status: StatusCode,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+impl Failure {
     /// 503: the client learns when to try again.
-    Unavailable,
-    /// 500: the client learns nothing.
-    Internal,
-}
+    fn unavailable<E: Error + Send + Sync + 'static>(cause: E) -> Failure {
+        Failure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
+    }
 
-impl From<Failure> for v1::ServerError {
-    fn from(failure: Failure) -> v1::ServerError {
-        use v1::ServerError as Error;
-        match failure {
-            Failure::Unavailable => {
-                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
-            }
-            Failure::Internal => Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string()),
-        }
+    /// 500.
+    fn internal<E: Error + Send + Sync + 'static>(cause: E) -> Failure {
+        Failure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
     }
 }
 
-impl From<Failure> for v2::ServerError {
-    fn from(failure: Failure) -> v2::ServerError {
-        use v2::ServerError as Error;
-        match failure {
-            Failure::Unavailable => {
-                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
+/// Defines a function that converts failures into the errors of a version, and logs their causes,
+/// which clients do not learn.
+macro_rules! error_of_version {
+    ($function:ident, $version:ident) => {
+        fn $function(request: &Request<'_>) -> impl FnOnce(Failure) -> $version::ServerError {
+            move |Failure { status, cause }| {
+                let (server, why) = (request.context, ErrorChain(&*cause));
+                log_failed_request(&server.log, request.id, status, &why);
+                if status == StatusCode::SERVICE_UNAVAILABLE {
+                    let text = $version::ServerError::SERVICE_UNAVAILABLE_EXAMPLE;
+                    $version::ServerError::ServiceUnavailable(text.to_string())
+                } else {
+                    let text = $version::ServerError::INTERNAL_ERROR_EXAMPLE;
+                    $version::ServerError::InternalError(text.to_string())
+                }
             }
-            Failure::Internal => Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string()),
         }
-    }
+    };
 }
 
-fn unavailable(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    log_failed_request(&request.context.log, request.id, status, &ErrorChain(cause));
-    Failure::Unavailable
-}
-
-fn failed(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    let status = StatusCode::INTERNAL_SERVER_ERROR;
-    log_failed_request(&request.context.log, request.id, status, &ErrorChain(cause));
-    Failure::Internal
-}
+error_of_version!(v1_error, v1);
+error_of_version!(v2_error, v2);

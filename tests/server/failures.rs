@@ -71,6 +71,20 @@ async fn a_store_without_an_answer_is_the_reason_too() {
     store.set(Fault::None);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_that_came_too_late_is_the_reason_too() {
+    let log = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&log);
+    let key = setup.key(Plan::Business);
+    setup.pending([1]);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    store.set(Fault::Late);
+    let requests = [CANCEL, ("DELETE", "/v2/store/orders/1")];
+    expect_reasons(&server, &log, &key, &requests, (503, "not carry the cancellation out in time"))
+        .await;
+}
+
 #[tokio::test]
 async fn a_request_that_cannot_be_counted_says_so() {
     let log = CapturedLog::new();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
@@ -25,6 +25,8 @@ pub enum Fault {
     Panics,
     /// It gives requests no answer, until another fault is set.
     Silent,
+    /// Cancellations reach it too late to be carried out.
+    Late,
 }
 
 /// A store with faults that tests switch.
@@ -101,7 +103,7 @@ impl FaultyStore {
             }
             // Not by `panic!`, whose backtrace takes longer than keys are current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
-            Fault::None | Fault::Silent => Ok(&self.store),
+            Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }
     }
 }
@@ -137,7 +139,11 @@ impl Store for FaultyStore {
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         self.wait_while_silent();
-        self.store()?.cancel(batch)
+        let mut batch = batch.to_vec();
+        if *self.fault.lock() == Fault::Late {
+            batch.iter_mut().for_each(|cancellation| cancellation.deadline = Instant::now());
+        }
+        self.store()?.cancel(&batch)
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
