@@ -12,6 +12,7 @@ mod snapshot;
 mod writer;
 
 pub use search::{OrderFilter, find_order, find_orders};
+pub use sending::{Payload, PayloadBody};
 pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
@@ -22,11 +23,9 @@ use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, Latest, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
-use dropshot::Body;
 use freshness::State;
-use http::Response;
 use parking_lot::Mutex;
-use sending::{Readers, list_response, part_response};
+use sending::Readers;
 use slog::Logger;
 use snapshot::{ListBytes, ListMemory, Sizes};
 use std::sync::Arc;
@@ -134,9 +133,9 @@ impl OrderList {
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
-    /// The list as a response: plain, or gzip where the client accepts it.
-    pub fn respond(&self, list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
-        list_response(list, &self.readers, accepts_gzip)
+    /// The list as it is sent: plain, or gzip if the client accepts it.
+    pub fn list_payload(&self, list: &Arc<Snapshot>, accepts_gzip: bool) -> Payload {
+        Payload::of_list(list, &self.readers, accepts_gzip)
     }
 
     /// How many orders are pending, and how many have shipped, as the list knows them.
@@ -164,14 +163,14 @@ impl OrderList {
         }
     }
 
-    /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
-    /// it. An error means that compressing it panicked.
-    pub async fn respond_part(
+    /// A part of the list, encoded as JSON, as it is sent: plain, or gzip if the client accepts it.
+    /// An error means that compressing it panicked.
+    pub async fn part_payload(
         &self,
         json: Vec<u8>,
         accepts_gzip: bool,
-    ) -> Result<Response<Body>, JoinError> {
-        part_response(json, &self.readers, accepts_gzip).await
+    ) -> Result<Payload, JoinError> {
+        Payload::of_part(json, &self.readers, accepts_gzip).await
     }
 
     /// The memory that lists hold besides the current one.

@@ -4,7 +4,7 @@ use super::accept::accepts_gzip;
 use super::caller::Caller;
 use super::conditional::names_tag;
 use super::order_page::{Page, WantedPage};
-use super::responses::json_body;
+use super::responses::{json_body, json_payload};
 use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
@@ -48,8 +48,8 @@ impl v1::Api for Handlers {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let list = request.context.orders.respond(list, gzip);
-        Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(list), etag })
+        let body = json_payload(request.context.orders.list_payload(&list, gzip));
+        Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(body), etag })
     }
 
     async fn cancel_order(
@@ -107,9 +107,9 @@ impl v2::Api for Handlers {
         }
         let Page { json, link } = wanted.page(&list).await;
         let gzip = accepts_gzip(request.headers);
-        let body = request.context.orders.respond_part(json, gzip).await;
+        let body = request.context.orders.part_payload(json, gzip).await;
         let body = body.map_err(Failure::internal).map_err(v2_error(&request))?;
-        Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(body), etag, link })
+        Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(json_payload(body)), etag, link })
     }
 
     async fn get_order(

@@ -60,6 +60,8 @@ pub struct RequestScope {
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
+    /// The operation reads the list: what it answers has an entity tag.
+    reads_list: bool,
     /// Under which route it is counted.
     pub route: RouteId,
     is_finished: bool,
@@ -87,6 +89,7 @@ impl RequestScope {
             refusal: None,
             document: &V1,
             is_deprecated: false,
+            reads_list: false,
             route: RouteId::UNKNOWN,
             is_finished: false,
         }
@@ -104,6 +107,7 @@ impl RequestScope {
             Route::Found(operation, _) => {
                 self.route = self.server.metrics.requests.route(&operation.route_name);
                 self.is_deprecated = operation.is_deprecated;
+                self.reads_list = route.reads_list();
             }
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
             Route::NotFound | Route::OutsideVersions => {}
@@ -161,7 +165,8 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
-        let cached = if set.contains_key(header::ETAG) {
+        let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
+        let cached = if self.reads_list && has_tag {
             // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED

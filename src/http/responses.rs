@@ -1,5 +1,6 @@
 //! Responses that the middleware sends by itself, and what HEAD makes of any.
 
+use crate::orders::{Payload, PayloadBody};
 use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Body as _;
@@ -15,9 +16,26 @@ pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     response
 }
 
-/// A response with this body, which is JSON.
-pub fn json_body(body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
+/// A response with this JSON.
+pub fn json_body(json: Vec<u8>) -> Response<Body> {
+    json_response(Body::from(json))
+}
+
+/// A response with this JSON of the orders.
+pub fn json_payload(Payload { body, is_gzip }: Payload) -> Response<Body> {
+    let mut response = json_response(match body {
+        PayloadBody::Whole(bytes) => Body::from(bytes),
+        PayloadBody::Pieces(pieces) => Body::wrap(pieces),
+    });
+    if is_gzip {
+        let gzip = HeaderValue::from_static("gzip");
+        response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+    }
+    response
+}
+
+fn json_response(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response

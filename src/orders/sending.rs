@@ -1,8 +1,8 @@
 //! Sends snapshots, and bounds what slow readers hold in memory.
 
 mod body;
+mod payload;
 mod readers;
-mod response;
 
+pub use payload::{Payload, PayloadBody};
 pub use readers::Readers;
-pub use response::{list_response, part_response};
