@@ -20,7 +20,7 @@ use crate::blocking::run_with;
 use crate::metrics::Counter;
 use crate::metrics::Histogram;
 use crate::store::{
-    CancelOutcome, ChangeNumber, Freshness, Latest, REQUEST_TIMEOUT, Store, StoreError,
+    CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
 use freshness::State;
@@ -111,7 +111,7 @@ impl OrderList {
     }
 
     /// The list that reflects what the store reported.
-    async fn refresh_to(&self, latest: Latest) -> Result<Arc<Snapshot>, ListError> {
+    async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.of_orders();
         if let Some(snapshot) = self.state.lock().current(stored) {
             return Ok(snapshot);

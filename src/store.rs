@@ -35,8 +35,8 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use freshness::{
-    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest, OrdersRead,
-    PolledChanges, history_of,
+    ChangeNumber, ChangeScope, ChangedOrders, Freshness, FreshnessAnswer, FreshnessReport,
+    LastChanges, OrdersRead, PolledChanges, history_of,
 };
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,

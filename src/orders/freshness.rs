@@ -3,7 +3,8 @@
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, OrdersRead, Store, StoreError,
+    CancelledBatch, ChangeNumber, ChangedOrder, FreshnessReport, OrderChange, OrdersRead, Store,
+    StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ impl State {
     }
 
     /// Plans how the snapshot catches up with the store. Run one refresh at a time.
-    pub fn plan_refresh(&self, latest: Latest) -> Refresh {
+    pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
         removals.sort_unstable();
@@ -83,7 +84,7 @@ pub struct Refresh {
     catch_up: CatchUp,
     /// The pending removals, in ascending order.
     removals: Vec<i64>,
-    latest: Latest,
+    latest: FreshnessReport,
 }
 
 impl Refresh {
@@ -204,15 +205,19 @@ mod tests {
     }
 
     /// The answer of a store at this change, and the rows that came with it.
-    fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
+    fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
-        Latest { history: 0, last_changes: LastChanges { generation, orders, keys: 0 }, changes }
+        FreshnessReport {
+            history: 0,
+            last_changes: LastChanges { generation, orders, keys: 0 },
+            changes,
+        }
     }
 
     /// Plans the refresh of a list that is behind.
-    fn plan(state: &Mutex<State>, latest: Latest) -> Refresh {
+    fn plan(state: &Mutex<State>, latest: FreshnessReport) -> Refresh {
         let mut state = state.lock();
         assert!(state.current(latest.last_changes.of_orders()).is_none());
         state.plan_refresh(latest)

@@ -25,7 +25,7 @@ pub fn history_of(parts: &[&str]) -> u64 {
 
 /// A half of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
+pub enum ChangeScope {
     /// Orders.
     Orders,
     /// Accounts and keys.
@@ -37,7 +37,7 @@ pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
 /// The answer to a question for the last changes.
 #[derive(Clone, Debug)]
-pub struct Latest {
+pub struct FreshnessReport {
     /// The history of the store that was asked, see [`Store::history`](super::Store::history).
     pub history: u64,
     /// The last changes, with every one that was committed before the question was asked.
@@ -56,20 +56,20 @@ pub struct ChangedOrders {
 }
 
 /// What a question that is under way will tell; an error is shared by all that wait.
-pub type FreshnessAnswer = Option<Result<Latest, Arc<StoreError>>>;
+pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
 /// A question for the last changes, which many may wait for.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// They are known at once.
-    Known(Latest),
+    Known(FreshnessReport),
     /// They follow. A sender that is dropped could not ask the store.
     Awaited(watch::Receiver<FreshnessAnswer>),
 }
 
 impl Freshness {
     /// The answer, once it is there.
-    pub async fn wait(self) -> Result<Latest, Arc<StoreError>> {
+    pub async fn wait(self) -> Result<FreshnessReport, Arc<StoreError>> {
         match self {
             Freshness::Known(latest) => Ok(latest),
             Freshness::Awaited(mut answer) => {

@@ -29,20 +29,20 @@ impl<I> Default for Seen<I> {
 impl<I> Seen<I> {
     /// A journal that has the last change, or lacks it, told this one. To be called before what was
     /// told with it counts: what was used is never later than what was seen.
-    pub fn follow(
+    pub fn accept(
         &mut self,
         generation: u64,
         change: Change<I>,
         is_known: bool,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), AnswerRejected> {
         if !is_known {
-            return Err(Doubt::OtherHistory);
+            return Err(AnswerRejected::OtherHistory);
         }
-        self.saw(generation, change);
+        self.advance(generation, change);
         Ok(())
     }
 
-    fn saw(&mut self, generation: u64, change: Change<I>) {
+    fn advance(&mut self, generation: u64, change: Change<I>) {
         let position = (generation, change.number);
         if self.last.as_ref().is_none_or(|(of, last)| (*of, last.number) < position) {
             self.last = Some((generation, change));
@@ -66,14 +66,14 @@ pub struct Opening<I> {
 impl<I> Opening<I> {
     /// Its server has confirmed a commit. One that was replaced may report changes that no other
     /// server has.
-    pub fn confirmed(self, _: Confirmed, seen: &mut Seen<I>) {
-        seen.saw(self.generation, self.last);
+    pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
+        seen.advance(self.generation, self.last);
     }
 }
 
 /// Why an answer does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum AnswerRejected {
     /// The primary may have been replaced.
     LeaseExpired,
     /// The journal lacks what was seen before: the session has to end.
@@ -97,39 +97,43 @@ impl<I> Answer<I> {
 
     /// The last changes, if the answer, which is there now, tells every change that was acknowledged
     /// before it was asked for.
-    pub fn judge<T: Time>(
+    pub fn accept_under_lease<T: Time>(
         self,
         generation: u64,
         lease: &Lease<T>,
         now: T,
         seen: &mut Seen<I>,
-    ) -> Result<LastChanges, Doubt> {
+    ) -> Result<LastChanges, AnswerRejected> {
         if !lease.is_valid(now) {
-            return Err(Doubt::LeaseExpired);
+            return Err(AnswerRejected::LeaseExpired);
         }
-        self.follow(generation, seen)
+        self.accept(generation, seen)
     }
 
     /// The last changes, and as of when they tell what was acknowledged.
-    pub fn date<T: Time>(
+    pub fn with_as_of<T: Time>(
         self,
         generation: u64,
         lease: &Lease<T>,
         asked: T,
         seen: &mut Seen<I>,
-    ) -> Result<PolledChanges<T>, Doubt> {
-        let as_of = lease.as_of(asked).ok_or(Doubt::LeaseExpired)?;
-        Ok(PolledChanges::new(self.follow(generation, seen)?, as_of))
+    ) -> Result<PolledChanges<T>, AnswerRejected> {
+        let as_of = lease.as_of(asked).ok_or(AnswerRejected::LeaseExpired)?;
+        Ok(PolledChanges::new(self.accept(generation, seen)?, as_of))
     }
 
     /// The last changes, of whatever primary, which from now on were seen.
-    pub fn follow(self, generation: u64, seen: &mut Seen<I>) -> Result<LastChanges, Doubt> {
-        seen.follow(generation, self.last, self.is_known)?;
+    pub fn accept(
+        self,
+        generation: u64,
+        seen: &mut Seen<I>,
+    ) -> Result<LastChanges, AnswerRejected> {
+        seen.accept(generation, self.last, self.is_known)?;
         Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
     /// A session to this server, which begins a generation if its journal lacks the last change.
-    pub fn open(self, seen: &Seen<I>) -> Opening<I> {
+    pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let of_seen = seen.last.as_ref().map(|(generation, _)| *generation);
         let generation = of_seen.map_or(0, |generation| generation + u64::from(!self.is_known));
         Opening { generation, last: self.last }

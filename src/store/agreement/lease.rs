@@ -53,26 +53,28 @@ impl<T: Time> Lease<T> {
 /// From when a session may acknowledge cancellations and answer lists: another replica may hold a
 /// lease on a primary that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wait<T> {
+pub struct OldLeaseWait<T> {
     pub(crate) until: T,
 }
 
-/// The wait is over. Only [`Wait::over`] gives it.
+/// The wait is over. Only [`OldLeaseWait::over`] gives it.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitIsOver(());
 
-impl<T: Time> Wait<T> {
+impl<T: Time> OldLeaseWait<T> {
     /// The wait of a session to this server, which was opened then, after the one before. A lease
     /// on another primary lasts until after the *first* session to this one was opened,
     /// however often it is opened again meanwhile.
     pub fn of_session<S: PartialEq>(
         opened: T,
         server: &S,
-        before: Option<(&S, Wait<T>)>,
-    ) -> Wait<T> {
-        let Some((server_before, wait)) = before else { return Wait { until: opened + LEASE } };
+        before: Option<(&S, OldLeaseWait<T>)>,
+    ) -> OldLeaseWait<T> {
+        let Some((server_before, wait)) = before else {
+            return OldLeaseWait { until: opened + LEASE };
+        };
         let own = if server_before == server { opened } else { opened + LEASE };
-        Wait { until: own.max(wait.until) }
+        OldLeaseWait { until: own.max(wait.until) }
     }
 
     /// Whether it is over, or until when it lasts.
@@ -89,19 +91,19 @@ mod tests {
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
         let later = Duration::from_millis;
         let (old, new, fork) = ("old", "new", "promoted to the same timeline");
-        let first = Wait::of_session(later(0), &old, None);
+        let first = OldLeaseWait::of_session(later(0), &old, None);
         assert_eq!(first.until, later(1_000));
         assert_eq!(first.over(later(999)).unwrap_err(), later(1_000));
         assert!(first.over(later(1_000)).is_ok());
-        let long_ago = Some((&old, Wait { until: later(0) }));
-        assert_eq!(Wait::of_session(later(300), &old, long_ago).until, later(300));
-        let first = Wait::of_session(later(0), &new, long_ago);
+        let long_ago = Some((&old, OldLeaseWait { until: later(0) }));
+        assert_eq!(OldLeaseWait::of_session(later(300), &old, long_ago).until, later(300));
+        let first = OldLeaseWait::of_session(later(0), &new, long_ago);
         assert_eq!(first.until, later(1_000));
         // It is reset within its first second, and after it.
         let before = Some((&new, first));
-        assert_eq!(Wait::of_session(later(200), &new, before).until, later(1_000));
-        assert_eq!(Wait::of_session(later(2_000), &new, before).until, later(2_000));
-        assert_eq!(Wait::of_session(later(2_000), &fork, before).until, later(3_000));
+        assert_eq!(OldLeaseWait::of_session(later(200), &new, before).until, later(1_000));
+        assert_eq!(OldLeaseWait::of_session(later(2_000), &new, before).until, later(2_000));
+        assert_eq!(OldLeaseWait::of_session(later(2_000), &fork, before).until, later(3_000));
     }
 
     #[test]

@@ -10,17 +10,17 @@ const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The questions of a session, which know nothing of what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Questions<C> {
+pub struct SharedQueries<C> {
     /// The one that is sent next.
     next: C,
     is_awaited: bool,
     under_way: usize,
 }
 
-impl<C> Questions<C> {
+impl<C> SharedQueries<C> {
     /// None under way.
-    pub fn new(next: C) -> Questions<C> {
-        Questions { next, is_awaited: false, under_way: 0 }
+    pub fn new(next: C) -> SharedQueries<C> {
+        SharedQueries { next, is_awaited: false, under_way: 0 }
     }
 
     /// The question for a list that arrives now.
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_list_takes_the_first_question_that_is_sent_after_it_arrived() {
-        let mut questions = Questions::new(1);
+        let mut questions = SharedQueries::new(1);
         assert_eq!(questions.due(2), None);
         assert_eq!(*questions.join(), 1);
         assert_eq!(questions.due(2), Some(&1));
@@ -80,7 +80,7 @@ mod tests {
     /// How long lists wait that arrive every millisecond for ten round trips, in milliseconds and
     /// in ascending order.
     fn waits(round_trip: u32, most: usize) -> Vec<u32> {
-        let mut questions = Questions::new(Vec::<u32>::new());
+        let mut questions = SharedQueries::new(Vec::<u32>::new());
         let (mut under_way, mut waits) = (VecDeque::<(u32, Vec<u32>)>::new(), Vec::new());
         let mut free_from = Duration::ZERO;
         for now in 0..10 * round_trip {

@@ -4,17 +4,18 @@ use super::change_numbers::ChangeNumber;
 
 /// Which rows of a half of the store are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum ReadScope {
     /// All that there are: they do not tell what is gone.
     All,
     /// Those that changed after the change of this number.
     After(i64),
 }
 
-impl Rows {
+impl ReadScope {
     /// What follows this change in a session of this generation; none of another one.
-    pub fn of(after: ChangeNumber, generation: u64) -> Option<Rows> {
-        let rows = if after.is_beginning() { Rows::All } else { Rows::After(after.number) };
+    pub fn of(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
+        let rows =
+            if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
         (after.generation == generation).then_some(rows)
     }
 }

@@ -1,7 +1,7 @@
 //! What the statements of the commands need of an engine, beside what carries them out.
 
 use crate::store::statements::Statements;
-use crate::store::{Half, StoreError};
+use crate::store::{ChangeScope, StoreError};
 
 /// The rows whose state a change relies on, and which it changes.
 #[derive(Clone, Copy)]
@@ -14,10 +14,10 @@ pub enum Scope<'a> {
 
 impl Scope<'_> {
     /// The half of the store that the change belongs to.
-    pub fn half(self) -> Half {
+    pub fn half(self) -> ChangeScope {
         match self {
-            Scope::Orders(_) => Half::Orders,
-            Scope::Keys => Half::Keys,
+            Scope::Orders(_) => ChangeScope::Orders,
+            Scope::Keys => ChangeScope::Keys,
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::store::postgres::timeouts::{COMMAND_CONNECT_LIMIT, SERVES_FOR};
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
 use crate::store::{
-    CheckReport, Half, ImportOutcome, LastChanges, OperatorStore, OrderCommands, Records,
+    ChangeScope, CheckReport, ImportOutcome, LastChanges, OperatorStore, OrderCommands, Records,
     StoreError,
 };
 use blocking::{Blocking, Write};
@@ -176,7 +176,7 @@ async fn write_at_once(
     writes: Vec<Write>,
 ) -> Result<bool, StoreError> {
     let Connection { client, link, .. } = connection;
-    let is_of_orders = scope.half() == Half::Orders;
+    let is_of_orders = scope.half() == ChangeScope::Orders;
     let orders = if let Scope::Orders(ids) = scope { ids } else { &[] };
     let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &last_changes.keys];
     let statements = [LOCK_CHANGES, NOTE_UNLESS_CHANGED].into_iter();

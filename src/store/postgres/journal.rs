@@ -4,7 +4,7 @@
 use super::error::{read, require_one_row, unreachable_because, waited, written};
 use super::rows::value;
 use crate::store::agreement::journal;
-use crate::store::{Half, LastChanges, StoreError};
+use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Statement, Transaction};
 
@@ -109,12 +109,12 @@ pub async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreErr
 pub async fn note(
     transaction: &impl GenericClient,
     change_number: i64,
-    half: Half,
+    half: ChangeScope,
 ) -> Result<(), StoreError> {
     let insert = "INSERT INTO changes (version, orders, keys)
                   SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
                   FROM changes ORDER BY version DESC LIMIT 1";
-    let is_of_orders = half == Half::Orders;
+    let is_of_orders = half == ChangeScope::Orders;
     transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(written)?;
     Ok(())
 }

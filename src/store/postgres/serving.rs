@@ -12,7 +12,7 @@ use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
 use crate::log::ErrorChain;
-use crate::store::agreement::reading::Rows;
+use crate::store::agreement::reading::ReadScope;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
@@ -89,9 +89,9 @@ impl PostgresStore {
     }
 
     /// The session of the moment, and which rows it reads after this change.
-    fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, Rows), StoreError> {
+    fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
-        match Rows::of(after, session.generation) {
+        match ReadScope::of(after, session.generation) {
             Some(rows) => Ok((session, rows)),
             None => Err(unreachable_because("the store is at another generation by now")),
         }
@@ -151,7 +151,7 @@ impl Store for PostgresStore {
             Ok(())
         };
         let read = self.wait(async {
-            if rows == Rows::All {
+            if rows == ReadScope::All {
                 let (before, last) =
                     read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
                 return Ok(OrdersRead::whole(before.of_orders(), last.of_orders()));
@@ -177,8 +177,8 @@ impl Store for PostgresStore {
         };
         let reached = self.wait(async {
             let number = match rows {
-                Rows::After(number) => number,
-                Rows::All => {
+                ReadScope::After(number) => number,
+                ReadScope::All => {
                     return Ok(read_all(&session, &self.replica, &ALL_KEYS, visit_row).await?.0);
                 }
             };
@@ -407,7 +407,7 @@ async fn scanned<T>(
     let journal = async || {
         let seen = replica.seen();
         let found = ask_once(&own.client, &seen);
-        session.follow(replica, within(READ_LIMIT, found).await?)
+        session.accept(replica, within(READ_LIMIT, found).await?)
     };
     let read = async {
         let read = rows(&own.client, journal().await?).await?;
@@ -477,7 +477,7 @@ async fn read_changed_keys(
         found = read_rows => found?,
         _ = session.ending.ended() => return Err(unreachable_because("its session ended")),
     };
-    session.follow(replica, found)
+    session.accept(replica, found)
 }
 
 /// Has the reader leave the transaction of a statement that failed. If that is not possible, or

@@ -21,8 +21,8 @@ use super::journal::{Answer, Seen, ask};
 use super::limits::Admission;
 use crate::clock::BootInstant;
 use crate::log::ErrorChain;
-use crate::store::agreement::journal::Doubt;
-use crate::store::agreement::lease::{Confirmed, Lease, Wait};
+use crate::store::agreement::journal::AnswerRejected;
+use crate::store::agreement::lease::{Confirmed, Lease, OldLeaseWait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
@@ -50,7 +50,7 @@ pub struct Session {
     pub server: ServerIdentity,
     /// No cancellation is acknowledged before, and no list answered: an older session, to a
     /// primary that was replaced, may still count until then.
-    pub wait: Wait<Instant>,
+    pub wait: OldLeaseWait<Instant>,
     /// Cancels orders.
     pub writer: Connection,
     /// Its statements.
@@ -139,7 +139,7 @@ impl Session {
         self.ending.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {
             true => Ok(()),
-            false => self.accept(Err(Doubt::LeaseExpired)),
+            false => self.require_accepted(Err(AnswerRejected::LeaseExpired)),
         }
     }
 
@@ -173,38 +173,44 @@ impl Session {
         let (asked, client) = (BootInstant::now(), &self.freshness.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
-        self.see(replica, |seen| answer.date(self.generation, &lease, asked, seen))
+        self.with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))
     }
 
     /// The last changes that answer a question.
-    pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
+    pub fn accept_under_lease(
+        &self,
+        replica: &Replica,
+        answer: Answer,
+    ) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
-        self.see(replica, |seen| answer.judge(self.generation, &lease, now, seen))
+        self.with_seen(replica, |seen| {
+            answer.accept_under_lease(self.generation, &lease, now, seen)
+        })
     }
 
     /// The last changes of rows that were read.
-    pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
-        self.see(replica, |seen| answer.follow(self.generation, seen))
+    pub fn accept(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
+        self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
     /// What `told` makes of the last change that was seen, if it counts.
-    pub fn see<T>(
+    pub fn with_seen<T>(
         &self,
         replica: &Replica,
-        told: impl FnOnce(&mut Seen) -> Result<T, Doubt>,
+        told: impl FnOnce(&mut Seen) -> Result<T, AnswerRejected>,
     ) -> Result<T, StoreError> {
-        self.accept(replica.see(told))
+        self.require_accepted(replica.with_seen(told))
     }
 
     /// What an answer told; an error if it does not count or the session has ended. Another history
     /// ends the session.
-    fn accept<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
+    fn require_accepted<T>(&self, told: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match told {
             Ok(told) => self.ending.require_open().map(|()| told),
-            Err(Doubt::LeaseExpired) => {
+            Err(AnswerRejected::LeaseExpired) => {
                 Err(unreachable_because("its primary confirmed no commit within a second"))
             }
-            Err(Doubt::OtherHistory) => {
+            Err(AnswerRejected::OtherHistory) => {
                 let why = "its journal lacks a change that this server has seen";
                 self.ending.end(&why);
                 Err(unreachable_because(why))

@@ -9,7 +9,9 @@ use super::server_lock::running_server;
 use crate::store::commands::{Engine, Scope};
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
-use crate::store::{CheckReport, Half, ImportOutcome, OperatorStore, Records, Status, StoreError};
+use crate::store::{
+    ChangeScope, CheckReport, ImportOutcome, OperatorStore, Records, Status, StoreError,
+};
 use rusqlite::params;
 use std::path::Path;
 use store_orders_api::types::utc_text;
@@ -63,7 +65,7 @@ impl OperatorStore for SqliteStore {
             };
             match records {
                 Records::Orders(orders) => {
-                    let change_number = raise_change_number(transaction, Half::Orders)?;
+                    let change_number = raise_change_number(transaction, ChangeScope::Orders)?;
                     let mut insert = transaction.prepare_cached(
                         "INSERT INTO orders
                              (id, pet_id, quantity, ship_date, complete, status, version)

@@ -3,7 +3,7 @@
 
 use super::connection::connect;
 use super::wal_index::{Header, WalIndex};
-use crate::store::{Half, LastChanges};
+use crate::store::{ChangeScope, LastChanges};
 use rusqlite::{Connection, Row};
 use std::path::Path;
 
@@ -21,10 +21,10 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
 }
 
 /// Raises the change number of this half, and returns it for the rows that change.
-pub fn raise_change_number(connection: &Connection, half: Half) -> rusqlite::Result<i64> {
+pub fn raise_change_number(connection: &Connection, half: ChangeScope) -> rusqlite::Result<i64> {
     let raise = match half {
-        Half::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
-        Half::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
+        ChangeScope::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
+        ChangeScope::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
     };
     connection.prepare_cached(raise)?.query_row([], |row| row.get(0))
 }
@@ -74,7 +74,7 @@ mod tests {
         let mut without = CachedLastChanges::open(&path).unwrap();
         without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
         for keys in 1..=3 {
-            assert_eq!(raise_change_number(&other, Half::Keys).unwrap(), keys);
+            assert_eq!(raise_change_number(&other, ChangeScope::Keys).unwrap(), keys);
             for cached in [&mut with, &mut without] {
                 assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
                 assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });

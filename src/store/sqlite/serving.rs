@@ -11,9 +11,9 @@ use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled;
 use crate::store::statements::Statements;
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    Half, KeyChange, LastChanges, Latest, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
-    OrdersRead, PolledChanges, Store, StoreError, Structure,
+    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
+    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS,
+    OrderChange, OrdersRead, PolledChanges, Store, StoreError, Structure,
 };
 use rusqlite::{Connection, params};
 use slog::{Logger, warn};
@@ -28,7 +28,7 @@ impl Store for SqliteStore {
         let history = self.history.unwrap_or_default();
         self.files.require_lately_in_place()?;
         let last_changes = self.last_changes.lock().get()?;
-        Ok(Freshness::Known(Latest { history, last_changes, changes: None }))
+        Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -99,7 +99,8 @@ impl Store for SqliteStore {
             if !outcomes.contains(&CancelOutcome::Cancelled) {
                 return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
             }
-            let change_numbers = Some((before, raise_change_number(transaction, Half::Orders)?));
+            let change_numbers =
+                Some((before, raise_change_number(transaction, ChangeScope::Orders)?));
             Ok(CancelledBatch { outcomes, generation, change_numbers })
         })
     }

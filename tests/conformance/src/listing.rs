@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, Latest, OperatorStore, OrderChange,
-    OrdersRead, Status, Store, StoredOrder,
+    AccountRow, ChangeNumber, FreshnessReport, KeyChange, KeyRow, LastChanges, OperatorStore,
+    OrderChange, OrdersRead, Status, Store, StoredOrder,
 };
 
 /// What a list is told.
-pub fn latest(store: &dyn Store) -> anyhow::Result<Latest> {
+pub fn latest(store: &dyn Store) -> anyhow::Result<FreshnessReport> {
     Ok(block_on(store.freshness(None)?.wait())?)
 }
 

@@ -13,7 +13,7 @@ const KEYS: u8 = 0x40;
 
 /// A half of the store, which says whose changes are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Half {
+pub enum ChangeScope {
     Orders,
     Keys,
 }
@@ -41,8 +41,9 @@ impl Journal {
         change.number == 0 || self.ids().get(change.number as usize - 1) == Some(&change.id)
     }
 
-    pub fn push(&mut self, number: u8, half: Half, ends: bool) -> Set {
-        let id = number | if ends { ENDS } else { 0 } | if half == Half::Keys { KEYS } else { 0 };
+    pub fn push(&mut self, number: u8, half: ChangeScope, ends: bool) -> Set {
+        let id =
+            number | if ends { ENDS } else { 0 } | if half == ChangeScope::Keys { KEYS } else { 0 };
         self.ids[usize::from(self.length)] = id;
         self.length += 1;
         set_of(id)
@@ -56,19 +57,19 @@ impl Journal {
     }
 
     /// The last number of this half; 0 before its first change.
-    pub fn last_of(&self, half: Half) -> i64 {
+    pub fn last_of(&self, half: ChangeScope) -> i64 {
         self.of(half, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
     /// The numbers and sets of this half's changes after this number.
-    pub fn of(&self, half: Half, after: i64) -> impl Iterator<Item = (i64, Set)> {
+    pub fn of(&self, half: ChangeScope, after: i64) -> impl Iterator<Item = (i64, Set)> {
         let numbered = (1..).zip(self.ids());
-        let all = numbered.filter(move |(_, id)| (**id & KEYS != 0) == (half == Half::Keys));
+        let all = numbered.filter(move |(_, id)| (**id & KEYS != 0) == (half == ChangeScope::Keys));
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
     /// All of this half after this number.
-    pub fn set(&self, half: Half, after: i64) -> Set {
+    pub fn set(&self, half: ChangeScope, after: i64) -> Set {
         self.of(half, after).fold(0, |all, (_, one)| all | one)
     }
 
@@ -80,7 +81,8 @@ impl Journal {
     /// What it tells who has seen this.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);
-        let [orders, keys] = [Half::Orders, Half::Keys].map(|half| self.last_of(half));
+        let [orders, keys] =
+            [ChangeScope::Orders, ChangeScope::Keys].map(|half| self.last_of(half));
         Answer::new(self.last(), orders, keys, is_known)
     }
 

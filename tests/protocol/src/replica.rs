@@ -2,13 +2,13 @@
 //! each answer. Every decision is the server's own.
 
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
-use crate::agreement::journal::{Answer, Doubt, Seen};
+use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::keys::{PolledChanges, keys_are_current, keys_lack};
-use crate::agreement::lease::{Lease, Wait};
+use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
-use crate::agreement::questions::Questions;
-use crate::agreement::reading::{OrdersRead, Rows};
-use crate::hosts::{Half, Journal, Server, Set};
+use crate::agreement::questions::SharedQueries;
+use crate::agreement::reading::{OrdersRead, ReadScope};
+use crate::hosts::{ChangeScope, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
 /// How many questions a session has room for.
@@ -21,8 +21,8 @@ const FIRST_PAGE: Set = 0b0101_0101;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Canceller {
     /// The host of its session, and from when it may acknowledge.
-    pub session: Option<(usize, Wait<Tick>)>,
-    before: Option<(Server, Wait<Tick>)>,
+    pub session: Option<(usize, OldLeaseWait<Tick>)>,
+    before: Option<(Server, OldLeaseWait<Tick>)>,
 }
 
 impl Canceller {
@@ -38,12 +38,12 @@ impl Canceller {
     }
 }
 
-fn wait_of(server: Server, before: &Option<(Server, Wait<Tick>)>) -> Wait<Tick> {
-    Wait::of_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
+fn wait_of(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> OldLeaseWait<Tick> {
+    OldLeaseWait::of_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
 }
 
 /// A wait that is over stays so.
-fn age(wait: &mut Wait<Tick>) {
+fn age(wait: &mut OldLeaseWait<Tick>) {
     wait.until = wait.until.aged().max(NOW);
 }
 
@@ -52,11 +52,11 @@ fn age(wait: &mut Wait<Tick>) {
 pub struct Session {
     pub host: usize,
     pub generation: u64,
-    pub wait: Wait<Tick>,
+    pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
     /// Rows were restored under it: what it has is not judged before it ends.
     pub is_restored: bool,
-    questions: Questions<Next>,
+    questions: SharedQueries<Next>,
     under_way: [Option<Question>; UNDER_WAY],
 }
 
@@ -130,7 +130,7 @@ pub enum Look {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Replica {
     pub session: Option<Session>,
-    before: Option<(Server, Wait<Tick>)>,
+    before: Option<(Server, OldLeaseWait<Tick>)>,
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
@@ -180,11 +180,11 @@ impl Replica {
     /// A session to the leader, which confirms a commit.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
-        let opening = journal.answer(&self.seen).open(&self.seen);
+        let opening = journal.answer(&self.seen).opening(&self.seen);
         let (generation, wait) = (opening.generation, wait_of(server, &self.before));
         let mut lease = Lease::default();
-        opening.confirmed(lease.renew(NOW), &mut self.seen);
-        let (questions, under_way) = (Questions::new(Next::default()), Default::default());
+        opening.record(lease.renew(NOW), &mut self.seen);
+        let (questions, under_way) = (SharedQueries::new(Next::default()), Default::default());
         let is_restored = false;
         let session = Session { host, generation, wait, lease, is_restored, questions, under_way };
         (self.session, self.before) = (Some(session), Some((server, wait)));
@@ -194,7 +194,7 @@ impl Replica {
     pub fn carried_out(&mut self, change: Set, before: i64, is_known: bool, journal: &Journal) {
         let Some(session) = &self.session else { return };
         let generation = session.generation;
-        match self.seen.follow(generation, journal.last(), is_known) {
+        match self.seen.accept(generation, journal.last(), is_known) {
             Ok(()) => {
                 self.done = Some((generation, (before, journal.last().number), change));
             }
@@ -222,7 +222,7 @@ impl Replica {
         session.wait.over(NOW).ok()?;
         session.questions.due(most)?;
         let Next { must, list } = session.questions.send(Next::default());
-        let rows = with_rows.then(|| (list, journal.set(Half::Orders, list.number)));
+        let rows = with_rows.then(|| (list, journal.set(ChangeScope::Orders, list.number)));
         let question = Question { must, answer: journal.answer(&self.seen), rows };
         *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(question);
         Some(())
@@ -238,14 +238,14 @@ impl Replica {
         session.under_way.rotate_left(1);
         session.questions.answered();
         let (generation, lease) = (session.generation, session.lease);
-        match answer.judge(generation, &lease, NOW, &mut self.seen) {
+        match answer.accept_under_lease(generation, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
                 let stored = last_changes.of_orders();
                 let rows = rows.filter(|(after, _)| stored.has_more_than(*after));
                 self.list = List::Answered(Answered { must, stored, rows });
             }
-            Err(Doubt::OtherHistory) => self.end_session(),
-            Err(Doubt::LeaseExpired) => {}
+            Err(AnswerRejected::OtherHistory) => self.end_session(),
+            Err(AnswerRejected::LeaseExpired) => {}
         }
         Some(())
     }
@@ -282,7 +282,7 @@ impl Replica {
             return None;
         };
         let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
-        let Some(rows) = Rows::of(reading.after, session.generation) else { return Some(()) };
+        let Some(rows) = ReadScope::of(reading.after, session.generation) else { return Some(()) };
         let Some(before) = reading.before else {
             if reading.after.is_beginning() {
                 reading.snapshot = 0;
@@ -293,15 +293,15 @@ impl Replica {
             }
             return Some(());
         };
-        let pages = if rows == Rows::All { 2 } else { 1 };
+        let pages = if rows == ReadScope::All { 2 } else { 1 };
         if reading.pages < pages {
-            let all = journal.set(Half::Orders, 0);
+            let all = journal.set(ChangeScope::Orders, 0);
             let page = match rows {
-                Rows::All if reading.pages == 0 => all & FIRST_PAGE,
-                Rows::All => all & !FIRST_PAGE,
-                Rows::After(number) => {
+                ReadScope::All if reading.pages == 0 => all & FIRST_PAGE,
+                ReadScope::All => all & !FIRST_PAGE,
+                ReadScope::After(number) => {
                     let most = if in_pages { 1 } else { usize::MAX };
-                    let changed = journal.of(Half::Orders, number).take(most);
+                    let changed = journal.of(ChangeScope::Orders, number).take(most);
                     changed.fold(0, |rows, (number, one)| {
                         reading.highest = Some(number);
                         rows | one
@@ -316,8 +316,8 @@ impl Replica {
         let Some(last) = self.follow(&session, journal) else { return Some(()) };
         let (after, highest) = (reading.after, reading.highest);
         let read = match rows {
-            Rows::All => OrdersRead::whole(before, last.of_orders()),
-            Rows::After(_) => {
+            ReadScope::All => OrdersRead::whole(before, last.of_orders()),
+            ReadScope::After(_) => {
                 OrdersRead::page(after, before, highest, in_pages && highest.is_some())
             }
         };
@@ -333,7 +333,7 @@ impl Replica {
 
     /// The last changes, of the history that was seen.
     fn follow(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
-        let told = journal.answer(&self.seen).follow(session.generation, &mut self.seen);
+        let told = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
         if told.is_err() {
             self.end_session();
         }
@@ -361,13 +361,13 @@ impl Replica {
     pub fn date(&mut self) -> Option<()> {
         let Look::Asked(asked, answer) = std::mem::take(&mut self.look) else { return None };
         let session = self.session?;
-        match answer.date(session.generation, &session.lease, asked, &mut self.seen) {
+        match answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen) {
             Ok(polled) => match polled.known_as_of(self.known_keys) {
                 Some(as_of) => self.refreshed = as_of,
                 None => self.look = Look::Behind(polled),
             },
-            Err(Doubt::OtherHistory) => self.end_session(),
-            Err(Doubt::LeaseExpired) => {}
+            Err(AnswerRejected::OtherHistory) => self.end_session(),
+            Err(AnswerRejected::LeaseExpired) => {}
         }
         Some(())
     }
@@ -381,12 +381,12 @@ impl Replica {
             _ => (self.keys, self.known_keys),
         };
         let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
-        let number = match Rows::of(after, session.generation) {
-            Some(Rows::After(number)) => number,
-            Some(Rows::All) => 0,
+        let number = match ReadScope::of(after, session.generation) {
+            Some(ReadScope::After(number)) => number,
+            Some(ReadScope::All) => 0,
             None => return Some(()),
         };
-        let keys = base | journal.set(Half::Keys, number);
+        let keys = base | journal.set(ChangeScope::Keys, number);
         if let Some(last_changes) = self.follow(&session, journal) {
             self.look = Look::Read(keys, last_changes.of_keys(), polled);
         }

@@ -2,13 +2,13 @@
 //! a hundred million worlds. The largest part takes a minute and is searched each night alone: of
 //! the mutants, each is found in the others.
 
-use crate::hosts::Half;
+use crate::hosts::ChangeScope;
 use crate::search::search;
 use crate::world::Scope;
 
 /// Two changes with failovers, one question under way.
 const SCOPE: Scope = Scope {
-    half: Half::Orders,
+    half: ChangeScope::Orders,
     changes: 2,
     questions: 1,
     in_pages: false,
@@ -54,5 +54,5 @@ fn no_world_with_reads_in_pages_breaks_a_promise_of_lists() {
 
 #[test]
 fn no_world_breaks_a_promise_of_keys() {
-    expect_kept(Scope { half: Half::Keys, restores: true, others: true, ..SCOPE });
+    expect_kept(Scope { half: ChangeScope::Keys, restores: true, others: true, ..SCOPE });
 }

@@ -2,7 +2,7 @@
 
 use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::CatchUp;
-use crate::hosts::{Half, Journal, Primary, Server, Set};
+use crate::hosts::{ChangeScope, Journal, Primary, Server, Set};
 use crate::replica::{Canceller, List, Replica};
 use crate::time::{NOW, Tick};
 
@@ -10,7 +10,7 @@ use crate::time::{NOW, Tick};
 #[derive(Clone, Copy)]
 pub struct Scope {
     /// What the replica keeps in memory. Replicas cancel the order, or a command revokes the key.
-    pub half: Half,
+    pub half: ChangeScope,
     /// How many changes are committed, on all hosts together.
     pub changes: u8,
     /// How many questions are under way at once: one or two.
@@ -84,12 +84,12 @@ pub enum Step {
     /// A replaced primary shows a commit that no standby has.
     CommitUnconfirmed {
         host: usize,
-        half: Half,
+        half: ChangeScope,
         ends: bool,
     },
     /// A command commits, and is told so: a step of an import, or a change of a key.
     Command {
-        half: Half,
+        half: ChangeScope,
         ends: bool,
     },
     /// The process of the replica that only cancels is started again.
@@ -138,14 +138,14 @@ impl Step {
             let restores = |up_to| both.map(|running| Step::Restore { up_to, running });
             all.extend((0..changes).flat_map(restores));
         }
-        for other in [Half::Orders, Half::Keys] {
+        for other in [ChangeScope::Orders, ChangeScope::Keys] {
             if other == half || scope.others {
                 all.push(Step::Command { half: other, ends: false });
             }
         }
         match half {
             // A replica cancels the order itself.
-            Half::Orders => {
+            ChangeScope::Orders => {
                 all.extend([Acknowledge, Judge, Refresh, Publish]);
                 if scope.has_failovers {
                     all.extend([Start, Step::Open(Who::Cancels)]);
@@ -158,7 +158,7 @@ impl Step {
                     all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
                 }
             }
-            Half::Keys => {
+            ChangeScope::Keys => {
                 all.extend([Look, Date, ReadKeys, ApplyKeys, Step::Command { half, ends: true }]);
             }
         }
@@ -198,7 +198,7 @@ impl World {
     }
 
     fn take(&mut self, step: Step, scope: &Scope) -> Option<()> {
-        let of_orders = scope.half == Half::Orders;
+        let of_orders = scope.half == ChangeScope::Orders;
         let host = self.replica.session.map(|session| session.host);
         let primary = host.and_then(|host| self.hosts[host]);
         let journal = primary.as_ref().map(|primary| &primary.journal);
@@ -252,7 +252,8 @@ impl World {
             && let Some(primary) = &self.hosts[session.host]
         {
             let (list, journal) = (replica.orders, &primary.journal);
-            let [orders, keys] = [Half::Orders, Half::Keys].map(|half| journal.set(half, 0));
+            let [orders, keys] =
+                [ChangeScope::Orders, ChangeScope::Keys].map(|half| journal.set(half, 0));
             let generation = session.generation;
             let follows_orders = list.reflected_after_removals().generation == generation;
             let follows_keys = replica.known_keys.generation == generation;
@@ -263,12 +264,12 @@ impl World {
             }
             let claims =
                 |number| list.plan(ChangeNumber { generation, number }, None) == CatchUp::Nothing;
-            let mut orders = journal.of(Half::Orders, 0);
+            let mut orders = journal.of(ChangeScope::Orders, 0);
             let differs = |(number, one)| claims(number) != (list.snapshot & one != 0);
             if follows_orders && orders.any(differs) {
                 return Some(Broken::ListIsNotThatOfItsTag);
             }
-            let mut keys = journal.of(Half::Keys, 0);
+            let mut keys = journal.of(ChangeScope::Keys, 0);
             let known = replica.known_keys.number;
             if follows_keys && keys.any(|(number, one)| number <= known && replica.keys & one == 0)
             {
@@ -338,14 +339,14 @@ impl World {
     /// What the operator lost is promised no longer.
     fn release(&mut self) {
         let Some(leader) = self.leader() else { return };
-        self.lost |= self.acknowledged & !leader.journal.set(Half::Orders, 0);
+        self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);
         self.acknowledged &= !self.lost;
         if leader.journal.end() == 0 {
             self.revoked = None;
         }
     }
 
-    fn commit(&mut self, host: usize, half: Half, ends: bool, scope: &Scope) -> Option<Set> {
+    fn commit(&mut self, host: usize, half: ChangeScope, ends: bool, scope: &Scope) -> Option<Set> {
         let journal = &mut self.hosts[host].as_mut()?.journal;
         if self.committed == scope.changes || (ends && journal.end() != 0) {
             return None;
@@ -354,7 +355,7 @@ impl World {
         Some(journal.push(self.committed, half, ends))
     }
 
-    fn command(&mut self, half: Half, ends: bool, scope: &Scope) -> Option<()> {
+    fn command(&mut self, half: ChangeScope, ends: bool, scope: &Scope) -> Option<()> {
         self.commit(self.leader, half, ends, scope)?;
         if ends {
             self.revoked = Some(NOW);
@@ -396,8 +397,8 @@ impl World {
             return is_new.then(|| self.acknowledged |= journal.end());
         }
         let (before, is_known) =
-            (journal.last_of(Half::Orders), journal.is_known(&self.replica.seen));
-        let change = self.commit(host, Half::Orders, true, scope)?;
+            (journal.last_of(ChangeScope::Orders), journal.is_known(&self.replica.seen));
+        let change = self.commit(host, ChangeScope::Orders, true, scope)?;
         let after = self.hosts[host]?.journal;
         match who {
             Who::Cancels if is_answered => self.acknowledged |= change,

@@ -28,7 +28,7 @@ const MUTANTS: [(&str, &str); 31] = [
     ("now < sent + LEASE", "now < now + LEASE"),
     ("sent.min(asked)", "asked"),
     ("sent.min(asked)", "sent.max(asked)"),
-    ("return Wait { until: opened + LEASE }", "return Wait { until: opened }"),
+    ("return OldLeaseWait { until: opened + LEASE }", "return OldLeaseWait { until: opened }"),
     ("if server_before == server { opened } else { opened + LEASE }", "opened"),
     ("until: own.max(wait.until)", "until: own"),
     ("if now < self.until {", "if false {"),
@@ -36,7 +36,7 @@ const MUTANTS: [(&str, &str); 31] = [
     ("if !lease.is_valid(now) {", "if false {"),
     ("u64::from(!self.is_known)", "0"),
     ("if !is_known {", "if false {"),
-    ("self.saw(generation, change);", ""),
+    ("self.advance(generation, change);", ""),
     ("is_none_or(|(of, last)| (*of, last.number) < position)", "is_none_or(|_| true)"),
     // keys.rs
     ("now <= as_of + KEYS_CURRENT_FOR", "true"),

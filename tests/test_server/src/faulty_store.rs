@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    GivesUp, KeyChange, Latest, OrderChange, OrdersRead, PolledChanges, Store, StoreError,
+    FreshnessReport, GivesUp, KeyChange, OrderChange, OrdersRead, PolledChanges, Store, StoreError,
     Structure,
 };
 use store_orders_api::types::Pet;
@@ -80,7 +80,7 @@ impl FaultyStore {
         let last_changes = self.store.poll_changes()?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {
             // The requests may have ended.
-            sender.send_replace(Some(Ok(Latest { history, last_changes, changes: None })));
+            sender.send_replace(Some(Ok(FreshnessReport { history, last_changes, changes: None })));
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Store for FaultyStore {
         let Freshness::Known(latest) = self.store()?.freshness(list)? else {
             unreachable!("the embedded store answers at once");
         };
-        Ok(Freshness::Known(Latest { history: self.history()?, ..latest }))
+        Ok(Freshness::Known(FreshnessReport { history: self.history()?, ..latest }))
     }
 
     fn history(&self) -> Result<u64, StoreError> {

@@ -4,7 +4,7 @@ use super::PostgresCommands;
 use super::identity::{set_last_id, set_store_id};
 use super::inserts::refuse_nul;
 use super::take_store;
-use crate::store::Half;
+use crate::store::ChangeScope;
 use crate::store::postgres::error::{read, written};
 use crate::store::postgres::heartbeats::require_unserved;
 use crate::store::postgres::journal::note;
@@ -48,11 +48,11 @@ pub fn restore(
             copy_table(transaction, &backup, table, columns, change_number).await
         };
         copy("orders", ORDERS, change_number).await?;
-        note(transaction, change_number, Half::Orders).await?;
+        note(transaction, change_number, ChangeScope::Orders).await?;
         copy("pets", PETS, change_number).await?;
         copy("accounts", ACCOUNTS, change_number + 1).await?;
         copy("keys", KEYS, change_number + 1).await?;
-        note(transaction, change_number + 1, Half::Keys).await?;
+        note(transaction, change_number + 1, ChangeScope::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
     commands.check()

@@ -182,7 +182,7 @@ fn change_numbers(
     let change = Change { number, id: value(row, 4)? };
     let before: i64 = value(row, 2)?;
     let is_known = value(row, 5)?;
-    session.see(replica, |seen| seen.follow(session.generation, change, is_known))?;
+    session.with_seen(replica, |seen| seen.accept(session.generation, change, is_known))?;
     session.set_confirmed(number);
     Ok(Some((before, number)))
 }

@@ -8,13 +8,15 @@ use super::replica::Replica;
 use super::{Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::agreement::questions::{Questions, next_from};
+use crate::store::agreement::questions::{SharedQueries, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{CHANGE_ID, answer_of};
 use crate::store::postgres::rows::{changed_order, value};
 use crate::store::postgres::timeouts::{QUESTIONS_UNDER_WAY, READ_LIMIT};
-use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
+use crate::store::{
+    ChangeNumber, ChangedOrders, FreshnessAnswer, FreshnessReport, LastChanges, StoreError,
+};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
@@ -65,13 +67,13 @@ struct Next {
 /// Where lists ask for the last changes.
 pub struct ListQuestions {
     /// None once the session has ended.
-    questions: Mutex<Option<Questions<Next>>>,
+    questions: Mutex<Option<SharedQueries<Next>>>,
     asked: Notify,
 }
 
 impl Default for ListQuestions {
     fn default() -> ListQuestions {
-        let questions = Mutex::new(Some(Questions::new(Next::default())));
+        let questions = Mutex::new(Some(SharedQueries::new(Next::default())));
         ListQuestions { questions, asked: Notify::new() }
     }
 }
@@ -184,7 +186,7 @@ async fn ask_store(
     list: Option<ChangeNumber>,
     commits: bool,
     _: &WaitIsOver,
-) -> Result<Latest, StoreError> {
+) -> Result<FreshnessReport, StoreError> {
     let Connection { client, link, .. } = &session.freshness;
     let seen = replica.seen();
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
@@ -201,9 +203,9 @@ async fn ask_store(
         }
     }
     // Judged when the answer is there.
-    let last_changes = session.judge(replica, answer_of(&rows)?)?;
+    let last_changes = session.accept_under_lease(replica, answer_of(&rows)?)?;
     let changes = changes(&rows, list, last_changes)?;
-    Ok(Latest { history: session.history, last_changes, changes })
+    Ok(FreshnessReport { history: session.history, last_changes, changes })
 }
 
 /// What changed after this change of the list, if that is not too much.

@@ -9,7 +9,7 @@ use super::prepared::{BatchStatements, HeartbeatStatements};
 use super::replica::Replica;
 use super::{OpenError, Session, within};
 use crate::log::ErrorChain;
-use crate::store::agreement::lease::Wait;
+use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
     FRESHNESS, HEARTBEAT, LIMITER, READER, Role, WRITER,
 };
@@ -159,7 +159,7 @@ impl Opener {
         }
         let seen = replica.seen();
         let answer = within(READ_LIMIT, ask_once(client, &seen)).await?;
-        let opening = answer.open(&seen);
+        let opening = answer.opening(&seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
             // After the journal was read: the next question finds a table that was replaced between.
@@ -170,7 +170,7 @@ impl Opener {
                 generation: opening.generation,
                 history: history(&store_id, &journal, &server),
                 store_id,
-                wait: Wait::of_session(opened, &server, before),
+                wait: OldLeaseWait::of_session(opened, &server, before),
                 server,
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
@@ -199,7 +199,7 @@ impl Opener {
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
         let confirmed = within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        self.replica.see(|seen| opening.confirmed(confirmed, seen));
+        self.replica.with_seen(|seen| opening.record(confirmed, seen));
         self.start_tasks(&session);
         Ok(session)
     }

@@ -74,7 +74,7 @@ impl Replica {
     }
 
     /// What becomes of the last change that was seen, and what follows from it.
-    pub fn see<T>(&self, told: impl FnOnce(&mut Seen) -> T) -> T {
+    pub fn with_seen<T>(&self, told: impl FnOnce(&mut Seen) -> T) -> T {
         told(&mut self.state.lock().seen)
     }
 
