@@ -5,11 +5,11 @@
 //!
 //! | File | What it decides |
 //! |---|---|
-//! | `lease` | until when an answer of a primary counts, and from when a session may acknowledge |
-//! | `journal` | whose history a primary goes on with |
-//! | `questions` | which question for the last changes a list waits for |
+//! | `lease` | the time until which an answer of a primary counts, and from which a session may acknowledge |
+//! | `journal` | if a primary has a different history |
+//! | `questions` | the question for the last changes that a list waits for |
 //! | `list` | how a list in memory catches up with the store |
-//! | `reading` | which rows are read, and how far a read in pages came |
+//! | `reading` | the rows to read, and the change that a read in pages has reached |
 //! | `keys` | what the known keys lack, and as of when they are known |
 //! | `change_numbers` | change numbers, and which of two reflects more |
 

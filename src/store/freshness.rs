@@ -23,7 +23,7 @@ pub fn history_of(parts: &[&str]) -> u64 {
     u64::from_be_bytes(name)
 }
 
-/// A half of the store.
+/// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeScope {
     /// Orders.
@@ -35,14 +35,14 @@ pub enum ChangeScope {
 /// The last changes, and how old that news may be.
 pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
-/// The answer to a question for the last changes.
+/// The answer to a question for the last changes of the store.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
     /// The history of the store that was asked, see [`Store::history`](super::Store::history).
     pub history: u64,
     /// The last changes, with every one that was committed before the question was asked.
     pub last_changes: LastChanges,
-    /// What changed before them, if the answer tells it.
+    /// The orders that changed, if they came with the answer.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
@@ -55,7 +55,7 @@ pub struct ChangedOrders {
     pub orders: Vec<ChangedOrder>,
 }
 
-/// What a question that is under way will tell; an error is shared by all that wait.
+/// The answer of a question under way; an error is shared by all that wait.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
 /// A question for the last changes, which many may wait for.

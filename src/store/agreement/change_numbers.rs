@@ -1,7 +1,7 @@
 //! Change numbers. Every change has a higher one than those before it, stored with the rows
 //! that it changed, in the same transaction.
 
-/// The number of the last change of each half of the store.
+/// The numbers of the last changes of orders and of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
     /// Numbers the generations that this process has seen. Change numbers of different ones

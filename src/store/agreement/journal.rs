@@ -1,5 +1,8 @@
-//! Whose history a primary goes on with. Every commit has a number and an id of its own in the
-//! journal; a journal that lacks the last one that this process has seen is another history.
+//! Detects a primary with a different history. Every commit has a number and an id of its own in
+//! the journal; a journal that lacks the last commit that this process has seen is another history.
+//!
+//! An answer of a primary counts if two questions have a yes: is its lease valid, and is its history
+//! the one that was seen?
 
 use super::change_numbers::LastChanges;
 use super::keys::PolledChanges;
@@ -27,8 +30,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// A journal that has the last change, or lacks it, told this one. To be called before what was
-    /// told with it counts: what was used is never later than what was seen.
+    /// Accepts a change of a primary whose journal has the last change that was seen. Call it before
+    /// using the rows that came with the change: nothing that is used may be later than what was
+    /// seen.
     pub fn accept(
         &mut self,
         generation: u64,
@@ -49,7 +53,7 @@ impl<I> Seen<I> {
         }
     }
 
-    /// What the journal is asked for.
+    /// The change that the next question looks for in the journal.
     pub fn last(&self) -> Option<&Change<I>> {
         self.last.as_ref().map(|(_, change)| change)
     }
@@ -64,14 +68,14 @@ pub struct Opening<I> {
 }
 
 impl<I> Opening<I> {
-    /// Its server has confirmed a commit. One that was replaced may report changes that no other
-    /// server has.
+    /// Records the last change once the server has confirmed a commit: a replaced primary may report
+    /// changes that no other server has.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
         seen.advance(self.generation, self.last);
     }
 }
 
-/// Why an answer does not count.
+/// The reason why an answer does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRejected {
     /// The primary may have been replaced.
@@ -80,7 +84,8 @@ pub enum AnswerRejected {
     OtherHistory,
 }
 
-/// What a primary told: its last change, and whether its journal has the last one that was seen.
+/// The answer of a primary: its last change, and whether its journal has the last one that was
+/// seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer<I> {
     last: Change<I>,
@@ -90,13 +95,13 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// The journal's last row, and whether it has the row that was asked for.
+    /// The journal's last row, and whether the journal has the row that the question named.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// The last changes, if the answer, which is there now, tells every change that was acknowledged
-    /// before it was asked for.
+    /// Returns the last changes, for a list: with a valid lease the answer, received now, has every
+    /// change that was acknowledged before the question.
     pub fn accept_under_lease<T: Time>(
         self,
         generation: u64,
@@ -110,7 +115,7 @@ impl<I> Answer<I> {
         self.accept(generation, seen)
     }
 
-    /// The last changes, and as of when they tell what was acknowledged.
+    /// Returns the last changes and the time as of which they have everything acknowledged, for keys.
     pub fn with_as_of<T: Time>(
         self,
         generation: u64,
@@ -122,7 +127,7 @@ impl<I> Answer<I> {
         Ok(PolledChanges::new(self.accept(generation, seen)?, as_of))
     }
 
-    /// The last changes, of whatever primary, which from now on were seen.
+    /// Returns the last changes of any primary with this history, and records that they were seen.
     pub fn accept(
         self,
         generation: u64,
@@ -132,7 +137,7 @@ impl<I> Answer<I> {
         Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
-    /// A session to this server, which begins a generation if its journal lacks the last change.
+    /// Begins a session to this server, in a new generation if its journal lacks the last change.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let of_seen = seen.last.as_ref().map(|(generation, _)| *generation);
         let generation = of_seen.map_or(0, |generation| generation + u64::from(!self.is_known));

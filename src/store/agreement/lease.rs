@@ -1,5 +1,5 @@
-//! Until when an answer counts, and from when a session may acknowledge. A primary that was
-//! replaced goes on answering reads, and does not know it.
+//! Leases: the time until which an answer counts, and from which a session may acknowledge. A
+//! primary that was replaced goes on answering reads, and does not know it.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -38,20 +38,21 @@ impl<T: Time> Lease<T> {
         Confirmed(())
     }
 
-    /// Whether answers until now count.
+    /// True if answers that arrive now count.
     pub fn is_valid(&self, now: T) -> bool {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// As of when an answer to what was asked then tells all that was acknowledged: a primary that
-    /// was replaced tells what it has since its last confirmed commit. None before the first.
+    /// The earlier of the question's start and the last confirmed heartbeat: an answer has everything
+    /// that was acknowledged before, since a replaced primary lacks only later commits. None before
+    /// the first heartbeat.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
 }
 
-/// From when a session may acknowledge cancellations and answer lists: another replica may hold a
-/// lease on a primary that was replaced.
+/// The wait of a new session before it acknowledges cancellations and answers lists: another replica
+/// may have a valid lease on a primary that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OldLeaseWait<T> {
     pub(crate) until: T,
@@ -62,9 +63,8 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// The wait of a session to this server, which was opened then, after the one before. A lease
-    /// on another primary lasts until after the *first* session to this one was opened,
-    /// however often it is opened again meanwhile.
+    /// The wait of a session to this server, opened at this time after the session before. It counts
+    /// from the *first* session to this server, however often one is opened again.
     pub fn of_session<S: PartialEq>(
         opened: T,
         server: &S,
@@ -77,7 +77,7 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: own.max(wait.until) }
     }
 
-    /// Whether it is over, or until when it lasts.
+    /// Returns the end of the wait unless it is over.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }

@@ -1,8 +1,8 @@
-//! Which rows are read, and how far a read in pages came while changes went on.
+//! Reads of rows in pages, while changes go on.
 
 use super::change_numbers::ChangeNumber;
 
-/// Which rows of a half of the store are read.
+/// The rows of orders or of keys to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
     /// All that there are: they do not tell what is gone.

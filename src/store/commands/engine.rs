@@ -13,8 +13,8 @@ pub enum Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The half of the store that the change belongs to.
-    pub fn half(self) -> ChangeScope {
+    /// The part of the store that the change belongs to.
+    pub fn scope(self) -> ChangeScope {
         match self {
             Scope::Orders(_) => ChangeScope::Orders,
             Scope::Keys => ChangeScope::Keys,

@@ -176,7 +176,7 @@ async fn write_at_once(
     writes: Vec<Write>,
 ) -> Result<bool, StoreError> {
     let Connection { client, link, .. } = connection;
-    let is_of_orders = scope.half() == ChangeScope::Orders;
+    let is_of_orders = scope.scope() == ChangeScope::Orders;
     let orders = if let Scope::Orders(ids) = scope { ids } else { &[] };
     let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &last_changes.keys];
     let statements = [LOCK_CHANGES, NOTE_UNLESS_CHANGED].into_iter();

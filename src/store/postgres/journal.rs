@@ -47,11 +47,11 @@ pub type Change = journal::Change<String>;
 /// The last change that this process has seen.
 pub type Seen = journal::Seen<String>;
 
-/// What a primary told.
+/// The answer of a primary.
 pub type Answer = journal::Answer<String>;
 
-/// The last row of the journal, which is the first of these, and whether the journal has what was
-/// asked for, in its fifth column.
+/// Reads an answer from its first row: the last row of the journal, and, in the fifth column, whether
+/// the journal has the change that was asked for.
 pub fn answer_of(rows: &[Row]) -> Result<Answer, StoreError> {
     let row = first(rows)?;
     let last = Change { number: value(row, 0)?, id: value(row, 1)? };
@@ -109,12 +109,12 @@ pub async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreErr
 pub async fn note(
     transaction: &impl GenericClient,
     change_number: i64,
-    half: ChangeScope,
+    scope: ChangeScope,
 ) -> Result<(), StoreError> {
     let insert = "INSERT INTO changes (version, orders, keys)
                   SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
                   FROM changes ORDER BY version DESC LIMIT 1";
-    let is_of_orders = half == ChangeScope::Orders;
+    let is_of_orders = scope == ChangeScope::Orders;
     transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(written)?;
     Ok(())
 }

@@ -176,7 +176,7 @@ impl Session {
         self.with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))
     }
 
-    /// The last changes that answer a question.
+    /// The last changes of an answer to lists.
     pub fn accept_under_lease(
         &self,
         replica: &Replica,
@@ -193,20 +193,19 @@ impl Session {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
-    /// What `told` makes of the last change that was seen, if it counts.
+    /// Decides about an answer with the last change that was seen.
     pub fn with_seen<T>(
         &self,
         replica: &Replica,
-        told: impl FnOnce(&mut Seen) -> Result<T, AnswerRejected>,
+        decide: impl FnOnce(&mut Seen) -> Result<T, AnswerRejected>,
     ) -> Result<T, StoreError> {
-        self.require_accepted(replica.with_seen(told))
+        self.require_accepted(replica.with_seen(decide))
     }
 
-    /// What an answer told; an error if it does not count or the session has ended. Another history
-    /// ends the session.
-    fn require_accepted<T>(&self, told: Result<T, AnswerRejected>) -> Result<T, StoreError> {
-        match told {
-            Ok(told) => self.ending.require_open().map(|()| told),
+    /// Fails if an answer does not count or the session has ended. Another history ends the session.
+    fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
+        match answer {
+            Ok(accepted) => self.ending.require_open().map(|()| accepted),
             Err(AnswerRejected::LeaseExpired) => {
                 Err(unreachable_because("its primary confirmed no commit within a second"))
             }

@@ -39,7 +39,7 @@ impl Engine for SqliteStore {
         work: impl Fn(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            raise_change_number(transaction, scope.half())?;
+            raise_change_number(transaction, scope.scope())?;
             work(&**transaction)
         })
     }

@@ -20,9 +20,9 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
     connection.prepare_cached(SELECT_LAST_CHANGES)?.query_row([], last_changes_in)
 }
 
-/// Raises the change number of this half, and returns it for the rows that change.
-pub fn raise_change_number(connection: &Connection, half: ChangeScope) -> rusqlite::Result<i64> {
-    let raise = match half {
+/// Raises the change number of this scope, and returns it for the rows that change.
+pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
+    let raise = match scope {
         ChangeScope::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
         ChangeScope::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
     };

@@ -11,7 +11,7 @@ const ENDS: u8 = 0x80;
 /// The bit in the id of a change of the keys; all others change orders.
 const KEYS: u8 = 0x40;
 
-/// A half of the store, which says whose changes are meant.
+/// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeScope {
     Orders,
@@ -56,19 +56,19 @@ impl Journal {
         kept
     }
 
-    /// The last number of this half; 0 before its first change.
+    /// The last number of this scope; 0 before its first change.
     pub fn last_of(&self, half: ChangeScope) -> i64 {
         self.of(half, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// The numbers and sets of this half's changes after this number.
+    /// The numbers and sets of this scope's changes after this number.
     pub fn of(&self, half: ChangeScope, after: i64) -> impl Iterator<Item = (i64, Set)> {
         let numbered = (1..).zip(self.ids());
         let all = numbered.filter(move |(_, id)| (**id & KEYS != 0) == (half == ChangeScope::Keys));
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// All of this half after this number.
+    /// All of this scope after this number.
     pub fn set(&self, half: ChangeScope, after: i64) -> Set {
         self.of(half, after).fold(0, |all, (_, one)| all | one)
     }

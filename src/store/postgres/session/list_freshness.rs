@@ -1,5 +1,5 @@
-//! The questions of lists. Each is one statement, whose one snapshot has the store's last change and
-//! what a list lacks of it, and is shared by all lists that arrived before it was sent.
+//! The questions of lists. Each is one statement, which reads the store's last change and the rows
+//! that a list lacks in one snapshot, and is shared by all lists that arrived before it was sent.
 //!
 //! A list never shares one that was sent before it arrived: a commit in between would be missing.
 //! Instead of waiting for its answer, the next one is sent behind it.
@@ -202,7 +202,7 @@ async fn ask_store(
             return Err(unreachable_because("the row of this replica was removed"));
         }
     }
-    // Judged when the answer is there.
+    // The lease must be valid when the answer is there.
     let last_changes = session.accept_under_lease(replica, answer_of(&rows)?)?;
     let changes = changes(&rows, list, last_changes)?;
     Ok(FreshnessReport { history: session.history, last_changes, changes })

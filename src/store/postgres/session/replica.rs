@@ -73,9 +73,9 @@ impl Replica {
         self.state.lock().standbys
     }
 
-    /// What becomes of the last change that was seen, and what follows from it.
-    pub fn with_seen<T>(&self, told: impl FnOnce(&mut Seen) -> T) -> T {
-        told(&mut self.state.lock().seen)
+    /// Calls `decide` with the last change that was seen.
+    pub fn with_seen<T>(&self, decide: impl FnOnce(&mut Seen) -> T) -> T {
+        decide(&mut self.state.lock().seen)
     }
 
     /// The last change that was seen.
