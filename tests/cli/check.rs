@@ -77,7 +77,7 @@ $ store-orders check
 ./store-orders-data: not sound
   CHECK constraint failed in orders
   keys: row 1 refers to a row that is not in accounts
-  versions: orders is at 0, behind an order that changed at 1
+  versions: the change number of orders is 0, behind 1 of an order
   identity: 0 rows instead of one
   orders: ship_date of 7 is not a date in UTC: "2026-02-31T00:00:00Z"
   limits.snapshot: not a limits file of this version

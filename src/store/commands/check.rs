@@ -54,8 +54,9 @@ impl CheckReport {
         }
     }
 
-    /// A server reads the rows after the change number that it knows: it would see a row ahead of
-    /// its half's last change too late or never. `table` has the last changes.
+    /// Checks that no row has a higher change number than the last change of orders or keys, which
+    /// `table` has: a server reads the rows after the last change that it has seen, so it would see
+    /// such a row too late or never.
     pub fn check_change_numbers(
         &mut self,
         table: &str,
@@ -68,16 +69,16 @@ impl CheckReport {
         let [LastChanges { orders, keys, .. }] = *rows else { return };
         (self.orders_change_number, self.keys_change_number) = (Some(orders), Some(keys));
         if keys < 0 {
-            self.problems.push(format!("{table}: keys is at {keys}, below 0"));
+            self.problems.push(format!("{table}: the change number of keys is {keys}, below 0"));
         }
-        for (half, one, at, highest) in [
+        for (scope, one, last, highest) in [
             ("orders", "an order", orders, in_orders),
             ("keys", "a key", keys, in_keys),
             ("keys", "an account", keys, in_accounts),
         ] {
-            if highest > at {
+            if highest > last {
                 self.problems.push(format!(
-                    "{table}: {half} is at {at}, behind {one} that changed at {highest}"
+                    "{table}: the change number of {scope} is {last}, behind {highest} of {one}"
                 ));
             }
         }

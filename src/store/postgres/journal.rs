@@ -1,5 +1,9 @@
 //! The journal of changes: one row each, written under the lock of changes. Its last row has the
-//! numbers of the last changes, and tells whether what this server has seen is still part of it.
+//! numbers of the last changes. A server also looks the last change up that it has seen: a journal
+//! without it is another history.
+//!
+//! Change numbers are in the columns `changes.version` and `changed_in` of orders, accounts and
+//! keys.
 
 use super::error::{read, require_one_row, unreachable_because, waited, written};
 use super::rows::value;

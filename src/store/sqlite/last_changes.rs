@@ -1,5 +1,6 @@
-//! The numbers of the last changes, in the one row of the table `versions`: read, raised with every
-//! change, and compared for each list.
+//! The change numbers of the last changes, in the one row of the table `versions`: read, raised with
+//! every change, and compared for each list. Rows of orders, accounts and keys have the number of
+//! their last change in the column `version`.
 
 use super::connection::connect;
 use super::wal_index::{Header, WalIndex};

@@ -34,11 +34,11 @@ pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<(
     ensure!(report.orders.is_some_and(|orders| (orders.pending, orders.cancelled) == (29, 1)));
     database.execute("UPDATE orders SET changed_in = 9999999999 WHERE id = 1")?;
     let problems = commands.check()?.problems.join("\n");
-    let behind = "orders is at 2, behind an order that changed at 9999999999";
+    let behind = "the change number of orders is 2, behind 9999999999 of an order";
     ensure!(problems.contains(behind), "{problems}");
     database.execute("UPDATE accounts SET changed_in = 9999999999")?;
     let problems = commands.check()?.problems.join("\n");
-    let behind = "keys is at 3, behind an account that changed at 9999999999";
+    let behind = "the change number of keys is 3, behind 9999999999 of an account";
     ensure!(problems.contains(behind), "{problems}");
     database.execute("DELETE FROM changes")?;
     let problems = commands.check()?.problems.join("\n");
