@@ -20,6 +20,7 @@
 //! | [`limits`] | windows, strikes, bans, and their persistence |
 //! | [`keys`] | the form of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
+//! | [`counter`] | counters that exist before the registry of metrics |
 //! | `private_file` | the mode and owner of files in a data directory |
 //! | `blocking` | blocking work, each kind bounded |
 //! | [`clock`] | time, which tests move |
@@ -37,6 +38,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod counter;
 pub mod http;
 pub mod import;
 pub mod key_cache;

@@ -23,7 +23,7 @@ pub(crate) use timestamp::Timestamp;
 pub(crate) use window::{AccountWindows, FixedWindow};
 
 use crate::clock::Now;
-use crate::metrics::Counter;
+use crate::counter::Counter;
 use async_trait::async_trait;
 use slog::{Logger, warn};
 use std::net::IpAddr;

@@ -5,11 +5,9 @@
 //! additions. No label is chosen by a client: routes are those of the contract, methods and
 //! statuses those of a fixed list.
 
-mod counter;
 mod rate_limited;
 mod requests;
 
-pub use counter::Counter;
 pub use prometheus::Histogram;
 pub use rate_limited::RateLimitedRequests;
 pub use requests::{Requests, RouteId};

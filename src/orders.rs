@@ -17,7 +17,7 @@ pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
-use crate::metrics::Counter;
+use crate::counter::Counter;
 use crate::metrics::Histogram;
 use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,

@@ -8,7 +8,7 @@ use super::timestamp::Timestamp;
 use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits, log_ban};
 use crate::clock::Now;
-use crate::metrics::Counter;
+use crate::counter::Counter;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use slog::Logger;

@@ -1,7 +1,7 @@
 //! The buffer between the loggers and standard error: the lock is held for one
 //! copy, and only the writer thread waits for the output.
 
-use crate::metrics::Counter;
+use crate::counter::Counter;
 use parking_lot::{Condvar, Mutex};
 use std::io::Write;
 use std::sync::Arc;

@@ -51,7 +51,7 @@ struct Route {
     /// `operationId`, `public` or `unknown`.
     name: String,
     /// By method, then by status: each is exposed, and looked up by its labels, once it occurs.
-    counters: [Box<[OnceLock<IntCounter>]>; METHODS.len()],
+    counters: [OnceLock<Box<[OnceLock<IntCounter>]>>; METHODS.len()],
     latencies: Histogram,
 }
 
@@ -74,11 +74,10 @@ impl Requests {
             registry
         )?;
         let names = OTHER_ROUTES.into_iter().map(ToString::to_string).chain(operations);
-        let none = |_: &str| STATUSES.map(|_| OnceLock::new()).collect();
         let routes = names.map(|name| Route {
             latencies: latencies.with_label_values(&[&name]),
             name,
-            counters: METHODS.map(none),
+            counters: METHODS.map(|_| OnceLock::new()),
         });
         Ok(Requests { routes: routes.collect(), counters })
     }
@@ -97,11 +96,12 @@ impl Requests {
         route.latencies.observe(latency.as_secs_f64());
         let last = METHODS.len() - 1;
         let index = METHODS.iter().position(|one| *one == method.as_str()).unwrap_or(last);
-        let by_status = METHODS.get(index).zip(route.counters.get(index));
+        let Some((method, counters)) = METHODS.get(index).zip(route.counters.get(index)) else {
+            return;
+        };
+        let counters = counters.get_or_init(|| STATUSES.map(|_| OnceLock::new()).collect());
         let offset = usize::from(status.as_u16().saturating_sub(STATUSES.start));
-        if let Some((method, by_status)) = by_status
-            && let Some(counter) = by_status.get(offset)
-        {
+        if let Some(counter) = counters.get(offset) {
             let labels = [&*route.name, *method, status.as_str()];
             counter.get_or_init(|| self.counters.with_label_values(&labels)).inc();
         }

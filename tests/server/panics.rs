@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
+use store_orders::counter::Counter;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
-use store_orders::metrics::Counter;
 use test_server::CapturedLog;
 use testbed::wait_until;
 

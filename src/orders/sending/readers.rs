@@ -2,7 +2,7 @@
 //! reader holds a whole snapshot, and after each change that is another one.
 
 use crate::blocking::run_with;
-use crate::metrics::Counter;
+use crate::counter::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
 use crate::orders::snapshot::{CutOff, ListBytes, ListMemory, Page, Position, SentList, Snapshot};
 use bytes::Bytes;

@@ -4,11 +4,11 @@
 
 use super::admission::{MAX_KEYS, banned, is_final, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
+use crate::counter::Counter;
 use crate::limits::{
     AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
 };
 use crate::log::ErrorChain;
-use crate::metrics::Counter;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
