@@ -3,7 +3,7 @@
 use super::accept::accepts_gzip;
 use super::caller::Caller;
 use super::conditional::names_tag;
-use super::order_page::{Page, WantedPage};
+use super::order_page::{Page, PageRequest};
 use super::responses::{json_body, json_payload};
 use crate::blocking::run_with;
 use crate::context::ServerContext;
@@ -44,7 +44,7 @@ impl v1::Api for Handlers {
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
         let (list, tag) = current_list(&request).await.map_err(v1_error(&request))?;
         let etag = tag.whole();
-        if is_known(&header.if_none_match, &etag) {
+        if etag_matches(&header.if_none_match, &etag) {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
@@ -59,11 +59,11 @@ impl v1::Api for Handlers {
         use v1::CancelOrderError as Error;
         let id = path.order_id;
         match cancel(&request, id).await.map_err(v1_error(&request))? {
-            Cancelled::Yes => Ok(v1::CancelOrderSuccess::NoContent),
-            Cancelled::NotFound => {
+            CancelResult::Cancelled => Ok(v1::CancelOrderSuccess::NoContent),
+            CancelResult::NotFound => {
                 Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
             }
-            Cancelled::AlreadyShipped => {
+            CancelResult::AlreadyShipped => {
                 let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
                 Err(Error::OrderAlreadyShipped(message(example, &[&id])))
             }
@@ -99,10 +99,10 @@ impl v2::Api for Handlers {
         query: v2::ListOrdersQuery,
         header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
-        let wanted = WantedPage::of(&query)?;
+        let wanted = PageRequest::of(&query)?;
         let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
-        let etag = tag.of(V2.version, &wanted.text());
-        if is_known(&header.if_none_match, &etag) {
+        let etag = tag.of(V2.version, &wanted.canonical_query());
+        if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let Page { json, link } = wanted.page(&list).await;
@@ -130,7 +130,7 @@ impl v2::Api for Handlers {
             },
         };
         let etag = tag.of(V2.version, &id.to_string());
-        if is_known(&header.if_none_match, &etag) {
+        if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
         Ok(v2::GetOrderSuccess::Ok { body, etag })
@@ -143,11 +143,11 @@ impl v2::Api for Handlers {
         use v2::CancelOrderError as Error;
         let id = path.order_id;
         match cancel(&request, id).await.map_err(v2_error(&request))? {
-            Cancelled::Yes => Ok(v2::CancelOrderSuccess::NoContent),
-            Cancelled::NotFound => {
+            CancelResult::Cancelled => Ok(v2::CancelOrderSuccess::NoContent),
+            CancelResult::NotFound => {
                 Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
             }
-            Cancelled::AlreadyShipped => {
+            CancelResult::AlreadyShipped => {
                 let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
                 Err(Error::OrderAlreadyShipped(message(example, &[&id])))
             }
@@ -155,28 +155,28 @@ impl v2::Api for Handlers {
     }
 }
 
-/// What became of an order that was to be cancelled.
-enum Cancelled {
-    Yes,
+/// The outcome of a cancellation.
+enum CancelResult {
+    Cancelled,
     NotFound,
     AlreadyShipped,
 }
 
-async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
+async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelResult, Failure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
     match server.orders.cancel(id, Arc::clone(&caller.key_id), at, caller.deadline).await {
-        Ok(CancelOutcome::Cancelled) => Ok(Cancelled::Yes),
-        Ok(CancelOutcome::NotFound) => Ok(Cancelled::NotFound),
-        Ok(CancelOutcome::AlreadyShipped) => Ok(Cancelled::AlreadyShipped),
+        Ok(CancelOutcome::Cancelled) => Ok(CancelResult::Cancelled),
+        Ok(CancelOutcome::NotFound) => Ok(CancelResult::NotFound),
+        Ok(CancelOutcome::AlreadyShipped) => Ok(CancelResult::AlreadyShipped),
         Ok(CancelOutcome::Expired) => Err(Failure::unavailable(CancelError::TimedOut)),
         Err(error @ CancelError::NoAnswer) => Err(Failure::internal(error)),
         Err(error) => Err(Failure::unavailable(error)),
     }
 }
 
-/// Whether the client has the response of this tag.
-fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
+/// True if the client has the response of this tag.
+fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| names_tag(sent, tag))
 }

@@ -15,7 +15,7 @@ const CURSOR_FORM: u8 = 1;
 const ORDER_BYTES: usize = 120;
 
 /// The page that a request asks for.
-pub struct WantedPage {
+pub struct PageRequest {
     filter: OrderFilter,
     /// The id that it begins from.
     from: i64,
@@ -30,9 +30,9 @@ pub struct Page {
     pub link: Option<HeaderValue>,
 }
 
-impl WantedPage {
+impl PageRequest {
     /// The page of this query.
-    pub fn of(query: &ListOrdersQuery) -> Result<WantedPage, Invalid> {
+    pub fn of(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
         let filter = OrderFilter::from(query);
         // Its schema has it from 1 to 1,000.
         let limit = query.limit.try_into().unwrap_or(usize::MAX);
@@ -41,18 +41,18 @@ impl WantedPage {
             let expected = "the nextCursor of a page, unchanged and with the filters of that page";
             Invalid::Malformed(Location::Query, "cursor", expected.to_string())
         })?;
-        Ok(WantedPage { filter, from, limit })
+        Ok(PageRequest { filter, from, limit })
     }
 
-    /// One text for one meaning.
-    pub fn text(&self) -> String {
-        let WantedPage { filter, from, limit } = self;
+    /// The request as a query: one text for one meaning.
+    pub fn canonical_query(&self) -> String {
+        let PageRequest { filter, from, limit } = self;
         format!("from={from}&limit={limit}{}", filter.query())
     }
 
     /// The page of this list.
     pub async fn page(&self, list: &Snapshot) -> Page {
-        let WantedPage { filter, from, limit } = self;
+        let PageRequest { filter, from, limit } = self;
         let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
         json.extend_from_slice(b"{\"orders\":[");
         let next = find_orders(list, filter, *from, *limit, &mut json).await;

@@ -36,7 +36,7 @@ const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 /// How many may wait for the writer.
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
-/// Why there is no outcome.
+/// The reason why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
     /// The store could not carry the batch out; nothing was changed, unless its files were removed
@@ -69,7 +69,7 @@ pub struct Writer {
     queue: mpsc::Sender<Request>,
     failed: Arc<AtomicBool>,
     running: RunningBatch,
-    patience: Duration,
+    stuck_after: Duration,
     /// Dropped after `queue`: the thread then sees that nothing more will come.
     wake: Wake,
 }
@@ -84,7 +84,7 @@ impl Drop for Wake {
     }
 }
 
-/// What the writer's thread works with.
+/// The parts that the writer's thread works with.
 struct Work {
     store: Arc<dyn Store>,
     state: Arc<Mutex<State>>,
@@ -98,12 +98,12 @@ struct Work {
 
 impl Writer {
     /// Starts the thread. No more requests are taken while a batch is under way for longer than
-    /// `patience`.
+    /// `stuck_after`.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<State>>,
         batches: Histogram,
-        patience: Duration,
+        stuck_after: Duration,
         log: &Logger,
     ) -> std::io::Result<Writer> {
         let (queue, requests) = mpsc::channel(LONGEST_QUEUE);
@@ -115,9 +115,9 @@ impl Writer {
             Work { store, state, batches, failed: Arc::clone(&failed), running: of_thread, log };
         let thread = std::thread::Builder::new()
             .name("writer".to_string())
-            .spawn(move || write(&work, requests))?;
+            .spawn(move || run_writer(&work, requests))?;
         let wake = Wake(thread.thread().clone());
-        Ok(Writer { queue, failed, running, patience, wake })
+        Ok(Writer { queue, failed, running, stuck_after, wake })
     }
 
     /// The batch under way.
@@ -128,12 +128,12 @@ impl Writer {
     /// Fails if a batch has been under way for too long.
     pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
-            Some(age) if age > self.patience => Err(CancelError::Stuck(age)),
+            Some(age) if age > self.stuck_after => Err(CancelError::Stuck(age)),
             _ => Ok(()),
         }
     }
 
-    /// Whether the last batch was not carried out.
+    /// True if the last batch was not carried out.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -163,7 +163,7 @@ impl Writer {
     }
 }
 
-fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
+fn run_writer(work: &Work, mut queue: mpsc::Receiver<Request>) {
     let mut postponed = None;
     loop {
         let requests = next_batch(&mut queue, &mut postponed);
@@ -212,7 +212,7 @@ fn next_batch(
     requests
 }
 
-/// Whether two requests have nearly the same deadline.
+/// True if two requests have nearly the same deadline.
 fn deadlines_are_near((one, _): &Request, (other, _): &Request) -> bool {
     let (first, last) = (one.deadline.min(other.deadline), one.deadline.max(other.deadline));
     last.duration_since(first) <= MAX_DEADLINE_SPREAD

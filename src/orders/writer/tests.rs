@@ -25,7 +25,7 @@ fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
 }
 
 async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> {
-    let deadline = Instant::now() + writer.patience;
+    let deadline = Instant::now() + writer.stuck_after;
     writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH, deadline).await
 }
 
@@ -96,7 +96,7 @@ async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
 #[tokio::test]
 async fn nobody_waits_for_a_store_that_cannot_write() {
     let (mut writer, batches, _, directory) = writer();
-    writer.patience = Duration::from_millis(50);
+    writer.stuck_after = Duration::from_millis(50);
     let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let first = cancel(&writer, 1).await;
@@ -116,7 +116,7 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     // Past its deadline the first was not carried out.
-    writer.patience = REQUEST_TIMEOUT;
+    writer.stuck_after = REQUEST_TIMEOUT;
     let again = cancel(&writer, 1).await;
     assert!(matches!(again, Ok(CancelOutcome::Cancelled)), "{again:?}");
 }
@@ -124,9 +124,9 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
 #[tokio::test]
 async fn a_full_queue_takes_no_more() {
     let (queue, _requests) = mpsc::channel(1);
-    let (running, patience) = (RunningBatch::none(), REQUEST_TIMEOUT);
+    let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
     let wake = Wake(std::thread::current());
-    let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
+    let writer = Writer { queue, failed: Arc::default(), running, stuck_after, wake };
     assert!(Box::pin(cancel(&writer, 1)).now_or_never().is_none());
     let second = cancel(&writer, 2).await;
     assert!(matches!(second, Err(CancelError::QueueFull)), "{second:?}");
@@ -136,8 +136,8 @@ async fn a_full_queue_takes_no_more() {
 async fn without_the_writers_thread_there_is_no_answer() {
     let (queue, _) = mpsc::channel(1);
     let wake = Wake(std::thread::current());
-    let (running, patience) = (RunningBatch::none(), REQUEST_TIMEOUT);
-    let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
+    let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
+    let writer = Writer { queue, failed: Arc::default(), running, stuck_after, wake };
     let answer = cancel(&writer, 1).await;
     assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");
 }
