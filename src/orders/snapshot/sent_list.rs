@@ -40,3 +40,24 @@ impl Snapshot {
         cut.map_or(0, |_| Arc::strong_count(&sent) - 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::snapshot;
+    use super::*;
+
+    #[test]
+    fn all_responses_that_send_a_list_are_cut_off_and_no_later_one() {
+        let list = Arc::new(snapshot(1));
+        assert_eq!(list.cut_off(), 0);
+        let sent = [(); 2].map(|()| SentList::of(&list));
+        assert!(sent.iter().all(|sent| sent.snapshot().is_ok()));
+        assert_eq!(list.cut_off(), 2);
+        assert!(sent.iter().all(|sent| sent.snapshot().is_err()));
+        assert_eq!(list.cut_off(), 0);
+        let later = SentList::of(&list);
+        assert!(later.snapshot().is_ok());
+        drop((sent, later));
+        assert_eq!(Arc::strong_count(&list), 1);
+    }
+}
