@@ -10,6 +10,7 @@
 
 use super::handlers::{Handlers, READ_THE_LIST};
 use crate::context::ServerContext;
+use crate::metrics::RouteId;
 use dropshot::{
     ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointBodyContentType,
     ApiEndpointVersions, Body, ExtractorMetadata, HttpError, Path, RawRequest, RequestContext,
@@ -74,7 +75,9 @@ pub struct Operation {
     /// Its `operationId`.
     id: String,
     /// What metrics call it: its `operationId`, after the version if that is not the first.
-    pub route_name: String,
+    route_name: String,
+    /// Where metrics count it.
+    pub route: RouteId,
     /// Whether the trait marks it as deprecated.
     pub is_deprecated: bool,
     /// Whether it reads the list.
@@ -122,10 +125,15 @@ impl InnerRouter {
     pub fn new() -> Result<InnerRouter, BuildError> {
         let stable = ApiVersion::new(&V1, v1::api_description::<Handlers>()?);
         let beta = ApiVersion::new(&V2, v2::api_description::<Handlers>()?);
-        Ok(InnerRouter { versions: [stable, beta] })
+        let mut versions = [stable, beta];
+        let operations = versions.iter_mut().flat_map(|version| &mut version.operations);
+        for (index, operation) in operations.enumerate() {
+            operation.route = RouteId::of_operation(index);
+        }
+        Ok(InnerRouter { versions })
     }
 
-    /// What metrics call the operations.
+    /// The names of the operations in metrics, in the order of their routes.
     pub fn route_names(&self) -> impl Iterator<Item = &str> {
         let operations = self.versions.iter().flat_map(|version| &version.operations);
         operations.map(|operation| operation.route_name.as_str())
@@ -231,7 +239,9 @@ impl Operation {
         let (is_deprecated, reads_list) =
             (endpoint.deprecated, READ_THE_LIST.contains(&id.as_str()));
         let (static_route, call) = (StaticRoute::of(path, endpoint), Box::new(call));
-        Operation { id, route_name, is_deprecated, reads_list, static_route, call }
+        // `InnerRouter::new` numbers the operations of all versions.
+        let route = RouteId::UNKNOWN;
+        Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
     /// Calls the handler. A handler's documented errors are responses too.

@@ -105,7 +105,7 @@ impl RequestScope {
         self.document = document;
         match route {
             Route::Found(operation, _) => {
-                self.route = self.server.metrics.requests.route(&operation.route_name);
+                self.route = operation.route;
                 self.is_deprecated = operation.is_deprecated;
                 self.reads_list = route.reads_list();
             }
