@@ -23,10 +23,6 @@ use store_orders_api::{v1, v2};
 /// Implements the contract.
 pub enum Handlers {}
 
-/// The operations that read the list, in any version: the store is asked for its freshness before
-/// they are called.
-pub const READ_THE_LIST: [&str; 2] = ["listOrders", "getOrder"];
-
 type Context = Arc<ServerContext>;
 type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
 

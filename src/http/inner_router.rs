@@ -8,7 +8,7 @@
 //! that `RequestContext::endpoint` can be replaced. The version of dropshot is
 //! pinned, and the tests hold the behaviour.
 
-use super::handlers::{Handlers, READ_THE_LIST};
+use super::handlers::Handlers;
 use crate::context::ServerContext;
 use crate::metrics::RouteId;
 use dropshot::{
@@ -21,6 +21,7 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store_orders_api::documents::{Document, V1, V2};
@@ -123,8 +124,8 @@ impl Route<'_> {
 impl InnerRouter {
     /// The router of the traits that `Handlers` implement.
     pub fn new() -> Result<InnerRouter, BuildError> {
-        let stable = ApiVersion::new(&V1, v1::api_description::<Handlers>()?);
-        let beta = ApiVersion::new(&V2, v2::api_description::<Handlers>()?);
+        let stable = ApiVersion::new(&V1, v1::api_description::<Handlers>()?)?;
+        let beta = ApiVersion::new(&V2, v2::api_description::<Handlers>()?)?;
         let mut versions = [stable, beta];
         let operations = versions.iter_mut().flat_map(|version| &mut version.operations);
         for (index, operation) in operations.enumerate() {
@@ -176,16 +177,20 @@ impl ApiVersion {
 }
 
 impl ApiVersion {
-    fn new(document: &'static Document, api: ApiDescription<Arc<ServerContext>>) -> ApiVersion {
-        let router = api.into_router();
-        let endpoints = router.endpoints(None);
-        let operations =
-            endpoints.map(|(path, _, endpoint)| Operation::of(document, path, endpoint));
-        let operations = operations.collect();
+    fn new(
+        document: &'static Document,
+        api: ApiDescription<Arc<ServerContext>>,
+    ) -> Result<ApiVersion, DocumentError> {
+        let (router, json) = (api.into_router(), document.json()?);
+        let operation = |(path, method, endpoint): (String, String, _)| {
+            let reads_list = has_validator(&json, &path, &method);
+            Operation::of(document, path, endpoint, reads_list)
+        };
+        let operations = router.endpoints(None).map(operation).collect();
         let lookup = move |method: &Method, path: &str| {
             router.lookup_route(method, path.into(), None).map(|found| found.endpoint)
         };
-        ApiVersion { document, operations, lookup: Box::new(lookup) }
+        Ok(ApiVersion { document, operations, lookup: Box::new(lookup) })
     }
 
     fn look_up(
@@ -214,11 +219,19 @@ impl ApiVersion {
     }
 }
 
+/// True if the operation answers with an `ETag`: it is that of the list, so that the operation
+/// reads the list.
+fn has_validator(document: &Value, path: &str, method: &str) -> bool {
+    let operation = &document["paths"][path][method.to_lowercase()];
+    operation["responses"]["200"]["headers"].get("ETag").is_some()
+}
+
 impl Operation {
     fn of(
         document: &'static Document,
         path: String,
         endpoint: &ApiEndpoint<Arc<ServerContext>>,
+        reads_list: bool,
     ) -> Operation {
         let id = endpoint.operation_id.clone();
         let route_name = match document.base_path.strip_prefix('/') {
@@ -236,8 +249,7 @@ impl Operation {
             }
             .boxed()
         };
-        let (is_deprecated, reads_list) =
-            (endpoint.deprecated, READ_THE_LIST.contains(&id.as_str()));
+        let is_deprecated = endpoint.deprecated;
         let (static_route, call) = (StaticRoute::of(path, endpoint), Box::new(call));
         // `InnerRouter::new` numbers the operations of all versions.
         let route = RouteId::UNKNOWN;
