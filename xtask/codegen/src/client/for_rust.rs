@@ -17,40 +17,12 @@ pub struct ForRust {
     pub enums: Vec<String>,
 }
 
-/// What the server says of a value that breaks it; a client that enforced it would break when it
-/// is widened.
-const BOUNDS: [&str; 11] = [
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-];
+/// Bounds, which the server checks: a client that did would break when one is widened.
+const BOUNDS: [&str; 7] =
+    ["minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
-/// The components that progenitor looks up.
-const SHARED: [&str; 4] = ["schemas", "parameters", "requestBodies", "responses"];
-
-/// The formats that have a type.
-const FORMATS: [&str; 12] = [
-    "date",
-    "date-time",
-    "double",
-    "float",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-];
+/// Formats that progenitor has a type for.
+const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
 
 /// The schema of the body of errors, whose code is a text with a method by hand.
 pub const ERROR: &str = "Error";
@@ -82,10 +54,7 @@ pub fn for_rust(document: &Value) -> ForRust {
             }
         }
     }
-    let shared = object(&mut document, "/components/parameters").into_iter().flatten();
-    shared.for_each(|(_, parameter)| read_parameter(parameter, &mut kinds, &enums));
     for (_, path) in object(&mut document, "/paths").into_iter().flatten() {
-        parameters(path).for_each(|parameter| read_parameter(parameter, &mut kinds, &enums));
         let methods = path.as_object_mut().into_iter().flatten();
         for (_, operation) in methods.filter(|(key, _)| PATH.keys.contains(&key.as_str())) {
             parameters(operation).for_each(|of| read_parameter(of, &mut kinds, &enums));
@@ -96,7 +65,7 @@ pub fn for_rust(document: &Value) -> ForRust {
     // Never generated: the enum is what it is replaced by.
     kinds.extend(enums.iter().map(|of| (of.name.clone(), json!({ "type": "string" }))));
     if let Some(components) = object(&mut document, "/components") {
-        components.retain(|key, _| SHARED.contains(&key.as_str()));
+        components.retain(|key, _| key == "schemas");
     }
     if let Some(schemas) = object(&mut document, "/components/schemas") {
         schemas.extend(kinds);
@@ -125,9 +94,9 @@ fn read_parameter(
     if let Some(of) = enums.iter().find(|of| of.property == name && has_all(of, schema)) {
         *schema = reference(&of.name, &Value::Null);
     }
-    // A parameter that has no value is not sent; what is sent by default, the server knows.
+    // The server knows the default of an absent parameter.
     if let Some(schema) = schema.as_object_mut() {
-        schema.retain(|key, _| !["nullable", "default"].contains(&key.as_str()));
+        schema.remove("default");
     }
 }
 
@@ -141,7 +110,7 @@ fn has_all(of: &ExtensibleEnum, parameter: &Value) -> bool {
 
 /// Errors and successes without content are told apart by status, by hand and not by progenitor.
 fn success_alone(operation: &mut Value) {
-    for key in ["summary", "description", "tags", "externalDocs"] {
+    for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
     }
     if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
@@ -211,7 +180,7 @@ fn without_bounds(value: &mut Value) {
                 let is_bound = BOUNDS.contains(&key.as_str()) && !value.is_object();
                 let is_closed = key == "additionalProperties" && *value == false;
                 let is_untyped = key == "format"
-                    && value.as_str().is_some_and(|format| !FORMATS.contains(&format));
+                    && value.as_str().is_some_and(|format| !TYPED_FORMATS.contains(&format));
                 !is_bound && !is_closed && !is_untyped
             });
             fields.values_mut().for_each(without_bounds);
