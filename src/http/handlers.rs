@@ -26,6 +26,29 @@ pub enum Handlers {}
 type Context = Arc<ServerContext>;
 type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
 
+/// Defines `cancelOrder`, which is the same in each version.
+macro_rules! cancel_order {
+    ($version:ident, $error:ident) => {
+        async fn cancel_order(
+            request: Request<'_>,
+            path: $version::CancelOrderPath,
+        ) -> Result<$version::CancelOrderSuccess, $version::CancelOrderError> {
+            use $version::CancelOrderError as Error;
+            let id = path.order_id;
+            match cancel(&request, id).await.map_err($error(&request))? {
+                CancelResult::Cancelled => Ok($version::CancelOrderSuccess::NoContent),
+                CancelResult::NotFound => {
+                    Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
+                }
+                CancelResult::AlreadyShipped => {
+                    let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
+                    Err(Error::OrderAlreadyShipped(message(example, &[&id])))
+                }
+            }
+        }
+    };
+}
+
 impl v1::Api for Handlers {
     type Context = Context;
     type Caller = Caller;
@@ -48,23 +71,7 @@ impl v1::Api for Handlers {
         Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(body), etag })
     }
 
-    async fn cancel_order(
-        request: Request<'_>,
-        path: v1::CancelOrderPath,
-    ) -> Result<v1::CancelOrderSuccess, v1::CancelOrderError> {
-        use v1::CancelOrderError as Error;
-        let id = path.order_id;
-        match cancel(&request, id).await.map_err(v1_error(&request))? {
-            CancelResult::Cancelled => Ok(v1::CancelOrderSuccess::NoContent),
-            CancelResult::NotFound => {
-                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
-            }
-            CancelResult::AlreadyShipped => {
-                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
-                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
-            }
-        }
-    }
+    cancel_order!(v1, v1_error);
 
     async fn get_pet(
         request: Request<'_>,
@@ -132,23 +139,7 @@ impl v2::Api for Handlers {
         Ok(v2::GetOrderSuccess::Ok { body, etag })
     }
 
-    async fn cancel_order(
-        request: Request<'_>,
-        path: v2::CancelOrderPath,
-    ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
-        use v2::CancelOrderError as Error;
-        let id = path.order_id;
-        match cancel(&request, id).await.map_err(v2_error(&request))? {
-            CancelResult::Cancelled => Ok(v2::CancelOrderSuccess::NoContent),
-            CancelResult::NotFound => {
-                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
-            }
-            CancelResult::AlreadyShipped => {
-                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
-                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
-            }
-        }
-    }
+    cancel_order!(v2, v2_error);
 }
 
 /// The outcome of a cancellation.
