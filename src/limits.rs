@@ -4,6 +4,7 @@
 
 mod account_usage;
 mod addresses;
+mod begun_bans;
 mod in_memory;
 mod persistence;
 mod sharded_map;
@@ -12,18 +13,19 @@ mod strikes;
 mod timestamp;
 mod window;
 
-pub use account_usage::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
+pub use account_usage::{AccountUsage, LimitsReport, ReportError, WindowUsage};
 pub use addresses::MAX_ADDRESSES;
+pub use begun_bans::{BegunBans, NewBan};
 pub use in_memory::InMemoryLimits;
 pub use persistence::{
     FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsFileReport, LimitsPersister,
     check as check_limits_file,
 };
+pub use strikes::KeyBan;
 pub(crate) use timestamp::Timestamp;
 pub(crate) use window::{AccountWindows, FixedWindow};
 
 use crate::clock::Now;
-use crate::counter::Counter;
 use async_trait::async_trait;
 use slog::{Logger, warn};
 use std::net::IpAddr;
@@ -41,9 +43,8 @@ pub struct KeyedRequest {
     pub key: i64,
     /// The account's current limits.
     pub limits: PlanLimits,
-    /// Wall time in milliseconds at which the operator last lifted a ban of the key; 0
-    /// if never. A ban that began before this was known is ignored.
-    pub unbanned_at_ms: i64,
+    /// The key's latest ban, as its row has it.
+    pub ban: KeyBan,
 }
 
 impl KeyedRequest {
@@ -162,8 +163,8 @@ pub trait Limits: Send + Sync {
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// Counts the bans that have begun since the start.
-    fn bans(&self) -> &Counter;
+    /// The bans that begin.
+    fn bans(&self) -> &BegunBans;
 
     /// Why requests are refused because they cannot be counted at the moment, if so.
     fn unavailable_because(&self) -> Option<String> {
@@ -172,13 +173,7 @@ pub trait Limits: Send + Sync {
 }
 
 /// Logs that this request began a ban.
-pub(crate) fn log_ban(
-    log: &Logger,
-    request: &KeyedRequest,
-    key_id: &str,
-    status: RateLimitStatus,
-    now: Now,
-) {
+fn log_ban(log: &Logger, request: &KeyedRequest, key_id: &str, status: RateLimitStatus, now: Now) {
     let until = UNIX_EPOCH.checked_add(now.wall.saturating_add(status.resets_in));
     let until = humantime::format_rfc3339_seconds(until.unwrap_or(UNIX_EPOCH)).to_string();
     warn!(log, "key banned"; "key_id" => key_id, "account" => request.account,

@@ -1,5 +1,6 @@
 //! The server as a whole: assembled, started, drained, stopped.
 
+mod ban_recorder;
 mod listener;
 mod tls;
 
@@ -19,6 +20,7 @@ use crate::orders::{OrderList, RunningBatch};
 use crate::store::{ROW_LOOK_UPS, Store};
 use crate::store_check::StoreCheck;
 use anyhow::Context;
+use ban_recorder::record_bans;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
 use slog::{Logger, info, warn};
@@ -26,13 +28,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::BASE_PATH;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 const NO_THREADS: &str = "the threads that refresh keys and check the store cannot be started";
+
+/// How long the last bans may take to be stored, after the listeners have closed.
+const LAST_BANS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long the admin listener may take to close, after the other has.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -60,6 +65,7 @@ pub struct Server {
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
+    ban_recorder: JoinHandle<()>,
     _key_refresh: KeyRefresh,
     log: Logger,
     stop_delay: Duration,
@@ -101,6 +107,9 @@ impl Server {
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_following()));
+        let (begun, bans) = mpsc::unbounded_channel();
+        context.limits.bans().send_to(Some(begun));
+        let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
         // /proc tells of both, or of neither.
@@ -118,6 +127,7 @@ impl Server {
             admin_context,
             certificate,
             background,
+            ban_recorder: tokio::spawn(ban_recorder),
             _key_refresh: key_refresh,
             log,
             stop_delay: config.stop_delay,
@@ -171,7 +181,8 @@ impl Server {
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
-        self.http.app_private().store_check.stop();
+        let context = Arc::clone(self.http.app_private());
+        context.store_check.stop();
         tokio::time::sleep(self.stop_delay).await;
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
@@ -181,6 +192,11 @@ impl Server {
             // Scrapers reconnect at any time, so a timeout is no failure.
             let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
         }
+        // Without a sender, it ends once it has written the last bans.
+        context.limits.bans().send_to(None);
+        let recorder = self.ban_recorder.abort_handle();
+        let _ = tokio::time::timeout(LAST_BANS_TIMEOUT, self.ban_recorder).await;
+        recorder.abort();
         for task in self.background {
             task.abort();
         }

@@ -45,6 +45,7 @@ pub use order_rows::{
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
 
+use crate::limits::NewBan;
 use slog::Logger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,6 +161,10 @@ pub trait Store: Send + Sync {
 
     /// Commits a write that changes no row, to test whether writing works.
     fn try_write(&self) -> Result<(), StoreError>;
+
+    /// Writes these bans to the rows of their keys, in one change. A row that has a ban of this or a
+    /// higher number keeps it.
+    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError>;
 
     /// Records when keys were last used: rows of keys, wall time in milliseconds. Returns the
     /// uses of those whose rows another process has locked, which are not recorded.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
+use store_orders::limits::{Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
@@ -29,7 +29,7 @@ fn now(seconds: u64) -> Now {
 }
 
 fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
-    let request = KeyedRequest { account: row, key: row, limits: plan, unbanned_at_ms: 0 };
+    let request = KeyedRequest { account: row, key: row, limits: plan, ban: KeyBan::default() };
     futures::executor::block_on(limits.admit(request, &KEY_ID, now(0), Instant::now()))
 }
 
@@ -81,7 +81,7 @@ fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
             ends_at_ms: None,
             revoked: false,
             used_at_ms: 0,
-            unbanned_at_ms: 0,
+            ban: None,
         };
         let mut digest = [0; 32];
         fastrand::fill(&mut digest);

@@ -66,7 +66,7 @@ pub fn register(
         "store_orders_lists_cut_off_total",
         "Lists that were cut off because outdated lists held too much memory.",
     )?;
-    server.limits.bans().register(
+    server.limits.bans().count.register(
         registry,
         "store_orders_bans_total",
         "Bans of keys that have begun.",

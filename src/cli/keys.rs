@@ -14,8 +14,7 @@ use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
 use clap::Subcommand;
 use find::{find, standard_input};
 use serde::Serialize;
-use shown::{COLUMNS, KeyJson, KeyState, bans};
-use std::collections::HashMap;
+use shown::{COLUMNS, KeyJson, KeyState};
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
@@ -144,17 +143,17 @@ impl KeysCommand {
             }
             KeysCommand::Revoke { key_id } => {
                 with_notice(|_| store.revoke_key(key_id, now_ms))?;
-                show_changed(options, &*store, key_id, "revoked", &clock, printer)
+                show_changed(&*store, key_id, "revoked", &clock, printer)
             }
             KeysCommand::Unban { key_id } => {
-                with_notice(|_| store.unban_key(key_id, now_ms))?;
-                show_changed(options, &*store, key_id, "unbanned", &clock, printer)
+                with_notice(|_| store.unban_key(key_id))?;
+                show_changed(&*store, key_id, "unbanned", &clock, printer)
             }
-            KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
+            KeysCommand::Find { .. } => find(&*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
                 let account =
                     account.as_ref().map(|given| store.resolve_account(given)).transpose()?;
-                list(options, &*store, &clock, account, *state, table.wide, printer)
+                list(&*store, &clock, account, *state, table.wide, printer)
             }
         }
     }
@@ -198,9 +197,7 @@ fn show_once(
     let (id, key) = (&issued.id, issued.key.expose());
     let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
     let rest = match printer.is_json().then(|| store.key_of_id(id)) {
-        Some(Ok(record)) => {
-            IssuedRest::Record(Box::new(KeyJson::of(record, &HashMap::new(), clock.now())))
-        }
+        Some(Ok(record)) => IssuedRest::Record(Box::new(KeyJson::of(record, clock.now()))),
         _ => IssuedRest::Id { id },
     };
     printer
@@ -211,7 +208,6 @@ fn show_once(
 
 /// Shows a key that was changed: `done` says how, as a participle.
 fn show_changed(
-    options: &Options,
     store: &dyn OperatorStore,
     key_id: &str,
     done: &str,
@@ -221,16 +217,10 @@ fn show_changed(
     if !printer.is_json() {
         return Ok(printer.show(&(), format_args!("{done} {key_id}"))?);
     }
-    let (record, now) = (store.key_of_id(key_id)?, clock.now());
-    let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
-    printer.show(&KeyJson::of(record, &banned, now), "")?;
-    printer.flush()?;
-    bans
+    Ok(printer.show(&KeyJson::of(store.key_of_id(key_id)?, clock.now()), "")?)
 }
 
-/// Lists keys, also if it cannot be known which are banned; that is an error then.
 fn list(
-    options: &Options,
     store: &dyn OperatorStore,
     clock: &SystemClock,
     account: Option<String>,
@@ -241,16 +231,13 @@ fn list(
     let now = clock.now();
     let mut records = store.key_records()?;
     records.retain(|record| account.as_ref().is_none_or(|name| record.account == *name));
-    let (bans, banned) = bans(options, store, &records, clock, now);
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for record in records {
-        let key = KeyJson::of(record, &banned, now);
+        let key = KeyJson::of(record, now);
         if state.is_some_and(|state| key.state != state) {
             continue;
         }
         listing.add(&key)?;
     }
-    listing.finish()?;
-    printer.flush()?;
-    bans
+    Ok(listing.finish()?)
 }

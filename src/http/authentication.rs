@@ -63,7 +63,7 @@ pub async fn authenticate(
             account: key.account,
             key: key.row,
             limits: account.limits,
-            unbanned_at_ms: key.unbanned_at_ms,
+            ban: key.latest_ban(),
         },
     };
     let found = server.keys.find(key, server.environment, now, deadline, identity).await;

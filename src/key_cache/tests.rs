@@ -4,6 +4,7 @@ use super::shards::SHARD_COUNT;
 use super::*;
 use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
+use crate::limits::NewBan;
 use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
@@ -111,6 +112,10 @@ impl Store for Watched {
             self.issue();
         }
         read
+    }
+
+    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+        self.store.record_bans(bans)
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {

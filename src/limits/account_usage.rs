@@ -10,10 +10,6 @@ use std::time::Duration;
 pub trait LimitsReport {
     /// What an account, by its row in the store, has used of its windows.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
-
-    /// The bans of these keys, by their rows in the store, that have not ended; lifted ones
-    /// too.
-    fn bans(&self, keys: &[i64], now: Now) -> Result<Vec<Ban>, ReportError>;
 }
 
 /// What an account has used of its windows.
@@ -44,18 +40,6 @@ pub struct WindowUsage {
     pub requests: u32,
     /// The time until it closes.
     pub resets_in: Duration,
-}
-
-/// A ban of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ban {
-    /// The key, by its row in the store.
-    pub key: i64,
-    /// The time until it ends.
-    pub ends_in: Duration,
-    /// [`KeyedRequest::unbanned_at_ms`](super::KeyedRequest::unbanned_at_ms) when it
-    /// began: if the key's is later now, the ban is lifted.
-    pub unbanned_at_ms: i64,
 }
 
 /// The counts cannot be read.

@@ -1,6 +1,7 @@
 //! The rate limiter of one server, in its memory.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
+use super::begun_bans::{BegunBans, NewBan};
 use super::sharded_map::ShardedMap;
 use super::snapshot::LimitsSnapshot;
 use super::strikes::Strikes;
@@ -8,7 +9,6 @@ use super::timestamp::Timestamp;
 use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits, log_ban};
 use crate::clock::Now;
-use crate::counter::Counter;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use slog::Logger;
@@ -20,11 +20,11 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct InMemoryLimits {
     accounts: ShardedMap<AccountWindows>,
-    /// Only keys that ever got a 429 have an entry.
+    /// Only keys that got a 429, or were banned, have an entry.
     keys: ShardedMap<Strikes>,
     addresses: Mutex<AddressTable>,
     keyless_per_minute: u32,
-    bans: Counter,
+    bans: BegunBans,
     log: Logger,
 }
 
@@ -37,22 +37,19 @@ impl InMemoryLimits {
             keys: ShardedMap::new(),
             addresses: Mutex::new(AddressTable::new(MAX_ADDRESSES)),
             keyless_per_minute,
-            bans: Counter::default(),
+            bans: BegunBans::default(),
             log,
         }
     }
 
-    /// Whether anything has changed since the last call.
+    /// Whether the windows have changed since the last call.
     pub fn take_changed(&self) -> bool {
-        // Both are asked, whatever the first says.
-        self.accounts.take_changed() | self.keys.take_changed()
+        self.accounts.take_changed()
     }
 
-    /// The windows that are open, and the strikes and bans that matter.
+    /// The windows that are open.
     pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
-        let accounts = self.accounts.filter_map(|windows| windows.saved(now));
-        let keys = self.keys.filter_map(|strikes| strikes.is_relevant(now).then_some(strikes));
-        LimitsSnapshot { accounts, keys }
+        LimitsSnapshot { accounts: self.accounts.filter_map(|windows| windows.saved(now)) }
     }
 
     /// Restores what an earlier run counted, and adds it to what this one has
@@ -60,9 +57,6 @@ impl InMemoryLimits {
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
         for (account, saved) in snapshot.accounts {
             self.accounts.update(account, |windows| *windows = windows.merged(saved, now));
-        }
-        for (key, saved) in snapshot.keys {
-            self.keys.update(key, |strikes| *strikes = strikes.merged(saved, now));
         }
     }
 
@@ -73,30 +67,46 @@ impl InMemoryLimits {
         self.keys.retain(|strikes| strikes.is_relevant(now));
     }
 
-    fn decide(&self, request: KeyedRequest, now: Timestamp) -> Decision {
-        let KeyedRequest { account, key, limits, unbanned_at_ms } = request;
-        let is_shut = request.is_shut();
-        if !is_shut
-            && let Some(strikes) = self.keys.get(key)
-            && let Some(status) = strikes.ban_at(now, limits.per_minute, unbanned_at_ms)
-        {
-            return Decision::Banned { status, begins: false };
+    /// The decision on a request whose key is banned.
+    pub(crate) fn banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
+        if request.is_shut() {
+            return None;
         }
-        let decision = self.accounts.update(account, |windows| windows.admit(now, limits));
-        if is_shut || !matches!(decision, Decision::Limited(..)) {
+        let mut strikes = self.keys.get(request.key).unwrap_or_default();
+        if strikes.lacks(request.ban) {
+            strikes = self.keys.update(request.key, |strikes| {
+                strikes.follow(request.ban, now);
+                *strikes
+            });
+        }
+        let status = strikes.ban_at(now.monotonic.into(), request.limits.per_minute)?;
+        Some(Decision::Banned { status, begins: false })
+    }
+
+    /// Counts a strike if the request is refused by a window. Returns the decision, or the ban if
+    /// the key is banned by now. A ban that begins is logged, and passed on to be stored.
+    pub(crate) fn strike(
+        &self,
+        request: &KeyedRequest,
+        key_id: &str,
+        decision: Decision,
+        now: Now,
+    ) -> Decision {
+        if request.is_shut() || !matches!(decision, Decision::Limited(..)) {
             return decision;
         }
-        self.keys.update(key, |strikes| {
-            let before = strikes.banned_until;
-            let Some(status) = strikes.strike(now, limits.per_minute, unbanned_at_ms) else {
-                return decision;
-            };
-            let begins = strikes.banned_until != before;
-            if begins {
-                self.bans.inc();
-            }
-            Decision::Banned { status, begins }
-        })
+        let (status, begun) = self.keys.update(request.key, |strikes| {
+            let before = strikes.ban;
+            let status = strikes.strike(now, request.limits.per_minute);
+            let ban = strikes.ban;
+            (status, (ban != before).then_some(NewBan { key: request.key, ban }))
+        });
+        let Some(status) = status else { return decision };
+        if let Some(begun) = begun {
+            self.bans.begin(begun);
+            log_ban(&self.log, request, key_id, status, now);
+        }
+        Decision::Banned { status, begins: begun.is_some() }
     }
 }
 
@@ -111,11 +121,13 @@ impl Limits for InMemoryLimits {
         now: Now,
         _: Instant,
     ) -> Decision {
-        let decision = self.decide(request, Timestamp::from(now.monotonic));
-        if let Decision::Banned { status, begins: true } = decision {
-            log_ban(&self.log, &request, key_id, status, now);
+        if let Some(banned) = self.banned(&request, now) {
+            return banned;
         }
-        decision
+        let KeyedRequest { account, limits, .. } = request;
+        let admit = |windows: &mut AccountWindows| windows.admit(now.monotonic.into(), limits);
+        let decision = self.accounts.update(account, admit);
+        self.strike(&request, key_id, decision, now)
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
@@ -123,7 +135,7 @@ impl Limits for InMemoryLimits {
         self.addresses.lock().admit(address, now, self.keyless_per_minute)
     }
 
-    fn bans(&self) -> &Counter {
+    fn bans(&self) -> &BegunBans {
         &self.bans
     }
 }

@@ -1,4 +1,4 @@
-//! Carries windows, strikes and bans over a restart, in `limits.snapshot` in the data
+//! Carries windows over a restart, in `limits.snapshot` in the data
 //! directory: a file of its own, so that damage to it affects no order and no key.
 //! It is written whole by a thread of its own, so no request waits for it, and only if
 //! something has changed.
@@ -24,10 +24,10 @@ use std::time::Duration;
 /// Its name in the data directory.
 pub const FILE_NAME: &str = "limits.snapshot";
 
-/// How often expired windows and bans are removed.
+/// How often expired windows, strikes and bans are removed from memory.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
-const EFFECT: &str = "windows and bans start at zero";
+const EFFECT: &str = "windows start at zero";
 
 /// When the wall clock has moved this far against the monotonic one, it is written
 /// even if nothing was counted: after a reboot it alone says how much time has passed.
@@ -175,7 +175,7 @@ mod tests {
     use super::persister::WRITE_INTERVAL;
     use super::*;
     use crate::clock::ManualClock;
-    use crate::limits::{KeyedRequest, Limits, Window};
+    use crate::limits::{KeyBan, KeyedRequest, Limits, Window};
     use futures::FutureExt;
     use slog::{Discard, o};
     use std::os::unix::fs::{MetadataExt, chown};
@@ -191,7 +191,10 @@ mod tests {
 
     impl Setup {
         fn new() -> Setup {
-            let directory = tempfile::tempdir().unwrap();
+            Setup::in_directory(tempfile::tempdir().unwrap())
+        }
+
+        fn in_directory(directory: tempfile::TempDir) -> Setup {
             let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
             let log = Logger::root(Discard, o!());
             let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
@@ -206,7 +209,7 @@ mod tests {
 
         fn admit(&self, account: i64, per_minute: u32) {
             let limits = PlanLimits { per_minute, per_day: 10 };
-            let request = KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 };
+            let request = KeyedRequest { account, key: account, limits, ban: KeyBan::default() };
             let (key_id, now) = (Arc::from("key_1"), self.clock.now());
             self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
         }
@@ -226,12 +229,11 @@ mod tests {
         };
         assert!(writes(&mut setup), "the first");
         assert!(!writes(&mut setup), "nothing has changed");
-        // The first is counted; the second changes the strikes of the key alone.
-        for _ in 0..2 {
-            setup.admit(1, 1);
-            assert!(writes(&mut setup));
-            assert!(!writes(&mut setup));
-        }
+        setup.admit(1, 1);
+        assert!(writes(&mut setup));
+        assert!(!writes(&mut setup));
+        setup.admit(1, 1);
+        assert!(!writes(&mut setup), "a refusal is a strike, which is not saved");
         let drifted = |setup: &Setup, nanos| setup.clock.now().wall + Duration::from_nanos(nanos);
         setup.clock.set_wall(drifted(&setup, MAX_WALL_DRIFT_NANOS));
         assert!(!writes(&mut setup), "a clock that is adjusted a little");
@@ -240,6 +242,28 @@ mod tests {
         assert!(!writes(&mut setup));
         setup.file.finish();
         assert!(setup.path().exists(), "the last");
+    }
+
+    /// It has strikes and bans behind the windows.
+    #[test]
+    fn the_windows_of_an_earlier_version_are_kept() {
+        let mut setup = Setup::new();
+        setup.admit(1, 5);
+        setup.file.write();
+        let content = std::fs::read(setup.path()).unwrap();
+        let (line, body) =
+            content.split_at(content.iter().position(|byte| *byte == b'\n').unwrap());
+        let mut body = body[1..].to_vec();
+        body.append(
+            &mut postcard::to_stdvec(&[(1_i64, (7_i64, 1_u32, 300_u32, 9_i64, 0_i64))]).unwrap(),
+        );
+        let header = String::from_utf8_lossy(&line[..line.len() - 8]);
+        let mut older = format!("{header}{:08x}\n", crc32fast::hash(&body)).into_bytes();
+        older.append(&mut body);
+        std::fs::write(setup.path(), older).unwrap();
+        let later = Setup::in_directory(setup.directory);
+        assert!(later.file.is_available);
+        assert_eq!(later.limits.snapshot(Timestamp::default()).accounts.len(), 1);
     }
 
     /// A server that runs as that user must be able to read what root's server wrote.

@@ -4,6 +4,7 @@
 use super::error::StoreError;
 use super::statements::Row;
 use crate::keys::{ApiKey, Digest, Environment};
+use crate::limits::KeyBan;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::num::NonZeroI64;
@@ -22,7 +23,7 @@ pub enum KeyChange {
 
 impl KeyChange {
     /// Reads a row: an account's id, plan, own limits, end, two NULLs and its name; or that id, four
-    /// NULLs, and the digest, row, id, end, revocation, last use and last unban of a key.
+    /// NULLs, and the digest, row, id, end, revocation, last use and latest ban of a key.
     pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
         let account = row.get(0)?;
         let Some(digest) = row.get(5)? else {
@@ -39,10 +40,17 @@ impl KeyChange {
             ends_at_ms: row.get(8)?,
             revoked: row.get(9)?,
             used_at_ms: row.get::<Option<i64>>(10)?.unwrap_or(0),
-            unbanned_at_ms: row.get::<Option<i64>>(11)?.unwrap_or(0),
+            ban: Some(key_ban(row, 11)?).filter(|ban| ban.number > 0).map(Box::new),
         };
         Ok(KeyChange::Key(Digest(digest), key))
     }
+}
+
+/// The latest ban of a key, in the column `first` and the two that follow.
+pub fn key_ban(row: &Row<'_>, first: usize) -> Result<KeyBan, StoreError> {
+    let ends_at_ms = row.get::<Option<i64>>(first)?.unwrap_or(0);
+    let seconds = row.get::<Option<u32>>(first + 1)?.unwrap_or(0);
+    Ok(KeyBan { ends_at_ms, seconds, number: row.get(first + 2)? })
 }
 
 /// The time 0, a millisecond early: a `NonZeroI64` saves the 8 bytes of an option's tag.
@@ -77,9 +85,15 @@ pub struct KeyRow {
     pub revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
-    /// Wall time in milliseconds at which the operator last lifted a ban; 0 if never. It
-    /// only rises.
-    pub unbanned_at_ms: i64,
+    /// Its latest ban, or the lifting of it. In a box, because few keys ever have one.
+    pub ban: Option<Box<KeyBan>>,
+}
+
+impl KeyRow {
+    /// Its latest ban.
+    pub fn latest_ban(&self) -> KeyBan {
+        self.ban.as_deref().copied().unwrap_or_default()
+    }
 }
 
 /// A customer's account.
@@ -162,8 +176,8 @@ pub struct KeyRecord {
     pub used_at: Option<i64>,
     /// `key_…` of the key that replaces it.
     pub successor: Option<String>,
-    /// When a ban of it was last lifted.
-    pub unbanned_at: Option<i64>,
+    /// Its latest ban, unless the operator lifted that.
+    pub ban: KeyBan,
     /// What the operator calls it.
     pub label: Option<String>,
 }

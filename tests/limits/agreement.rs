@@ -8,10 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, LimitsFile, Window};
+use store_orders::limits::{
+    Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, LimitsFile, NewBan, Window,
+};
 use store_orders_api::plans::{Plan, PlanLimits};
 use tempfile::TempDir;
 use test_server::NOON;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
@@ -21,6 +24,9 @@ const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
 const KEYLESS_PER_MINUTE: u32 = 7;
+
+/// How often the limiter removes what has expired.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -38,7 +44,7 @@ enum Step {
         account: i64,
         limits: PlanLimits,
     },
-    /// The operator lifts the bans of a key.
+    /// The operator lifts the ban of a key.
     Unban(i64),
     Advance(Duration),
     /// To these nanoseconds before or after the reset of the last response.
@@ -106,9 +112,11 @@ struct Both {
     model: Model,
     /// The model when it was last recorded, and the time that has passed since.
     recorded: (Model, Duration),
-    /// How often the bans of each key were lifted, which the store keeps over a crash.
-    unbanned: HashMap<i64, i64>,
-    unbanned_since_recorded: Vec<i64>,
+    /// The bans that begin, and those in the rows of keys, which the store keeps over a crash.
+    begun: UnboundedReceiver<NewBan>,
+    rows: HashMap<i64, KeyBan>,
+    /// When the limiter next removes what has expired.
+    next_cleanup: Duration,
     plans: [PlanLimits; 3],
     last_reset: Duration,
 }
@@ -120,7 +128,7 @@ impl Both {
         let parent = memory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let directory = tempfile::tempdir_in(parent).unwrap();
         let clock = Arc::new(ManualClock::at(NOON + Duration::from_nanos(123_456_789)));
-        let (limits, mut record) = Both::process(&directory, &clock);
+        let (limits, mut record, begun) = Both::process(&directory, &clock);
         record.write();
         let model = Model::default();
         let recorded = (model.clone(), Duration::ZERO);
@@ -131,19 +139,25 @@ impl Both {
             record,
             model,
             recorded,
-            unbanned: HashMap::new(),
-            unbanned_since_recorded: Vec::new(),
+            begun,
+            rows: HashMap::new(),
+            next_cleanup: CLEANUP_INTERVAL,
             plans,
             last_reset: Duration::ZERO,
         }
     }
 
-    fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, LimitsFile) {
+    fn process(
+        directory: &TempDir,
+        clock: &Arc<ManualClock>,
+    ) -> (Arc<InMemoryLimits>, LimitsFile, UnboundedReceiver<NewBan>) {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE, log.clone()));
         let record =
             LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
-        (limits, record)
+        let (sender, begun) = unbounded_channel();
+        limits.bans().send_to(Some(sender));
+        (limits, record, begun)
     }
 
     fn wall(&self) -> Time {
@@ -158,8 +172,8 @@ impl Both {
             Step::Keyless { address, times } => (0..times).for_each(|_| self.keyless(address)),
             Step::Plan { account, limits } => self.plans[account as usize] = limits,
             Step::Unban(key) => {
-                *self.unbanned.entry(key).or_default() += 1;
-                self.unbanned_since_recorded.push(key);
+                let number = self.rows.get(&key).map_or(0, |ban| ban.number) + 1;
+                self.rows.insert(key, KeyBan { number, ..KeyBan::default() });
                 self.model.unban(key);
             }
             Step::Advance(by) => self.advance(by),
@@ -202,36 +216,49 @@ impl Both {
 
     fn write(&mut self) {
         self.record.write();
+        self.clean_up();
         self.note_recorded();
     }
 
     fn finish(&mut self) {
         self.record.finish();
+        self.clean_up();
         self.note_recorded();
+    }
+
+    fn clean_up(&mut self) {
+        let now = self.clock.now().monotonic;
+        if now >= self.next_cleanup {
+            self.next_cleanup = now + CLEANUP_INTERVAL;
+            self.model.clean_up();
+        }
     }
 
     fn note_recorded(&mut self) {
         self.recorded = (self.model.clone(), Duration::ZERO);
-        self.unbanned_since_recorded.clear();
     }
 
     /// A new process with this clock, this long after the last record.
     fn restart(&mut self, clock: ManualClock, passed: Duration) {
-        self.model = self.recorded.0.clone();
-        self.unbanned_since_recorded.iter().for_each(|key| self.model.unban(*key));
-        self.model.restart(passed.as_nanos() as Time);
+        let before = std::mem::replace(&mut self.model, self.recorded.0.clone());
+        self.model.restart(passed.as_nanos() as Time, &before);
         self.clock = Arc::new(clock);
-        (self.limits, self.record) = Both::process(&self.directory, &self.clock);
+        (self.limits, self.record, self.begun) = Both::process(&self.directory, &self.clock);
+        self.next_cleanup = CLEANUP_INTERVAL;
         self.write();
     }
 
     fn request(&mut self, account: i64, key: i64) {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
-        let unbanned_at_ms = self.unbanned.get(&key).copied().unwrap_or(0);
-        let request = KeyedRequest { account, key, limits, unbanned_at_ms };
+        let ban = self.rows.get(&key).copied().unwrap_or_default();
+        let request = KeyedRequest { account, key, limits, ban };
         let key_id = Arc::from("key_1");
         let admit = self.limits.admit(request, &key_id, now, Instant::now());
         let decision = futures::executor::block_on(admit);
+        while let Ok(NewBan { key, ban }) = self.begun.try_recv() {
+            let before = self.rows.insert(key, ban).unwrap_or_default();
+            assert_eq!(before.number + 1, ban.number);
+        }
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
         assert_eq!(self.outcome(decision), expected, "account {account}, key {key}, {limits:?}");

@@ -2,8 +2,10 @@
 
 use super::windows::admitted;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 use store_orders::clock::Clock;
+use store_orders::limits::KeyBan;
 use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
 use test_server::{CapturedLog, NOON, TestServer, TestSetup};
@@ -112,23 +114,29 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
 }
 
 #[tokio::test]
-async fn strikes_and_bans_survive_a_restart() {
+async fn bans_survive_a_restart_and_strikes_do_not() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(2, 1_000);
     let server = setup.serve().await;
     admitted(&server, &key, 2).await;
-    assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+    for _ in 0..2 {
+        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+        server.setup.clock.advance(BURST);
+    }
+    let server = server.stop().await.serve().await;
+    assert_eq!(code(&server, &key).await, "rate_limit_exceeded", "no strikes");
     server.setup.clock.advance(BURST);
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-    let server = server.stop().await.serve().await;
-    let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_limited("key_banned"), 300, "the strikes survived");
+    assert_eq!(code(&server, &key).await, "key_banned");
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(100_500));
+    // The ban is in the store alone.
+    setup.close_limits_file();
+    std::fs::remove_file(setup.directory.path().join("limits.snapshot")).unwrap();
     let server = setup.restarted().serve().await;
     let banned = server.list_with(&key).await;
     assert_eq!(banned.assert_limited("key_banned"), 200);
-    assert_eq!(banned.rate_limit(), (2, 0, 302));
+    assert_eq!(banned.rate_limit(), (2, 0, 306));
     server.setup.clock.advance(Duration::from_millis(199_500));
     admitted(&server, &key, 2).await;
     let server = server.stop().await.serve().await;
@@ -136,7 +144,64 @@ async fn strikes_and_bans_survive_a_restart() {
     server.setup.clock.advance(BURST);
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_limited("key_banned"), 600, "so did the ban before");
+    assert_eq!(banned.assert_limited("key_banned"), 600, "twice as long as the one before");
+}
+
+#[tokio::test]
+async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let sibling = setup.another_key("enterprise-0");
+    let server = setup.serve().await;
+    let stored = || server.setup.store.key_of_id(&key.id).unwrap().ban;
+    assert_eq!(stored(), KeyBan::default());
+    assert_eq!(ban(&server, &key).await, 300);
+    let ends_at_ms = server.setup.clock.now().wall_ms() + 300_000;
+    let expected = KeyBan { ends_at_ms, seconds: 300, number: 1 };
+    wait_a_second_until("the ban is stored", || async { stored() == expected }).await;
+    // It has windows and strikes of its own.
+    let mut other = TestSetup::new();
+    other.store = Arc::clone(&server.setup.store);
+    other.clock = Arc::clone(&server.setup.clock);
+    let other = other.serve().await;
+    assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);
+    admitted(&other, &sibling, 1).await;
+    other.setup.store.unban_key(&key.id).unwrap();
+    // The first one saw no request since it was stored.
+    for server in [&server, &other] {
+        server.setup.clock.advance(Duration::from_secs(60));
+        wait_a_second_until("the ban is lifted", || async {
+            code_if_refused(server, &key).await.is_none()
+        })
+        .await;
+    }
+    other.setup.clock.advance(Duration::from_secs(60));
+    assert_eq!(ban(&other, &key).await, 300);
+    wait_a_second_until("the ban holds at the first server", || async {
+        code_if_refused(&server, &key).await.as_deref() == Some("key_banned")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(1, 1_000);
+    let other = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    // As another process that writes for long.
+    let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(ban(&server, &key).await, 300);
+    let is_logged = || captured.lines("WARN").iter().any(|line| line["msg"] == "bans not stored");
+    wait_until("the log says so", || async { is_logged() }).await;
+    assert_eq!(code(&server, &key).await, "key_banned");
+    admitted(&server, &other, 1).await;
+    let stored = || server.setup.store.key_of_id(&key.id).unwrap().ban.seconds;
+    assert_eq!(stored(), 0);
+    writer.execute_batch("ROLLBACK").unwrap();
+    wait_until("the ban is stored", || async { stored() == 300 }).await;
 }
 
 #[tokio::test]
@@ -211,7 +276,7 @@ async fn a_lifted_ban_ends_within_a_second_and_does_not_lengthen_the_next() {
         // Also after the wall clock was set back.
         server.setup.clock.set_wall(*wall);
         assert_eq!(code(&server, &key).await, "key_banned");
-        server.setup.store.unban_key(&key.id, server.setup.clock.now().wall_ms()).unwrap();
+        server.setup.store.unban_key(&key.id).unwrap();
         wait_a_second_until("the ban is lifted", || async {
             code_if_refused(&server, &key).await.is_none()
         })
@@ -231,7 +296,7 @@ async fn a_ban_is_lifted_while_the_server_is_down() {
     ban(&server, &key).await;
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_secs(60));
-    setup.store.unban_key(&key.id, setup.clock.now().wall_ms()).unwrap();
+    setup.store.unban_key(&key.id).unwrap();
     let server = setup.restarted().serve().await;
     assert_eq!(ban(&server, &key).await, 300);
     let server = server.stop().await.serve().await;

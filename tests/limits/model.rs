@@ -9,6 +9,7 @@ use store_orders_api::plans::PlanLimits;
 pub type Time = i128;
 
 pub const SECOND: Time = 1_000_000_000;
+const MILLISECOND: Time = 1_000_000;
 const MINUTE: Time = 60 * SECOND;
 const BURST: Time = 2 * SECOND;
 const DAY: Time = 86_400 * SECOND;
@@ -50,8 +51,27 @@ struct Key {
     /// The rejections in the strike minute. The first opened it, and those soon after are no
     /// strikes.
     strikes: Vec<Time>,
-    /// When each ban began, and how long it is.
-    bans: Vec<(Time, Time)>,
+    /// The latest ban, which the store keeps.
+    ban: Option<Ban>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ban {
+    length: Time,
+    /// In whole milliseconds.
+    wall_end: Time,
+    /// By the server's clock; none until the server has seen the ban in the store.
+    end: Option<Time>,
+}
+
+impl Key {
+    /// The end of the latest ban, and its length. A server that finds it in the store goes by the
+    /// wall clock.
+    fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
+        let ban = self.ban.as_mut()?;
+        let left = (ban.wall_end - wall).min(ban.length);
+        Some((*ban.end.get_or_insert(now + left), ban.length))
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,15 +88,32 @@ impl Model {
         self.now += by;
     }
 
-    /// A new process, this long after the limits were last written.
-    pub fn restart(&mut self, passed: Time) {
+    /// A new process, this long after the limits were last written. Strikes are forgotten; the
+    /// store has the bans of the process before.
+    pub fn restart(&mut self, passed: Time, before: &Model) {
         self.now += passed;
         self.addresses.clear();
+        self.keys.clone_from(&before.keys);
+        for key in self.keys.values_mut() {
+            key.strikes.clear();
+            key.ban.iter_mut().for_each(|ban| ban.end = None);
+        }
     }
 
-    /// The operator lifts the bans of a key.
+    /// The server removes from its memory what has no effect any more.
+    pub fn clean_up(&mut self) {
+        for key in self.keys.values_mut() {
+            let is_open = key.strikes.first().is_some_and(|opened| self.now < opened + MINUTE);
+            let ends = key.ban.and_then(|ban| ban.end);
+            if !is_open && ends.is_none_or(|end| end + DAY <= self.now) {
+                key.ban.iter_mut().for_each(|ban| ban.end = None);
+            }
+        }
+    }
+
+    /// The operator lifts the ban of a key.
     pub fn unban(&mut self, key: i64) {
-        self.keys.entry(key).or_default().bans.clear();
+        self.keys.entry(key).or_default().ban = None;
     }
 
     pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Outcome {
@@ -87,8 +124,10 @@ impl Model {
         let answer =
             |kind, limit, remaining, end: Time| outcome(kind, limit, remaining, (now, end), wall);
         let known = self.keys.entry(key).or_default();
-        let ban_end = known.bans.last().map(|(began, length)| began + length);
-        if let Some(end) = ban_end.filter(|end| now < *end && !shut) {
+        if !shut
+            && let Some((end, _)) = known.ban(now, wall)
+            && now < end
+        {
             return answer(Kind::Banned, plan.per_minute, 0, end);
         }
         let mut full = Vec::new();
@@ -101,7 +140,7 @@ impl Model {
             }
         }
         if let Some((end, kind, limit)) = full.into_iter().max_by_key(|(end, ..)| *end) {
-            if !shut && let Some(end) = known.strike(now, plan.per_minute) {
+            if !shut && let Some(end) = known.strike(now, wall, plan.per_minute) {
                 return answer(Kind::Banned, plan.per_minute, 0, end);
             }
             return answer(kind, limit, 0, end);
@@ -130,7 +169,7 @@ impl Model {
 
 impl Key {
     /// Counts a rejection; the end of the ban, if it brings one about.
-    fn strike(&mut self, now: Time, per_minute: u32) -> Option<Time> {
+    fn strike(&mut self, now: Time, wall: Time, per_minute: u32) -> Option<Time> {
         if self.strikes.first().is_some_and(|opened| opened + MINUTE <= now) {
             self.strikes.clear();
         }
@@ -141,12 +180,13 @@ impl Key {
             return None;
         }
         self.strikes.clear();
-        let length = match self.bans.last() {
-            Some((began, length)) if now < began + length + DAY => (length * 2).min(3_600 * SECOND),
+        let length = match self.ban(now, wall) {
+            Some((end, length)) if now < end + DAY => (length * 2).min(3_600 * SECOND),
             _ => 300 * SECOND,
         };
-        self.bans.push((now, length));
-        Some(now + length)
+        let (wall_end, end) = ((wall + length) / MILLISECOND * MILLISECOND, now + length);
+        self.ban = Some(Ban { length, wall_end, end: Some(end) });
+        Some(end)
     }
 }
 

@@ -74,11 +74,7 @@ fn keys_are_listed_also_if_the_counts_cannot_be_read() {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_enterprise_key("acme", 1, 1_000).unwrap();
     std::fs::write(data.path().join("limits.snapshot"), "no limits".repeat(100)).unwrap();
-    let output = data.command().args(["keys", "list"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stdout).unwrap().contains(&key.id));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.starts_with("error: bans are not shown: "), "{error}");
+    assert!(data.run(&["keys", "list"]).unwrap().contains(&key.id));
     assert!(data.run(&["accounts", "show", "acme"]).is_err());
 }
 

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::{ManualClock, Now};
-use store_orders::counter::Counter;
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
+use store_orders::limits::{
+    BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
+};
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;
@@ -47,7 +48,7 @@ impl Limits for Unreachable {
         self.addresses.admit_keyless(address, now).await
     }
 
-    fn bans(&self) -> &Counter {
+    fn bans(&self) -> &BegunBans {
         self.addresses.bans()
     }
 

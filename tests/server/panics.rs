@@ -6,14 +6,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
-use store_orders::counter::Counter;
-use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits};
 use test_server::CapturedLog;
 use testbed::wait_until;
 
 /// Limits that panic, also when the headers of an error ask for them.
 #[derive(Default)]
-struct Panicking(Counter);
+struct Panicking(BegunBans);
 
 #[async_trait]
 impl Limits for Panicking {
@@ -25,7 +24,7 @@ impl Limits for Panicking {
         panic!("a test lets the limits panic")
     }
 
-    fn bans(&self) -> &Counter {
+    fn bans(&self) -> &BegunBans {
         &self.0
     }
 }

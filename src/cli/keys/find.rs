@@ -1,7 +1,6 @@
 //! `keys find -`: whose the key on standard input is.
 
-use super::shown::{COLUMNS, KeyJson, bans};
-use crate::cli::options::Options;
+use super::shown::{COLUMNS, KeyJson};
 use crate::cli::printer::Printer;
 use crate::cli::table::record_text;
 use crate::clock::{Clock, SystemClock};
@@ -12,7 +11,6 @@ use std::io::{BufRead, Read};
 
 /// Names the key that is on standard input, with its account and state.
 pub fn find(
-    options: &Options,
     store: &dyn OperatorStore,
     clock: &SystemClock,
     printer: &mut Printer<'_>,
@@ -23,12 +21,8 @@ pub fn find(
                    --data-dir or --store names one";
         return Err(StoreError::NotFound(why.to_string()).into());
     };
-    let now = clock.now();
-    let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
-    let key = KeyJson::of(record, &banned, now);
-    printer.show(&key, record_text(COLUMNS, &key)?)?;
-    printer.flush()?;
-    bans
+    let key = KeyJson::of(record, clock.now());
+    Ok(printer.show(&key, record_text(COLUMNS, &key)?)?)
 }
 
 /// The digest of the key on the first line of standard input. No error shows any of it.

@@ -1,34 +1,12 @@
 //! A key as the operator sees it: its columns, its state and its ban.
 
-use crate::cli::options::Options;
 use crate::cli::table::Column;
-use crate::cli::timestamp::{rfc3339, rfc3339_after};
-use crate::clock::{Now, SystemClock};
+use crate::cli::timestamp::rfc3339;
+use crate::clock::Now;
 use crate::keys::Environment;
-use crate::limits::Ban;
-use crate::store::{KeyRecord, OperatorStore};
-use anyhow::Context;
+use crate::store::KeyRecord;
 use clap::ValueEnum;
 use serde::Serialize;
-use std::collections::HashMap;
-
-/// The bans of these keys in force, by the row of the key; or none, and why they cannot be
-/// known.
-pub fn bans(
-    options: &Options,
-    store: &dyn OperatorStore,
-    keys: &[KeyRecord],
-    clock: &SystemClock,
-    now: Now,
-) -> (anyhow::Result<()>, HashMap<i64, Ban>) {
-    let rows: Vec<i64> = keys.iter().map(|key| key.row).collect();
-    let bans = options
-        .open_limits_report(store, clock)
-        .and_then(|limits| Ok(limits.bans(&rows, now)?))
-        .context("bans are not shown");
-    let banned = bans.iter().flatten().map(|ban| (ban.key, *ban)).collect();
-    (bans.map(|_| ()), banned)
-}
 
 /// The columns of a table of keys.
 pub const COLUMNS: [Column; 11] = [
@@ -101,12 +79,11 @@ pub struct KeyJson {
 }
 
 impl KeyJson {
-    /// The key as of now; `banned` has its ban, if it has one in force.
-    pub fn of(key: KeyRecord, banned: &HashMap<i64, Ban>, now: Now) -> KeyJson {
-        let ban = banned.get(&key.row);
-        let ban = ban.filter(|ban| ban.unbanned_at_ms >= key.unbanned_at.unwrap_or(0));
+    /// The key as of now.
+    pub fn of(key: KeyRecord, now: Now) -> KeyJson {
+        let banned_until = Some(key.ban.ends_at_ms).filter(|end| *end > now.wall_ms());
         KeyJson {
-            state: KeyState::of(&key, ban.is_some(), now.wall_ms()),
+            state: KeyState::of(&key, banned_until.is_some(), now.wall_ms()),
             id: key.id,
             account: key.account,
             label: key.label,
@@ -114,7 +91,7 @@ impl KeyJson {
             issued_at: rfc3339(key.issued_at),
             expires_at: key.expires_at.map(rfc3339),
             revoked_at: key.revoked_at.map(rfc3339),
-            banned_until: ban.map(|ban| rfc3339_after(now, ban.ends_in)),
+            banned_until: banned_until.map(rfc3339),
             used_at: key.used_at.map(rfc3339),
             successor: key.successor,
         }

@@ -5,9 +5,8 @@ use super::saved::{ReadError, SavedLimits, nanos};
 use crate::clock::{Boot, Now};
 use crate::limits::timestamp::Timestamp;
 use crate::limits::window::FixedWindow;
-use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
+use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
 use crate::log::ErrorChain;
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,17 +51,6 @@ impl LimitsReport for LimitsFileReport {
             })
         };
         Ok(AccountUsage { minute: usage(windows.minute), day: usage(windows.day), age: Some(age) })
-    }
-
-    fn bans(&self, wanted: &[i64], now: Now) -> Result<Vec<Ban>, ReportError> {
-        let Some((saved, _, now)) = self.at(now) else { return Ok(Vec::new()) };
-        let wanted: HashSet<i64> = wanted.iter().copied().collect();
-        let bans = saved.limits.keys.iter().filter(|(key, _)| wanted.contains(key));
-        let bans = bans.filter_map(|(key, strikes)| {
-            let ban = strikes.ban_at(now, 0, strikes.unbanned_at_ms)?;
-            Some(Ban { key: *key, ends_in: ban.resets_in, unbanned_at_ms: strikes.unbanned_at_ms })
-        });
-        Ok(bans.collect())
     }
 }
 

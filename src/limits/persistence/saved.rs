@@ -3,8 +3,8 @@
 //!
 //! Its timestamps count from the moment of saving. How long ago that was is told by the
 //! clock of the machine's boot, so that setting the wall clock changes nothing; after a
-//! reboot by the wall clock, but it is never negative: no window and no ban lasts longer
-//! than its length.
+//! reboot by the wall clock, but it is never negative: no window lasts longer than its
+//! length.
 
 use crate::clock::{Boot, Now};
 use crate::limits::snapshot::LimitsSnapshot;

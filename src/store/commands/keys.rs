@@ -3,8 +3,9 @@
 use super::accounts::open_account;
 use super::engine::{Engine, Scope};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
+use crate::store::account_rows::key_ban;
 use crate::store::rules::{key_label, later, no_key, rotated};
-use crate::store::statements::{Row, Statements};
+use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.
@@ -19,9 +20,8 @@ pub trait KeyCommands {
     /// Revokes a key for good. A second time changes nothing.
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
 
-    /// Lifts the ban of a key, if it is banned. The moment of lifting rises each time,
-    /// also if the wall clock was set back.
-    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
+    /// Lifts the ban of a key, if it is banned. The next one is as long as a first one.
+    fn unban_key(&self, key_id: &str) -> Result<(), StoreError>;
 
     /// Every key that was ever issued, the oldest first.
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError>;
@@ -63,12 +63,12 @@ impl<E: Engine> KeyCommands for E {
     }
 
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        update(self, "revoked_at = coalesce(revoked_at, $2)", key_id, now_ms)
+        update(self, "revoked_at = coalesce(revoked_at, $2)", key_id, &[&key_id, &now_ms])
     }
 
-    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        let lifted = "unbanned_at = CASE WHEN unbanned_at >= $2 THEN unbanned_at + 1 ELSE $2 END";
-        update(self, lifted, key_id, now_ms)
+    fn unban_key(&self, key_id: &str) -> Result<(), StoreError> {
+        let lifted = "banned_until = NULL, ban_seconds = NULL, ban_number = ban_number + 1";
+        update(self, lifted, key_id, &[&key_id])
     }
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
@@ -89,7 +89,8 @@ impl<E: Engine> KeyCommands for E {
 /// Selects the columns of [`key_record`].
 const SELECT_KEYS: &str = "
     SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-           used_at, successor, \"row\", unbanned_at, label, closed_at
+           used_at, successor, \"row\", label, closed_at, banned_until,
+           ban_seconds, ban_number
     FROM keys JOIN accounts ON accounts.id = keys.account";
 
 fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, StoreError> {
@@ -98,7 +99,7 @@ fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, Sto
 }
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-    let (revoked_at, account_closed_at): (Option<i64>, _) = (row.get(5)?, row.date_ms(11)?);
+    let (revoked_at, account_closed_at): (Option<i64>, _) = (row.get(5)?, row.date_ms(10)?);
     Ok(KeyRecord {
         id: row.get(0)?,
         account: row.get(1)?,
@@ -109,17 +110,17 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
         used_at: row.get(6)?,
         successor: row.get(7)?,
         row: row.get(8)?,
-        unbanned_at: row.get(9)?,
-        label: row.get(10)?,
+        label: row.get(9)?,
+        ban: key_ban(row, 11)?,
     })
 }
 
-/// Changes the key of this id; `$2` of the assignment is the time.
+/// Changes the key of this id, which is the first parameter.
 fn update<E: Engine>(
     engine: &E,
     assignment: &str,
     key_id: &str,
-    now_ms: i64,
+    parameters: Parameters<'_>,
 ) -> Result<(), StoreError> {
     let update = format!(
         "UPDATE keys SET {assignment}, {} = {} WHERE id = $1",
@@ -128,7 +129,7 @@ fn update<E: Engine>(
     );
     engine.change(Scope::Keys, |statements| {
         key_of_id(statements, key_id)?;
-        statements.execute(&update, &[&key_id, &now_ms])
+        statements.execute(&update, parameters)
     })
 }
 

@@ -169,7 +169,7 @@ impl Engine for PostgresCommands {
 
 /// Commits a change that does these writes, in one message. Writes nothing, and returns false, if
 /// rows of its scope were changed after this change.
-async fn write_at_once(
+pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
     (number, last_changes): (i64, LastChanges),

@@ -3,7 +3,7 @@
 //! | File | Its job |
 //! |---|---|
 //! | `limiter` | requests that wait are counted in batches |
-//! | `admission`, `count.sql`, `strike.sql` | the statements of a batch, and the decisions |
+//! | `admission`, `count.sql` | the statement of a batch, and the decisions |
 //! | `location` | where requests are counted, as the store records it |
 
 mod admission;
@@ -11,5 +11,5 @@ mod limiter;
 pub(super) mod location;
 
 pub use admission::{Admission, remove_expired};
-pub(super) use admission::{SELECT_BANS, bans, in_u32, timestamp};
+pub(super) use admission::{in_u32, timestamp};
 pub use limiter::PostgresLimits;

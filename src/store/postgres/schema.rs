@@ -47,6 +47,11 @@ pub const LIMITS: Schema<'static> = Schema {
             sql: include_str!("limits/schema_2.sql"),
             oldest_program: "1.0.0",
         },
+        Migration {
+            what: "bans are kept with the keys",
+            sql: include_str!("limits/schema_3.sql"),
+            oldest_program: "1.2.0",
+        },
     ],
 };
 
@@ -89,6 +94,11 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration {
         what: "imports are stored in steps",
         sql: include_str!("schema/version_7.sql"),
+        oldest_program: "1.2.0",
+    },
+    Migration {
+        what: "keys have their bans",
+        sql: include_str!("schema/version_8.sql"),
         oldest_program: "1.2.0",
     },
 ];

@@ -2,21 +2,25 @@
 
 mod batch;
 
-use super::connecting::roles::SCANNER;
+use super::commands::write_at_once;
+use super::connecting::roles::{SCANNER, WRITER};
 use super::error::{read, unreachable_because, written};
-use super::journal::ask_once;
+use super::journal::{ask_once, last};
 use super::limits::PostgresLimits;
 use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
+use crate::limits::NewBan;
 use crate::log::ErrorChain;
 use crate::store::agreement::reading::ReadScope;
+use crate::store::commands::Scope;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
 use crate::store::statements;
+use crate::store::value::Value;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
     LastChanges, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, REQUEST_TIMEOUT,
@@ -272,6 +276,27 @@ impl Store for PostgresStore {
         self.wait(carry_out(&self.sessions, &self.replica, &none, deadline)).map(drop)
     }
 
+    /// On a connection of its own, so that no request waits for the lock of changes.
+    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+        let update = "UPDATE keys SET banned_until = $2, ban_seconds = $3, ban_number = $4,
+                             changed_in = (SELECT max(version) FROM changes)
+                      WHERE row = $1 AND ban_number < $4";
+        let writes = bans.iter().map(|NewBan { key, ban }| {
+            let values = [*key, ban.ends_at_ms, ban.seconds.into(), ban.number.into()];
+            (update.to_string(), values.map(Value::Integer).to_vec())
+        });
+        let writes: Vec<_> = writes.collect();
+        let session = current(&self.sessions)?;
+        self.wait(within(REQUEST_TIMEOUT, async {
+            let own = session.open_another(&WRITER).await?;
+            // Again if a command has changed keys in between.
+            while !write_at_once(&own, Scope::Keys, last(&own.client).await?, writes.clone())
+                .await?
+            {}
+            Ok(())
+        }))
+    }
+
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
@@ -329,7 +354,8 @@ const ALL_KEYS: [Pages; 2] = [
     Pages {
         query: "
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
-           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
+           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, banned_until,
+           ban_seconds, ban_number
     FROM keys WHERE \"row\" >= $1 ORDER BY \"row\" LIMIT $2",
         id_column: 6,
     },
@@ -352,11 +378,12 @@ const CHANGED_ORDERS: &str = "
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
 const CHANGED_KEYS: &str = "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, name,
-           NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
+           NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint, NULL::integer, NULL::integer
     FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
-           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
+           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, banned_until,
+           ban_seconds, ban_number
     FROM keys WHERE changed_in > $1";
 
 /// Visits every row; returns the last changes before the first was read, and after the last. What

@@ -55,8 +55,7 @@ pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 /// How long a request waits to be counted, unless its deadline comes first.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long counting a batch may take, and then settling its bans and refusals, before the session
-/// ends.
+/// How long counting a batch may take before the session ends.
 pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 
 /// `Retry-After` where a request could not be counted.
@@ -111,7 +110,7 @@ pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
 /// How many batches are counted at once: a request waits for a quarter of a round trip at most
-/// until its own can be sent. As many more are settled meanwhile.
+/// until its own can be sent.
 pub const COUNTS_UNDER_WAY: usize = 4;
 
 /// Counts requests.
@@ -163,7 +162,7 @@ const _: () = {
     assert!(QUESTIONS_UNDER_WAY as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // Also behind the statements of the other batches and a removal.
-    assert!((2 * COUNTS_UNDER_WAY as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
+    assert!((COUNTS_UNDER_WAY as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left for what it asks of the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
     // count.sql takes a count that is a second later for that of a clock that was set back.

@@ -8,13 +8,14 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
     include_str!("schema_5.sql"),
     include_str!("schema_6.sql"),
+    include_str!("schema_7.sql"),
 ];
 
 /// The newest version.

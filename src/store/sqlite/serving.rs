@@ -6,6 +6,7 @@ use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes};
 use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::clock::BootInstant;
+use crate::limits::{KeyBan, NewBan};
 use crate::log::ErrorChain;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled;
@@ -74,7 +75,8 @@ impl Store for SqliteStore {
                         FROM accounts WHERE version > $1";
         let keys = "SELECT account, NULL, NULL, NULL, NULL, digest, row, id,
                            min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
-                           revoked_at IS NOT NULL, used_at, unbanned_at
+                           revoked_at IS NOT NULL, used_at, banned_until, ban_seconds,
+                           ban_number
                     FROM keys WHERE version > $1";
         for query in [accounts, keys] {
             Statements::query(&*transaction, query, &[&after.number], &mut |row| {
@@ -139,6 +141,20 @@ impl Store for SqliteStore {
             let id: i64 =
                 transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
             Ok(transaction.pragma_update(None, "application_id", id)?)
+        })
+    }
+
+    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
+            let change_number = raise_change_number(transaction, ChangeScope::Keys)?;
+            let mut update = transaction.prepare_cached(
+                "UPDATE keys SET banned_until = ?2, ban_seconds = ?3, ban_number = ?4, version = ?5
+                 WHERE row = ?1 AND ban_number < ?4",
+            )?;
+            for NewBan { key, ban: KeyBan { ends_at_ms, seconds, number } } in bans {
+                update.execute(params![key, ends_at_ms, seconds, number, change_number])?;
+            }
+            Ok(())
         })
     }
 

@@ -52,7 +52,7 @@ pub fn all() -> Vec<Case> {
         keys::a_rotated_key_overlaps_with_its_successor,
         keys::a_label_stays_over_a_rotation_unless_another_is_given,
         keys::a_key_is_revoked_once_and_for_good,
-        keys::the_end_of_a_ban_only_rises,
+        keys::a_ban_is_stored_unless_the_key_has_another_and_is_lifted,
         keys::a_change_of_a_key_or_of_an_account_is_read_alone,
         keys::a_use_is_recorded_once_a_minute,
     ]

@@ -89,7 +89,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::no_request_is_carried_out_after_its_deadline,
         serving::a_statement_that_fails_ends_no_session,
         serving::counts_that_are_locked_refuse_requests_and_end_no_session,
-        serving::a_throttled_account_keeps_no_other_request_waiting,
+        serving::a_ban_is_decided_without_waiting_and_stored_beside_other_changes,
         serving::to_read_keys_may_take_long,
         serving::keys_are_not_waited_for_after_the_session,
         serving::pets_and_keys_are_read_while_orders_or_keys_are_read,

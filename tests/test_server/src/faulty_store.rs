@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use store_orders::limits::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
@@ -180,6 +181,11 @@ impl Store for FaultyStore {
 
     fn try_write(&self) -> Result<(), StoreError> {
         self.store()?.try_write()
+    }
+
+    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+        self.wait_while_silent();
+        self.store()?.record_bans(bans)
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {

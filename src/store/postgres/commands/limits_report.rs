@@ -2,12 +2,12 @@
 
 use super::PostgresCommands;
 use crate::clock::Now;
-use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
+use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
 use crate::store::postgres::limits::location::require_recorded;
-use crate::store::postgres::limits::{SELECT_BANS, bans, in_u32, timestamp};
+use crate::store::postgres::limits::{in_u32, timestamp};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
@@ -29,11 +29,6 @@ impl PostgresLimitsReport {
 impl LimitsReport for PostgresLimitsReport {
     fn usage(&self, account: i64, _: Now) -> Result<AccountUsage, ReportError> {
         let found = self.0.ask(async |client| usage(client, account).await.map_err(read));
-        found.map_err(|error| ReportError(error.into()))
-    }
-
-    fn bans(&self, keys: &[i64], _: Now) -> Result<Vec<Ban>, ReportError> {
-        let found = self.0.ask(async |client| bans(client, SELECT_BANS, keys).await.map_err(read));
         found.map_err(|error| ReportError(error.into()))
     }
 }

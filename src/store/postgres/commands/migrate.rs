@@ -48,7 +48,7 @@ pub fn move_counts(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     limits.ask(async |client| {
         require_own(client, url, &id).await?;
         // What was counted there before the counts were moved away.
-        let empty = "TRUNCATE limits_accounts, limits_keys";
+        let empty = "TRUNCATE limits_accounts";
         client.execute(empty, &[]).await.map_err(written).map(drop)
     })?;
     store.ask(async |client| record(client, url).await)?;

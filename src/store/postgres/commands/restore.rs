@@ -77,7 +77,7 @@ const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancell
 const PETS: &str = "id, name";
 const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at, changed_in";
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
-                    revoked_at, used_at, successor, unbanned_at, label, changed_in";
+                    revoked_at, used_at, successor, banned_until, ban_seconds, ban_number, label, changed_in";
 
 /// Copies these columns of all rows of a table; what has changed did so in the change of this
 /// number.

@@ -1,5 +1,5 @@
 -- Counts a batch in both windows of each account, as far as they have room. Numbers are
--- microseconds. An account of which a key may be banned is left out, unless $5.
+-- microseconds.
 --
 -- $1 accounts, $2 requests, $3 and $4 the account's limits: they are in the row only to be in
 -- EXCLUDED, and nobody reads those that are stored.
@@ -8,9 +8,9 @@ WITH clock AS MATERIALIZED (
 )
 -- Every batch locks rows in one order, so that no two wait for each other.
 INSERT INTO limits_accounts AS c (account, minute_closes, minute_requests, day_closes, day_requests,
-                                  per_minute, per_day, admitted, bans_until, counted_at)
+                                  per_minute, per_day, admitted, counted_at)
 SELECT account, now + least(admitted, 1) * 60000000, admitted,
-       now + least(admitted, 1) * 86400000000, admitted, per_minute, per_day, admitted, 0, now
+       now + least(admitted, 1) * 86400000000, admitted, per_minute, per_day, admitted, now
 FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
            AS a (account, requests, per_minute, per_day)) AS asked, clock
@@ -34,6 +34,5 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
                     CASE WHEN c.day_closes > now THEN c.day_requests ELSE 0 END AS day_used) u,
     LATERAL (SELECT greatest(0, least(excluded.admitted, excluded.per_minute - minute_used,
                                       excluded.per_day - day_used)) AS given) g)
-WHERE $5 OR c.bans_until <= excluded.counted_at
 RETURNING account, counted_at, minute_closes, minute_requests - admitted, day_closes,
           day_requests - admitted

@@ -1,12 +1,11 @@
 //! The rate limiter of several servers: requests that wait are counted in batches, on a
-//! connection of the store's session. Addresses without a valid key are counted in this server's
-//! memory: a flood must not reach the database.
+//! connection of the store's session. Strikes and bans, and addresses without a valid key, are in
+//! this server's memory: a flood must not reach the database.
 
-use super::admission::{MAX_KEYS, banned, is_final, remove_expired, unavailable};
+use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
-use crate::counter::Counter;
 use crate::limits::{
-    AccountWindows, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp, log_ban,
+    AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
@@ -16,10 +15,10 @@ use crate::store::postgres::timeouts::{
     COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
 };
 use async_trait::async_trait;
-use futures::future::{join, join_all};
+use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
 use slog::{Logger, info, warn};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,36 +34,25 @@ pub struct PostgresLimits {
     waiting: mpsc::UnboundedSender<Waiting>,
     sessions: watch::Receiver<Current>,
     shared: Arc<Shared>,
-    addresses: InMemoryLimits,
 }
 
 /// A request that waits, and where its decision goes.
 struct Waiting {
     request: KeyedRequest,
     deadline: Instant,
-    /// For the log.
+    /// When it was sent, on two clocks.
     now: Now,
     sent: BootInstant,
     key_id: Arc<str>,
     decided: oneshot::Sender<Decision>,
 }
 
-/// Requests of a batch on which counting alone does not decide, and what it said of them.
-type Unsettled = Vec<(Waiting, Option<Decision>)>;
-
 struct Shared {
-    bans: Counter,
+    /// Strikes and bans, and addresses; no windows.
+    memory: InMemoryLimits,
     /// When the last batch failed and why, if none has succeeded since.
     failure: SyncMutex<Option<(Instant, String)>>,
-    /// The bans that the session has told of, by key.
-    known_bans: SyncMutex<HashMap<i64, KnownBan>>,
     log: Logger,
-}
-
-struct KnownBan {
-    until: BootInstant,
-    /// That of the request that was told.
-    unbanned_at_ms: i64,
 }
 
 impl PostgresLimits {
@@ -74,12 +62,11 @@ impl PostgresLimits {
         keyless_per_minute: u32,
         log: Logger,
     ) -> PostgresLimits {
-        let addresses = InMemoryLimits::new(keyless_per_minute, log.clone());
-        let (bans, failure, known_bans) = Default::default();
-        let shared = Arc::new(Shared { bans, failure, known_bans, log });
+        let memory = InMemoryLimits::new(keyless_per_minute, log.clone());
+        let shared = Arc::new(Shared { memory, failure: SyncMutex::default(), log });
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
-        PostgresLimits { waiting, sessions, shared, addresses }
+        PostgresLimits { waiting, sessions, shared }
     }
 }
 
@@ -93,8 +80,6 @@ impl Shared {
                 Ok(Ok(session)) => Arc::clone(session),
                 _ => return,
             };
-            // A failover may forget a ban, and sets the clock by which it ends.
-            self.known_bans.lock().clear();
             let counts = async {
                 tokio::select! {
                     _ = join_all((0..COUNTS_UNDER_WAY).map(|_| self.lane(&session, &queue))) => {}
@@ -112,46 +97,23 @@ impl Shared {
         }
     }
 
-    /// Counts one batch after the other, until there are no more requests. Meanwhile it settles
-    /// what the batch before has left: bans and refusals keep no other request waiting.
+    /// Counts one batch after the other, until there are no more requests.
     async fn lane(&self, session: &Session, queue: &Queue) {
-        let mut unsettled = Some(Unsettled::new());
-        while let Some(left) = unsettled {
-            let count_next = async { Some(self.count(session, next_batch(queue).await?).await) };
-            (unsettled, ()) = join(count_next, self.settle(session, left)).await;
+        while let Some(batch) = next_batch(queue).await {
+            self.count(session, batch).await;
         }
     }
 
-    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) -> Unsettled {
+    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
         let now = Instant::now();
         batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
         if batch.is_empty() {
-            return Unsettled::new();
-        }
-        let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
-        let counted = session.admission.count(&session.limits.client, &requests);
-        let counted = self.answer(session, counted).await.unwrap_or_default();
-        let mut unsettled = Unsettled::new();
-        for (waiting, decision) in batch.into_iter().zip(counted) {
-            match decision {
-                Some(decision) if is_final(&waiting.request, &decision) => {
-                    self.decide(waiting, decision);
-                }
-                _ => unsettled.push((waiting, decision)),
-            }
-        }
-        unsettled
-    }
-
-    async fn settle(&self, session: &Session, unsettled: Unsettled) {
-        if unsettled.is_empty() {
             return;
         }
-        let (waiting, counted): (Vec<Waiting>, Vec<_>) = unsettled.into_iter().unzip();
-        let requests: Vec<KeyedRequest> = waiting.iter().map(|waiting| waiting.request).collect();
-        let settled = session.admission.settle(&session.limits.client, &requests, counted);
-        let settled = self.answer(session, settled).await.unwrap_or_default();
-        waiting.into_iter().zip(settled).for_each(|(one, decision)| self.decide(one, decision));
+        let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
+        let counted = session.admission.run(&session.limits.client, &requests);
+        let counted = self.answer(session, counted).await.unwrap_or_default();
+        batch.into_iter().zip(counted).for_each(|(one, decision)| self.decide(one, decision));
     }
 
     /// The answer to what was sent; none if it failed. It may have been counted then, and is not
@@ -178,43 +140,27 @@ impl Shared {
         }
     }
 
+    /// Answers a request. A refusal is a strike also if the client has gone away.
     fn decide(&self, waiting: Waiting, decision: Decision) {
         let Waiting { request, now, sent, key_id, decided, .. } = waiting;
-        if let Decision::Banned { status, begins } = decision {
-            let answered = BootInstant::now();
-            // As the client counts it: one that waits until then is asked about once more.
-            let (until, unbanned_at_ms) = (answered + status.resets_in, request.unbanned_at_ms);
-            self.known_bans.lock().insert(request.key, KnownBan { until, unbanned_at_ms });
-            // Logged here, because the client may have gone away.
-            if begins {
-                self.bans.inc();
-                let now = now.after(answered.since(sent));
-                log_ban(&self.log, &request, &key_id, status, now);
-            }
-        }
-        let _ = decided.send(decision);
+        let now = now.after(BootInstant::now().since(sent));
+        let _ = decided.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
     /// The decision on a request that no count can change: it costs no round trip, and keeps no
     /// other request waiting.
-    fn refusal(&self, request: &KeyedRequest) -> Option<Decision> {
+    fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         // Its whole day is away, whatever was counted.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
-        let known_bans = self.known_bans.lock();
-        let ban = known_bans.get(&request.key).filter(|_| !request.is_shut())?;
-        let ends_in = ban.until.since(BootInstant::now());
-        let is_banned = !ends_in.is_zero() && ban.unbanned_at_ms >= request.unbanned_at_ms;
-        is_banned.then(|| banned(request, ends_in, false))
+        self.memory.banned(request, now)
     }
 
     /// Removes what has expired, from time to time.
     async fn keep_removing(&self, session: &Session) {
         loop {
             sleep(REMOVAL_INTERVAL).await;
-            let now = BootInstant::now();
-            self.known_bans.lock().retain(|_, ban| now < ban.until);
             // What fails is tried again a minute later.
             while let Ok(true) = remove_expired(&session.limits.client).await {}
         }
@@ -234,16 +180,16 @@ fn is(now: &Current, session: &Arc<Session>) -> bool {
     now.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Those that wait, of a bounded number of keys; `None` if there will be none.
+/// Those that wait, of a bounded number of accounts; `None` if there will be none.
 async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
     gathered(|| queue.len()).await;
-    let mut keys: HashSet<i64> = batch.iter().map(|waiting| waiting.request.key).collect();
-    while keys.len() < MAX_KEYS
+    let mut accounts: HashSet<i64> = batch.iter().map(|one| one.request.account).collect();
+    while accounts.len() < MAX_ACCOUNTS
         && let Ok(next) = queue.try_recv()
     {
-        keys.insert(next.request.key);
+        accounts.insert(next.request.account);
         batch.push(next);
     }
     Some(batch)
@@ -262,7 +208,7 @@ impl Limits for PostgresLimits {
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }
-        if let Some(refusal) = self.shared.refusal(&request) {
+        if let Some(refusal) = self.shared.refusal(&request, now) {
             return refusal;
         }
         let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
@@ -278,11 +224,11 @@ impl Limits for PostgresLimits {
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
-        self.addresses.admit_keyless(address, now).await
+        self.shared.memory.admit_keyless(address, now).await
     }
 
-    fn bans(&self) -> &Counter {
-        &self.shared.bans
+    fn bans(&self) -> &BegunBans {
+        self.shared.memory.bans()
     }
 
     fn unavailable_because(&self) -> Option<String> {

@@ -22,15 +22,14 @@ const WRITTEN: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.versions",
     "SELECT, INSERT, DELETE ON {schema}.changes",
     "UPDATE (status, changed_in, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
-    "UPDATE (used_at) ON {schema}.keys",
+    "UPDATE (used_at, banned_until, ban_seconds, ban_number, changed_in) ON {schema}.keys",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];
 
 /// What a server writes of the request counts.
-const COUNTED: [&str; 3] = [
+const COUNTED: [&str; 2] = [
     "SELECT, UPDATE (store_id) ON {schema}.limits_schema",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_accounts",
-    "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_keys",
 ];
 
 /// Which tables of a database a role is to use.

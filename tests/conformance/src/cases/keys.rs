@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Digest, Environment};
+use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::{
     ChangeNumber, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
     Rotation, Store,
@@ -35,7 +36,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     ensure!(*first_row.id == *first.id && *second_row.id == *second.id);
     ensure!(first_row.row < second_row.row && first_row.account == second_row.account);
     ensure!(first_row.ends_at_ms.is_none() && !first_row.revoked);
-    ensure!(first_row.used_at_ms == 0 && first_row.unbanned_at_ms == 0);
+    ensure!(first_row.used_at_ms == 0 && first_row.ban.is_none());
     ensure!(second_row.ends_at_ms == Some(NOW_MS + 60_000));
     let record = |row: &KeyRow, expires_at| KeyRecord {
         row: row.row,
@@ -47,7 +48,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
         revoked_at: None,
         used_at: None,
         successor: None,
-        unbanned_at: None,
+        ban: KeyBan::default(),
         label: None,
     };
     let expected = [record(&first_row, None), record(&second_row, Some(NOW_MS + 60_000))];
@@ -127,15 +128,42 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-pub fn the_end_of_a_ban_only_rises(engine: &dyn Engine) -> anyhow::Result<()> {
+/// A server that decides a ban at the same time as another one does not lengthen it.
+pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let key = account_and_key(&*commands)?;
-    for (now_ms, expected) in [(NOW_MS, NOW_MS), (NOW_MS, NOW_MS + 1), (5, NOW_MS + 2)] {
-        commands.unban_key(&key.id, now_ms)?;
-        ensure!(served(&*store, &key.key.digest())?.unbanned_at_ms == expected);
-        ensure!(record(&*commands, &key.id)?.unbanned_at == Some(expected));
-    }
-    refusal(commands.unban_key("key_none", NOW_MS)).map(drop)
+    let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
+    let row = |issued: &IssuedKey| served(&*store, &issued.key.digest());
+    let (key_row, other_row) = (row(&key)?.row, row(&other)?.row);
+    let ban = |seconds: u32, number| KeyBan {
+        ends_at_ms: NOW_MS + i64::from(seconds) * 1_000,
+        seconds,
+        number,
+    };
+    let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
+    let before = last_changes(&*store)?.of_keys();
+    write(key_row, ban(300, 1))?;
+    // Any server reads what changed, and that alone.
+    let ((_, changed), reached) = keys_since(&*store, before)?;
+    ensure!(changed.len() == 1 && reached.number > before.number, "{changed:?}");
+    ensure!(row(&key)?.latest_ban() == ban(300, 1) && row(&other)?.ban.is_none());
+    write(key_row, ban(301, 1))?;
+    ensure!(record(&*commands, &key.id)?.ban == ban(300, 1), "a ban at the same time");
+    store.record_bans(&[
+        NewBan { key: key_row, ban: ban(600, 2) },
+        NewBan { key: other_row, ban: ban(300, 2) },
+        NewBan { key: i64::MAX, ban: ban(300, 1) },
+    ])?;
+    ensure!(row(&key)?.latest_ban() == ban(600, 2) && row(&other)?.latest_ban() == ban(300, 2));
+    let banned = last_changes(&*store)?.of_keys();
+    commands.unban_key(&key.id)?;
+    ensure!(keys_since(&*store, banned)?.0.1.len() == 1);
+    let lifted = KeyBan { number: 3, ..KeyBan::default() };
+    write(key_row, ban(1_200, 3))?;
+    ensure!(row(&key)?.latest_ban() == lifted, "a ban that was decided before it was lifted");
+    ensure!(record(&*commands, &key.id)?.ban == lifted);
+    refusal(commands.unban_key("key_none")).map(drop)
 }
 
 pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -182,7 +210,7 @@ pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> 
     changed(Some(2), &[])?;
     let second = issue(&*commands, Some(60))?;
     changed(None, &[&second])?;
-    commands.unban_key(&first.id, NOW_MS)?;
+    commands.unban_key(&first.id)?;
     changed(None, &[&first])?;
     let rotation = Rotation { key_id: &first.id, overlap: Duration::ZERO, label: None };
     let third = commands.rotate_key(rotation, NOW_MS)?;

@@ -10,7 +10,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport, RateLimitStatus, Window};
+use store_orders::limits::{
+    Decision, KeyBan, KeyedRequest, Limits, LimitsReport, RateLimitStatus, Window,
+};
 use store_orders::store::Store;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
@@ -19,6 +21,7 @@ use store_orders::store::postgres::{
 };
 use store_orders_api::plans::PlanLimits;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
+use tokio::sync::mpsc::unbounded_channel;
 
 /// No clock of a server has a part in the counting.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
@@ -29,7 +32,7 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
     let limits = store.limits(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
-    let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+    let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
     let deadline = Instant::now() + Duration::from_secs(5);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let decision = runtime.block_on(limits.admit(request, &Arc::from("key_1"), NOW, deadline));
@@ -251,41 +254,46 @@ pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow
     Ok(())
 }
 
-/// They are refused at once while nobody can count, so they keep nobody else waiting.
+/// They are refused at once while nobody can count, so they keep nobody else waiting. A sibling of
+/// the banned key is counted like any other.
 pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let micros = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-    database.execute(&format!(
-        "INSERT INTO limits_accounts SELECT 1, 0, 0, 0, 0, 0, 0, 0, {micros} + 300000000, 0;
-         INSERT INTO limits_keys SELECT 1, 1, 0, 0, 300, {micros} + 300000000, 0, 0, 0, 0, 0"
-    ))?;
     let store = database.server_of_owner()?;
     let limits = store.limits(1_000, Logger::root(Discard, o!()));
+    let (sender, mut begun) = unbounded_channel();
+    limits.bans().send_to(Some(sender));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let decide = |account, unbanned_at_ms, per_day| {
-        let limits_of = PlanLimits { per_minute: 10, per_day };
-        let request = KeyedRequest { account, key: account, limits: limits_of, unbanned_at_ms };
+    let decide = |key, ban, per_day, now| {
+        let limits_of = PlanLimits { per_minute: 1, per_day };
+        let request = KeyedRequest { account: 1, key, limits: limits_of, ban };
         let deadline = Instant::now() + WAIT_TIMEOUT;
-        runtime.block_on(limits.admit(request, &Arc::from("key_1"), NOW, deadline))
+        runtime.block_on(limits.admit(request, &Arc::from("key_1"), now, deadline))
     };
-    let ban = |decision: Decision| match decision {
-        Decision::Banned { status, begins: false } => Ok(status),
-        _ => bail!("{decision:?}"),
-    };
-    let told = ban(decide(1, 0, 1_000))?;
-    let locks = "LOCK TABLE limits_accounts, limits_keys IN ACCESS EXCLUSIVE MODE";
-    database.before_commit(locks, || {
-        let known = ban(decide(1, 0, 1_000))?;
-        ensure!(known.resets_in <= told.resets_in, "{known:?} after {told:?}");
-        ensure!(known.resets_in + WAIT_TIMEOUT > told.resets_in, "{known:?} after {told:?}");
-        let shut = decide(2, 0, 0);
+    let none = KeyBan::default();
+    admitted(decide(1, none, 1_000, NOW))?;
+    let limited = decide(1, none, 1_000, NOW);
+    ensure!(matches!(limited, Decision::Limited(..)), "{limited:?}");
+    let banned = decide(1, none, 1_000, NOW.after(Duration::from_secs(3)));
+    ensure!(matches!(banned, Decision::Banned { begins: true, .. }), "{banned:?}");
+    let new = begun.try_recv()?;
+    ensure!((new.key, new.ban.seconds, new.ban.number) == (1, 300, 1), "{new:?}");
+    let now = NOW.after(Duration::from_secs(100));
+    let sibling = decide(2, none, 1_000, now);
+    ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
+    database.before_commit("LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE", || {
+        // Before it is in the key's row, and afterwards.
+        for ban in [none, new.ban] {
+            let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {
+                bail!("the key is not banned")
+            };
+            ensure!((200..=204).contains(&status.retry_after()), "{status:?}");
+        }
+        let shut = decide(2, none, 0, now);
         ensure!(matches!(shut, Decision::Limited(_, Window::Day)), "{shut:?}");
-        // The operator has lifted the ban since.
-        let lifted = decide(1, 1, 1_000);
+        let lifted = decide(1, KeyBan { number: 2, ..none }, 1_000, now);
         ensure!(matches!(lifted, Decision::Unavailable(_)), "{lifted:?}");
         Ok(())
-    })?;
-    admitted(decide(1, 1, 1_000)).map(drop)
+    })
 }

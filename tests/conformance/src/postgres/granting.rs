@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::listing::{keys, list};
 use crate::records::{NOW_MS, account_and_key, cancel, import, refusal};
 use anyhow::{Context, ensure};
+use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::postgres::{PostgresCommands, print_grants};
 use store_orders::store::{CancelOutcome, Records, Store};
 use store_orders_api::types::Pet;
@@ -42,6 +43,9 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     let key = keys(&store)?.into_values().next().context("a key")?;
     store.record_last_used(&[(key.row, NOW_MS)])?;
     ensure!(commands.key_records()?.iter().all(|record| record.used_at == Some(NOW_MS)));
+    let ban = KeyBan { ends_at_ms: NOW_MS, seconds: 300, number: 1 };
+    store.record_bans(&[NewBan { key: key.row, ban }])?;
+    ensure!(commands.key_records()?.iter().all(|record| record.ban == ban));
 
     for statement in DENIED {
         let refused =

@@ -76,7 +76,7 @@ pub fn no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes(
         }),
         ("unban", |store| {
             let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);
-            store.unban_key(&key_id, NOW_MS)
+            store.unban_key(&key_id)
         }),
         ("revoke", |store| {
             let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);

@@ -136,8 +136,10 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 5: accounts change apart from their keys",
         "schema 6: the store records where requests are counted",
         "schema 7: imports are stored in steps",
+        "schema 8: keys have their bans",
         "limits schema 1: the tables of the request counts",
         "limits schema 2: accounts are counted in the order of time",
+        "limits schema 3: bans are kept with the keys",
     ];
     ensure!(done == expected, "{done:?}");
     let id = database.commands()?.id()?;
@@ -146,7 +148,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     ensure!(
         done == [
             format!("schema {} {nothing}", MIGRATIONS.len()),
-            format!("limits schema 2 {nothing}")
+            format!("limits schema 3 {nothing}")
         ],
         "{done:?}"
     );

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders::keys::Environment;
+use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
@@ -47,7 +48,8 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30), label: None };
     commands.rotate_key(rotation, NOW_MS)?;
     commands.revoke_key(&second.id, NOW_MS + 1)?;
-    commands.unban_key(&first.id, NOW_MS + 2)?;
+    let ban = KeyBan { ends_at_ms: NOW_MS + 300_000, seconds: 300, number: 1 };
+    store.record_bans(&[NewBan { key: 1, ban }])?;
     store.record_last_used(&[(1, NOW_MS + 3)])?;
     commands.close_account("globex", now())?;
     Ok(store)

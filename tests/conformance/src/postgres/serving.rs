@@ -7,14 +7,13 @@ use crate::listing::{beginning, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, account_and_key, cancel, cancellation, import, new_key, now};
 use crate::threads::{joined, on_another_thread};
 use anyhow::{Context, ensure};
-use futures::future::join;
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::limits::{Decision, KeyBan, KeyedRequest, Limits, NewBan};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{Cancellation, ROW_LOOK_UPS, Records, Status, Store};
+use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -131,7 +130,7 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     let (key_id, nothing) = (Arc::from("key_1"), Duration::ZERO);
     let now = Now { monotonic: nothing, wall: nothing };
     let plan = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
-    let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+    let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
     let admit = || {
         let deadline = Instant::now() + Duration::from_secs(1);
         runtime.block_on(limits.admit(request, &key_id, now, deadline))
@@ -155,27 +154,32 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     Ok(())
 }
 
-/// The refused request waits for its strike, and the other request of its batch for nothing.
-pub fn a_throttled_account_keeps_no_other_request_waiting(
+/// A ban is decided while others lock all that it changes, and written when they have ended.
+pub fn a_ban_is_decided_without_waiting_and_stored_beside_other_changes(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let store = database.server_of_owner()?;
-    let limits = store.limits(1_000, Logger::root(Discard, o!()));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (key_id, now) =
-        (Arc::from("key_1"), Now { monotonic: Duration::ZERO, wall: Duration::ZERO });
-    let admit = |account, per_minute| {
-        let plan = PlanLimits { per_minute, per_day: u32::MAX };
-        let request = KeyedRequest { account, key: account, limits: plan, unbanned_at_ms: 0 };
-        limits.admit(request, &key_id, now, Instant::now() + WAIT_TIMEOUT)
-    };
-    admitted(runtime.block_on(admit(1, 1)))?;
-    let (refused, other) = database.before_commit("LOCK TABLE limits_keys", || {
-        Ok(runtime.block_on(join(admit(1, 1), admit(2, 1))))
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    account_and_key(&*commands)?;
+    let ban = KeyBan { ends_at_ms: NOW_MS, seconds: 300, number: 1 };
+    let new = NewBan { key: 1, ban };
+    let backends = database.session_backends()?;
+    std::thread::scope(|scope| {
+        let banning = database.before_commit(LOCK_CHANGES, || {
+            let banning = scope.spawn(|| store.record_bans(&[new]));
+            database.wait_for_lock()?;
+            ensure!(list(&store)?.len() == 1 && store.pet(1)?.is_none());
+            Ok(banning)
+        })?;
+        joined(banning)?.context("a ban")
     })?;
-    ensure!(matches!(refused, Decision::Unavailable(_)), "struck, or not refused: {refused:?}");
-    admitted(other)?;
+    ensure!(keys(&store)?.into_values().all(|key| key.latest_ban() == ban));
+    ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
+    let backends_after = wait_blocking("its connection is closed", WAIT_TIMEOUT, || {
+        database.session_backends().ok().filter(|after| *after == backends)
+    });
+    ensure!(backends_after.is_ok(), "the session was lost");
     Ok(())
 }
 

@@ -26,6 +26,10 @@ const ROUNDING: i64 = 2 * SECOND;
 /// When counts can be saved again, they are within a second, and a write of theirs.
 const SAVED_WITHIN: u64 = 2 * SECOND.unsigned_abs();
 
+/// A ban that cannot be stored because of a fault is stored so soon after the fault: an attempt of
+/// 5 s, and the pause before the next one. Until then only the server that decided it knows it.
+const BAN_STORED_WITHIN: u64 = 10 * SECOND.unsigned_abs();
+
 /// A refusal that tells to wait for longer is not of a minute's window.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
@@ -115,6 +119,14 @@ impl Windows {
         }
     }
 
+    /// A fault begins or ends: a ban that was decided a moment ago may not be stored yet, or no more.
+    pub fn disturb(&mut self, at: u64) {
+        let stored = at.saturating_sub(BAN_STORED_WITHIN);
+        for account in self.accounts.values_mut() {
+            account.banned.take_if(|(ban, _)| ban.ended() > stored);
+        }
+    }
+
     /// No counts of requests are lost that are sent from then on.
     pub fn trust(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
@@ -193,11 +205,17 @@ impl Account {
     fn admitted_at_all(&mut self, operation: &Arc<Operation>, findings: &mut Findings) {
         let ended = i64::try_from(operation.ended()).unwrap_or(i64::MAX);
         if let Some((ban, until)) = &self.banned
-            && ban.ended() < operation.begun
             && ended < *until
         {
             let text = "a banned key is admitted".to_string();
-            findings.add(Violation::new(Rule::AdmittedTooMany, text, &[ban, operation]));
+            let violation = Violation::new(Rule::AdmittedTooMany, text, &[ban, operation]);
+            let (from, begun) = (ban.ended(), operation.begun);
+            if ban.asked.server == operation.asked.server && begun > from {
+                findings.add(violation);
+            } else if begun > from.saturating_add(SECOND.unsigned_abs()) {
+                let to = begun.min(from.saturating_add(BAN_STORED_WITHIN));
+                findings.add_unless_stalled(Interval { from, to }, violation);
+            }
         }
         let Some(limit) = self.per_day else { return };
         self.admitted.push(operation.ended());

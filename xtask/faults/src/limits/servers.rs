@@ -15,6 +15,9 @@ const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
 const WITHIN: Duration = Duration::from_secs(5);
 
+/// How soon a ban reaches the other servers.
+const REACHES_WITHIN: Duration = Duration::from_secs(1);
+
 /// What is refused within so long of the first 429 adds no strike.
 const BURST: Duration = Duration::from_secs(2);
 
@@ -54,13 +57,28 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
+    // Each server counts the refusals that it saw.
+    let (first, others) = replicas.split_at(1);
     for key in &keys {
-        send(&replicas, key, REQUESTS - 60).await?;
+        send(first, key, REQUESTS - 60).await?;
     }
     let begun = bans_begun(&replicas).await?;
     let text = || format!("{begun} bans began, not one for each account");
     report.expect(begun <= ACCOUNTS, text);
     report.expect_unless_stalled(begun == ACCOUNTS, text);
+    let began = Instant::now();
+    let is_refused = async || {
+        for key in &keys {
+            for answer in send(others, key, others.len()).await.ok()? {
+                answer.text().await.ok().filter(|text| text.contains("key_banned"))?;
+            }
+        }
+        Some(())
+    };
+    if begun == ACCOUNTS {
+        wait_for("the banned keys are refused", 2 * WITHIN, is_refused).await?;
+        report.time("until other servers refused the banned keys", began.elapsed(), REACHES_WITHIN);
+    }
     let shown: Value =
         serde_json::from_str(&operate(&["accounts", "show", "account-0", "--json"]).await?)?;
     let used = shown.pointer("/usage/day/used").and_then(Value::as_u64);

@@ -1,6 +1,7 @@
 //! A long snapshot in the store's database: with a database for the counts it changes nothing,
 //! without one every request is still answered.
 
+use super::agreement::request;
 use crate::scenario::Tools;
 use futures::future::join_all;
 use slog::{Logger, o};
@@ -99,9 +100,4 @@ async fn load(limiter: &Limiter, lasts: Duration, report: &mut Report) -> (Durat
     times.sort_unstable();
     let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
     (p99, times.last().copied().unwrap_or_default())
-}
-
-/// A request of this account with its one key.
-fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
-    KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 }
 }

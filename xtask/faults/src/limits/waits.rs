@@ -1,7 +1,7 @@
 //! A batch waits for the row of an account, and another batch passes it meanwhile. The decisions
 //! are those of the limiter in memory, whose clock never runs back.
 
-use super::agreement::{Clocked, expected, with_clock};
+use super::agreement::{Clocked, expected, request, with_clock};
 use crate::scenario::Tools;
 use slog::{Discard, Logger, o};
 use std::time::Duration;
@@ -12,20 +12,18 @@ use tokio_postgres::Client;
 
 const ROUNDS: i64 = 300;
 
-/// Its row is locked, so that a batch waits for it. Its one key has this number too.
+/// Its row is locked, so that a batch waits for it.
 const HELD: i64 = 1;
 
 /// Its requests are in both batches.
 const PASSED: i64 = 2;
 
-/// Rounds exhaust both windows now and then, and the refusals of one round ban no key.
+/// Rounds exhaust both windows now and then.
 const PLAN: PlanLimits = PlanLimits { per_minute: 12, per_day: 100 };
 const MAX_REQUESTS: usize = 6;
 
 /// The longest wait: the server ends a statement that waits for longer.
 const MAX_WAIT_MICROS: i64 = 650_000;
-
-const MINUTE_MICROS: i64 = 60_000_000;
 
 /// How soon the batch waits for the lock.
 const WAITS_WITHIN: Duration = Duration::from_secs(10);
@@ -45,9 +43,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let reset = i64::try_from(last_reset.as_micros())?;
         let read = now + fastrand::choice([0, 20_000_000, reset - wait / 2]).unwrap_or(0).max(0);
         now = read + wait;
-        let first = requests(10 + round, fastrand::usize(1..=MAX_REQUESTS));
-        let second = requests(10 + round, fastrand::usize(1..=MAX_REQUESTS));
-        let decisions = race.decide((read, &second), (now, &first), report).await?;
+        let [first, second] = [(); 2].map(|()| requests(PASSED, fastrand::usize(1..=MAX_REQUESTS)));
+        let decisions = race.decide((read, &second), (now, &first)).await?;
         for (request, decision) in first.iter().chain(&second).zip(decisions) {
             let expected = expected(&memory, *request, now).await;
             if decision != expected {
@@ -79,7 +76,6 @@ impl Race {
         &mut self,
         (read, waits): (i64, &[KeyedRequest]),
         (passed_at, passes): (i64, &[KeyedRequest]),
-        report: &mut Report,
     ) -> anyhow::Result<Vec<Decision>> {
         let both = [&requests(HELD, 1), waits].concat();
         let lock = self.holder.transaction().await?;
@@ -91,24 +87,13 @@ impl Race {
             anyhow::Ok(decisions)
         };
         let (after, mut decisions) = tokio::try_join!(self.waiting.admit(read, &both), pass)?;
-        if let Some(request) = passes.first()
-            && decisions.iter().any(|decision| matches!(decision, Decision::Limited(..)))
-        {
-            let closes = "SELECT closes FROM limits_keys WHERE key = $1";
-            let closes: i64 = self.holder.query_one(closes, &[&request.key]).await?.try_get(0)?;
-            report.expect(closes == passed_at + MINUTE_MICROS, || {
-                format!("the minute of strikes moved by {} µs", closes - passed_at - MINUTE_MICROS)
-            });
-        }
         decisions.extend(after.into_iter().skip(1));
         Ok(decisions)
     }
 }
 
-/// Of this key. The first key is that of the account whose row is locked.
-fn requests(key: i64, number: usize) -> Vec<KeyedRequest> {
-    let account = if key == HELD { HELD } else { PASSED };
-    vec![KeyedRequest { account, key, limits: PLAN, unbanned_at_ms: 0 }; number]
+fn requests(account: i64, number: usize) -> Vec<KeyedRequest> {
+    vec![request(account, PLAN); number]
 }
 
 /// Waits until this backend waits for a lock.
