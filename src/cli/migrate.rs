@@ -4,7 +4,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_notice;
 use crate::config::StoreLocation;
-use crate::store::postgres::{self, PostgresCommands, migrate, move_counts};
+use crate::store::postgres::{self, PostgresCommands, migrate};
 use clap::Args;
 use serde_json::json;
 
@@ -20,12 +20,6 @@ pub struct MigrateArgs {
     /// ones had.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
-    /// Count requests from now on in --limits-database, or without it in the store's database
-    ///
-    /// Stop all servers first. Windows and bans start afresh, and the old counts stay where they
-    /// are, unused.
-    #[arg(long, conflicts_with_all = ["print_grants", "new_store_id"])]
-    move_counts: bool,
 }
 
 impl MigrateArgs {
@@ -37,14 +31,16 @@ impl MigrateArgs {
             );
         };
         if self.new_store_id {
-            let commands = PostgresCommands::connect(&url)?;
-            let id = with_notice(|_| postgres::begin_new_store(&commands))?;
+            let id = with_notice(|_| {
+                // The backup may be of an older program, or without the database of the counts.
+                migrate(&url)?;
+                postgres::begin_new_store(&PostgresCommands::connect(&url)?)
+            })?;
             return Ok(printer.show(&json!({ "id": id }), format_args!("the store's id is {id}"))?);
         }
         match &self.print_grants {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
-                let migrate = if self.move_counts { move_counts } else { migrate };
                 let done = with_notice(|_| migrate(&url))?;
                 Ok(printer.show(&json!({ "done": done }), done.join("\n"))?)
             }

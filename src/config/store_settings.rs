@@ -20,11 +20,10 @@ pub struct StoreSettings {
     /// Without it, the environment variable PGPASSWORD is used.
     #[arg(long, global = true, value_name = "FILE", env)]
     pub store_password_file: Option<PathBuf>,
-    /// Database for the request counts, in the cluster of the store in PostgreSQL
+    /// Database of the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// By default they are in the store's database, where a long snapshot, such as that of
-    /// pg_dump, slows them down. `migrate` creates this database and records it in the store, which
-    /// refuses servers with another value.
+    /// `migrate` creates it if the role may. All servers and commands need the same name. By default
+    /// it is that of the store's database followed by _limits.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing
@@ -83,7 +82,13 @@ impl StoreSettings {
             (None, Some(password)) => url.or_password(&password),
             (None, None) => url,
         };
-        let url = url.with_limits_database(self.limits_database.clone());
+        let limits = self.limits_database.clone();
+        if limits.as_deref().is_some_and(|name| url.database() == Some(name)) {
+            let why =
+                "limits_database: the store's own database; the request counts need another one";
+            return Err(InvalidSettings(vec![why.to_string()]));
+        }
+        let url = url.with_limits_database(limits);
         Ok(StoreLocation::Postgres(Box::new(url)))
     }
 }

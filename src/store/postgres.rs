@@ -27,8 +27,8 @@ mod session;
 mod timeouts;
 
 pub use commands::{
-    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
-    print_grants, restore,
+    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, print_grants,
+    restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,

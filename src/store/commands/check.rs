@@ -47,7 +47,7 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Without its one row, a table makes no writer wait, or names no store or place of the counts.
+    /// Without its one row, a table makes no writer wait, or names no store.
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));

@@ -17,7 +17,7 @@ mod servers;
 
 pub use identity::begin_new_store;
 pub use limits_report::PostgresLimitsReport;
-pub use migrate::{migrate, move_counts, print_grants};
+pub use migrate::{migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
@@ -25,8 +25,9 @@ use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine, read, require_one_row, waited, written};
 use super::heartbeats::keep_servers_away;
 use super::journal::{self, LOCK_CHANGES, NOTE_UNLESS_CHANGED, lock_changes};
+use super::limits::owner::follow_store;
 use super::rows::value;
-use super::schema::{SCHEMA_LOCK, STORE, require_current};
+use super::schema::{LIMITS, SCHEMA_LOCK, STORE, require_current};
 use crate::store::commands::{Engine, Scope};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{COMMAND_CONNECT_LIMIT, SERVES_FOR};
@@ -50,6 +51,7 @@ pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
     runtime: Runtime,
     connection: Mutex<Connection>,
+    url: PostgresUrl,
 }
 
 impl PostgresCommands {
@@ -70,15 +72,26 @@ impl PostgresCommands {
         let runtime = runtime.map_err(|error| failed(error.into()))?;
         let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
         let connection = connected.map_err(|error| failed(error.into()))?;
-        Ok(PostgresCommands { runtime, connection: Mutex::new(connection) })
+        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), url: url.clone() })
     }
 
-    /// Connects to the database of the request counts, unless they are in the store's own.
-    fn open_separate_limits(
+    /// Connects to the database of the request counts, whatever its schema.
+    fn open_limits(&self) -> Result<PostgresCommands, StoreError> {
+        PostgresCommands::open(&self.url.limits())
+    }
+
+    /// Does `work`, which gives the store another id; its request counts go on under the new one.
+    fn with_new_id<T>(
         &self,
-        url: &PostgresUrl,
-    ) -> Result<Option<PostgresCommands>, StoreError> {
-        url.limits_database().map(|_| PostgresCommands::open(&url.limits())).transpose()
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // First, so that nothing is done if it is missing.
+        let (limits, before) = (self.open_limits()?, self.id()?);
+        limits.ask(async |client| require_current(client, LIMITS).await)?;
+        let done = work()?;
+        let id = self.id()?;
+        limits.ask(async |client| follow_store(client, &before, &id).await)?;
+        Ok(done)
     }
 
     /// Does `work`, which reads.

@@ -92,8 +92,9 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
             "fix: the user and the password of --store, or pg_hba.conf of the server"
         }
         SqlState::INVALID_CATALOG_NAME => {
-            "fix: create the store's database with createdb, that of --limits-database with \
-             `store-orders migrate`, or name another one"
+            "fix: create the store's database with createdb; that of the request counts, whose name \
+             is the store's and _limits unless --limits-database names it, is created by \
+             `store-orders migrate`"
         }
         SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
             "fix: `store-orders migrate` creates the tables and brings them up to date, in the \

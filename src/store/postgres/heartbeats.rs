@@ -8,7 +8,7 @@ use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
 use crate::store::postgres::timeouts::{HEARD_WITHIN, LOOK_INTERVAL};
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, GenericClient, Transaction};
+use tokio_postgres::{GenericClient, Transaction};
 
 /// Identifies a heartbeat.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
@@ -79,10 +79,4 @@ pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), Stor
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(waited)?;
     require_unserved(transaction).await
-}
-
-/// [`keep_servers_away`] until the connection ends.
-pub async fn keep_servers_away_from_now_on(client: &Client) -> Result<(), StoreError> {
-    client.execute("SELECT pg_advisory_lock($1)", &[&SERVERS_LOCK]).await.map_err(waited)?;
-    require_unserved(client).await
 }

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `limiter` | requests that wait are counted in batches |
 //! | `admission`, `count.sql` | the statement of a batch, and the decisions |
-//! | `location` | where requests are counted, as the store records it |
+//! | `owner` | the store that a database counts for |
 
 mod admission;
 mod limiter;
-pub(super) mod location;
+pub(super) mod owner;
 
 pub use admission::{Admission, remove_expired};
 pub(super) use admission::{in_u32, timestamp};

@@ -32,7 +32,7 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The request counts, in the store's database or in one of their own.
+/// The request counts, in a database of their own.
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
@@ -99,6 +99,11 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration {
         what: "keys have their bans",
         sql: include_str!("schema/version_8.sql"),
+        oldest_program: "1.2.0",
+    },
+    Migration {
+        what: "requests are counted in another database",
+        sql: include_str!("schema/version_9.sql"),
         oldest_program: "1.2.0",
     },
 ];
@@ -200,8 +205,8 @@ pub async fn require_current(
             "the database has no store; `store-orders migrate` creates one, and \
              `store-orders restore` fills it from a backup"
         } else {
-            "the database has no tables for the request counts; fix: the --limits-database that \
-             all servers on this store have, then `store-orders migrate` with it"
+            "the database of the request counts has no tables; fix: `store-orders migrate`, with the \
+             --limits-database that all servers on this store have"
         }));
     };
     if found.version < migrations.len() {

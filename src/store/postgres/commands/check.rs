@@ -20,7 +20,7 @@ impl PostgresCommands {
             let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let snapshot = snapshot.start().await.map_err(read)?;
             read_last_changes(&mut report, &snapshot).await?;
-            for table in ["identity", "limits_location", "versions"] {
+            for table in ["identity", "versions"] {
                 let query = format!("SELECT count(*) FROM {table}");
                 let rows = snapshot.query_one(&query, &[]).await.map_err(read)?;
                 report.require_one_row(table, value(&rows, 0)?);

@@ -13,21 +13,24 @@ use tokio_postgres::Transaction;
 /// serve it meanwhile. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
-    commands.write(async |transaction| {
-        take_store(transaction).await?;
-        set_store_id(transaction, &id).await?;
-        for (table, column) in IDS {
-            let query = format!(
-                "SELECT greatest(coalesce(max(\"{column}\"), 0),
+    let renew = || {
+        commands.write(async |transaction| {
+            take_store(transaction).await?;
+            set_store_id(transaction, &id).await?;
+            for (table, column) in IDS {
+                let query = format!(
+                    "SELECT greatest(coalesce(max(\"{column}\"), 0),
                                  nextval(pg_get_serial_sequence('{table}', '{column}')))
                  FROM {table}"
-            );
-            let row = transaction.query_one(&query, &[]).await.map_err(written)?;
-            let highest: i64 = value(&row, 0)?;
-            set_last_id(transaction, table, column, highest.saturating_add(ID_GAP)).await?;
-        }
-        Ok(())
-    })?;
+                );
+                let row = transaction.query_one(&query, &[]).await.map_err(written)?;
+                let highest: i64 = value(&row, 0)?;
+                set_last_id(transaction, table, column, highest.saturating_add(ID_GAP)).await?;
+            }
+            Ok(())
+        })
+    };
+    commands.with_new_id(renew)?;
     Ok(id)
 }
 

@@ -6,7 +6,6 @@ use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
-use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::limits::{in_u32, timestamp};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
@@ -16,11 +15,9 @@ use tokio_postgres::{Client, Error};
 pub struct PostgresLimitsReport(PostgresCommands);
 
 impl PostgresLimitsReport {
-    /// Connects to where this store's requests are counted. Blocks.
+    /// Connects to the database of the counts. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresLimitsReport, StoreError> {
-        let store = PostgresCommands::open(url)?;
-        store.ask(async |client| require_recorded(client, url).await)?;
-        let commands = store.open_separate_limits(url)?.unwrap_or(store);
+        let commands = PostgresCommands::open(&url.limits())?;
         commands.ask(async |client| require_current(client, LIMITS).await)?;
         Ok(PostgresLimitsReport(commands))
     }

@@ -39,22 +39,25 @@ pub fn restore(
     sqlite::restore(file, directory.path(), progress)?;
     let path = SqliteStore::open(directory.path())?.path().to_path_buf();
     let backup = Connection::open(path)?;
-    commands.write(async |transaction| {
-        // A server may have started since the backup was read.
-        let change_number = take_store(transaction).await?;
-        require_empty(transaction).await?;
-        refuse_names_with_nul(&backup)?;
-        let copy = async |table, columns, change_number| {
-            copy_table(transaction, &backup, table, columns, change_number).await
-        };
-        copy("orders", ORDERS, change_number).await?;
-        note(transaction, change_number, ChangeScope::Orders).await?;
-        copy("pets", PETS, change_number).await?;
-        copy("accounts", ACCOUNTS, change_number + 1).await?;
-        copy("keys", KEYS, change_number + 1).await?;
-        note(transaction, change_number + 1, ChangeScope::Keys).await?;
-        copy_numbers(transaction, &backup).await
-    })?;
+    let fill = || {
+        commands.write(async |transaction| {
+            // A server may have started since the backup was read.
+            let change_number = take_store(transaction).await?;
+            require_empty(transaction).await?;
+            refuse_names_with_nul(&backup)?;
+            let copy = async |table, columns, change_number| {
+                copy_table(transaction, &backup, table, columns, change_number).await
+            };
+            copy("orders", ORDERS, change_number).await?;
+            note(transaction, change_number, ChangeScope::Orders).await?;
+            copy("pets", PETS, change_number).await?;
+            copy("accounts", ACCOUNTS, change_number + 1).await?;
+            copy("keys", KEYS, change_number + 1).await?;
+            note(transaction, change_number + 1, ChangeScope::Keys).await?;
+            copy_numbers(transaction, &backup).await
+        })
+    };
+    commands.with_new_id(fill)?;
     commands.check()
 }
 

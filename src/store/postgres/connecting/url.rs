@@ -81,27 +81,29 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// This address, with the request counts in this database of its cluster. The store's own is
-    /// the same as none.
+    /// This address, with the request counts in this database of its cluster, if one is named.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
-        let own = self.config.get_dbname().or(self.config.get_user());
-        self.limits_database = database.filter(|name| own != Some(name));
+        self.limits_database = database;
         self
     }
 
-    /// The name of the database of the request counts, if they have one of their own.
-    pub fn limits_database(&self) -> Option<&str> {
-        self.limits_database.as_deref()
+    /// The name of the store's database, if the URL names it.
+    pub fn database(&self) -> Option<&str> {
+        self.config.get_dbname().or(self.config.get_user())
+    }
+
+    /// The name of the database of the request counts.
+    pub fn limits_database(&self) -> String {
+        let default = || format!("{}_limits", self.database().unwrap_or("store"));
+        self.limits_database.clone().unwrap_or_else(default)
     }
 
     /// Where requests are counted.
     #[must_use]
     pub fn limits(&self) -> PostgresUrl {
         let mut limits = self.clone();
-        if let Some(database) = &self.limits_database {
-            limits.config.dbname(database);
-        }
+        limits.config.dbname(self.limits_database());
         limits
     }
 
@@ -252,6 +254,18 @@ mod tests {
         assert_eq!(hosts("postgresql://u@a/d"), [tcp("a", 5432)]);
         let socket = hosts("postgres://u@%2Frun%2Fpostgresql/d");
         assert_eq!(socket, [(Host::Unix("/run/postgresql".into()), 5432)]);
+    }
+
+    #[test]
+    fn the_counts_have_a_database_of_their_own() {
+        let named = |database: Option<&str>| {
+            let counts = url("postgres://u@a/d").with_limits_database(database.map(str::to_string));
+            (counts.to_string(), counts.limits().to_string())
+        };
+        let store = "postgres://u@a:5432/d".to_string();
+        assert_eq!(named(None), (store.clone(), "postgres://u@a:5432/d_limits".to_string()));
+        assert_eq!(named(Some("n")), (store, "postgres://u@a:5432/n".to_string()));
+        assert_eq!(url("postgres://u@a").limits_database(), "u_limits");
     }
 
     #[test]

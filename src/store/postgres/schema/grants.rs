@@ -6,16 +6,8 @@ use crate::store::postgres::rows::value;
 use tokio_postgres::Client;
 
 /// Tables that a server reads.
-const READ: [&str; 8] = [
-    "store_orders_schema",
-    "identity",
-    "limits_location",
-    "versions",
-    "orders",
-    "pets",
-    "accounts",
-    "keys",
-];
+const READ: [&str; 7] =
+    ["store_orders_schema", "identity", "versions", "orders", "pets", "accounts", "keys"];
 
 /// What a server writes. The right to lock a row is that to update one of its columns.
 const WRITTEN: [&str; 5] = [

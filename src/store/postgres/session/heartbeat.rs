@@ -8,11 +8,10 @@ use super::replica::Replica;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::agreement::lease::Confirmed;
-use crate::store::postgres::connecting::{Connection, PostgresUrl};
+use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
-use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
@@ -71,8 +70,8 @@ pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreErr
     let row: [&(dyn ToSql + Sync); 5] = [&replica.id(), &program, &address, &listed, &SERVERS_LOCK];
     match client.execute(insert, &row).await.map_err(written)? {
         0 => Err(unreachable_because(
-            "`store-orders restore`, or `migrate` with --new-store-id or --move-counts, uses it; \
-             start the server when that has ended",
+            "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when \
+             that has ended",
         )),
         _ => Ok(()),
     }
@@ -106,19 +105,12 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
     }
 }
 
-/// Refuses a store whose schema does not fit this program, or that is counted elsewhere than this
-/// URL says.
-pub async fn require_usable(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
-    require_current(client, STORE).await?;
-    require_recorded(client, url).await
-}
-
 /// Looks at the schema, and removes old rows of the journal and those of servers that were silent
 /// for this long, until the session ends.
 pub async fn tidy(session: &Session, silent_for: Duration) {
     let (mut floor, mut seen, mut seen_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let looked = require_usable(&session.freshness.client, &session.url);
+        let looked = require_current(&session.freshness.client, STORE);
         let looked = session.answer(READ_LIMIT, looked).await;
         if session.ending.require_open().is_err() {
             return;

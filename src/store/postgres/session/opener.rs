@@ -3,7 +3,7 @@
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::ending::Ending;
-use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
+use super::heartbeat::{beat, deregister, keep_beating, register, tidy};
 use super::list_freshness::{ListQuestions, answer_questions};
 use super::prepared::{BatchStatements, HeartbeatStatements};
 use super::replica::Replica;
@@ -19,8 +19,9 @@ use crate::store::postgres::connecting::{
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{ask_once, select_last_and_known};
 use crate::store::postgres::limits::Admission;
-use crate::store::postgres::limits::location::require_own;
+use crate::store::postgres::limits::owner::require_own;
 use crate::store::postgres::rows::value;
+use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
 use crate::store::{Standbys, StoreError, history_of};
 use futures::FutureExt;
@@ -128,7 +129,7 @@ impl Opener {
             StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
             other => OpenError::Store(other),
         };
-        within(READ_LIMIT, require_usable(&writer.client, url)).await.map_err(unfit)?;
+        within(READ_LIMIT, require_current(&writer.client, STORE)).await.map_err(unfit)?;
         let [freshness, reader, heartbeat, limits] = others(url, target).await?;
         let server = writer.server.clone();
         if [&freshness, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
@@ -139,7 +140,7 @@ impl Opener {
         within(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         // Again, and the rest: a command may have changed it before this server was registered.
         let usable = async {
-            require_usable(client, url).await?;
+            require_current(client, STORE).await?;
             let query = "SELECT store_id FROM identity";
             let id: String = value(&client.query_one(query, &[]).await.map_err(read)?, 0)?;
             require_own(&limits.client, url, &id).await.map(|()| id)

@@ -4,7 +4,7 @@ use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::refusal;
 use crate::threads::joined;
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use slog::{Discard, Logger, o};
 use std::io;
 use std::sync::Arc;
@@ -13,18 +13,21 @@ use store_orders::clock::Now;
 use store_orders::limits::{
     Decision, KeyBan, KeyedRequest, Limits, LimitsReport, RateLimitStatus, Window,
 };
-use store_orders::store::Store;
+use store_orders::store::OperatorStore;
 use store_orders::store::postgres::SILENT_FOR;
+use store_orders::store::postgres::schema::{LIMITS, MIGRATIONS, STORE, Schema, migrate as apply};
 use store_orders::store::postgres::{
-    PostgresCommands, PostgresLimitsReport, PostgresStore, PostgresUrl, begin_new_store, migrate,
-    move_counts, print_grants,
+    PostgresCommands, PostgresLimitsReport, PostgresStore, begin_new_store, migrate, print_grants,
 };
 use store_orders_api::plans::PlanLimits;
-use testbed::{WAIT_TIMEOUT, wait_blocking};
+use testbed::WAIT_TIMEOUT;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// No clock of a server has a part in the counting.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
+
+/// What removes the counts from the store's database.
+const MOVED: &str = "requests are counted in another database";
 
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 
@@ -48,209 +51,107 @@ pub fn admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     }
 }
 
-/// The text with which everything that would count, or show counts, refuses this URL.
-fn refused_everywhere(database: &Database<'_>, url: &PostgresUrl) -> anyhow::Result<String> {
-    let refused = refusal(migrate(url))?;
-    let others = [
-        refusal(database.server_at(url.clone(), SILENT_FOR))?,
-        refusal(PostgresLimitsReport::open(url))?,
-        refusal(print_grants(url, "replica"))?,
-    ];
-    ensure!(others.iter().all(|other| *other == refused), "{refused}\n{others:?}");
-    ensure!(!refused.contains('\n'), "{refused}");
-    Ok(refused)
-}
-
 fn exists(database: &Database<'_>, name: &str) -> anyhow::Result<bool> {
     database.value("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", &[&name])
 }
 
-pub fn servers_that_count_in_two_databases_are_refused(
+pub fn all_servers_count_in_one_database_of_their_own(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
-    let own = database.url_counting_in(None)?;
-    migrate(&own)?;
-    let name = database.name_of_another();
-    let elsewhere = database.url_counting_in(Some(&name))?;
-    let refused = refused_everywhere(&database, &elsewhere)?;
-    let expected = format!(
-        "the store records that requests are counted in its own database, and --limits-database \
-         is {name:?}; fix: unset it, or stop all servers and move the counts with `store-orders \
-         migrate --move-counts`"
-    );
-    ensure!(refused == expected, "{refused}");
-    ensure!(!exists(&database, &name)?, "{name} was created");
-    // The store's own database by its name.
-    let path = database.url();
-    let own_name = path.rsplit_once('/').map(|(_, name)| name);
-    ensure!(remaining(&database.server_at(database.url_counting_in(own_name)?, SILENT_FOR)?)? == 9);
-    ensure!(remaining(&database.server_at(own, SILENT_FOR)?)? == 8);
-
-    let database = server.empty_database("")?;
-    let name = database.name_of_another();
-    let elsewhere = database.url_counting_in(Some(&name))?;
+    let url = database.url_counting_in(None)?;
+    let done = migrate(&url)?;
+    let name = url.limits_database();
+    ensure!(done.first() == Some(&format!("created the database {name}")), "{done:?}");
+    ensure!(remaining(&database.server_of_owner()?)? == 9);
+    ensure!(remaining(&database.server_of_owner()?)? == 8);
+    ensure!(PostgresLimitsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
+    // With a name that only some of the servers have.
+    let other = database.name_of_another();
+    let elsewhere = database.url_counting_in(Some(&other))?;
+    let refusals = [
+        database.server_at(elsewhere.clone(), SILENT_FOR).map(drop),
+        PostgresLimitsReport::open(&elsewhere).map(drop).map_err(Into::into),
+        print_grants(&elsewhere, "replica").map(drop).map_err(Into::into),
+    ];
+    for refused in refusals {
+        let refused = format!("{:#}", refused.err().context("not refused")?);
+        let is_clear = refused.contains(&other) && refused.contains("`store-orders migrate`");
+        ensure!(is_clear && !refused.contains('\n'), "{refused}");
+    }
+    ensure!(!exists(&database, &other)?, "{other} was created");
     migrate(&elsewhere)?;
-    let refused = refused_everywhere(&database, &database.url_counting_in(None)?)?;
-    let expected = format!(
-        "counted in the database {name:?}, and --limits-database is not set; fix: set it to \
-         {name:?}, or stop"
-    );
-    ensure!(refused.contains(&expected), "{refused}");
-    let has_none: bool = database.value("SELECT to_regclass('limits_accounts') IS NULL", &[])?;
-    ensure!(has_none, "the store's own database has counts");
-    let refused = refused_everywhere(&database, &database.url_counting_in(Some("third"))?)?;
-    ensure!(refused.contains("--limits-database is \"third\""), "{refused}");
-    ensure!(remaining(&database.server_at(elsewhere.clone(), SILENT_FOR)?)? == 9);
-    ensure!(PostgresLimitsReport::open(&elsewhere)?.usage(1, NOW)?.minute.is_some());
+    ensure!(remaining(&database.server_at(elsewhere, SILENT_FOR)?)? == 9);
+    let in_store = "SELECT to_regclass('limits_accounts') IS NOT NULL";
+    ensure!(!database.value::<bool>(in_store, &[])?, "the store's database has counts");
     ensure!(database.commands()?.check()?.problems.is_empty());
     Ok(())
 }
 
-pub fn migrations_at_once_record_one_database(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn migrations_at_once_create_one_database(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
-    let names: Vec<String> = (0..2).map(|_| database.name_of_another()).collect();
-    let places = [None, names.first(), names.last()].map(|name| name.map(String::as_str));
-    let done = std::thread::scope(|scope| {
-        let threads: Vec<_> = (places.iter().cycle().take(6))
-            .map(|place| {
-                let url = database.url_counting_in(*place);
-                scope.spawn(move || anyhow::Ok((*place, migrate(&url?).is_ok())))
-            })
-            .collect();
-        threads.into_iter().map(|one| joined(one)?).collect::<anyhow::Result<Vec<_>>>()
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| database.migrate())).collect();
+        threads.into_iter().try_for_each(|one| joined(one)?.map(drop))
     })?;
-    let recorded: Vec<_> =
-        done.iter().filter_map(|(place, is_done)| is_done.then_some(*place)).collect();
-    let [first, second] = recorded[..] else { anyhow::bail!("{done:?}") };
-    ensure!(first == second, "{done:?}");
-    for place in places {
-        let served = database.server_at(database.url_counting_in(place)?, SILENT_FOR).is_ok();
-        ensure!(served == (place == first), "{place:?}, {done:?}");
-        if let Some(name) = place {
-            ensure!(exists(&database, name)? == served, "{name}");
-        }
-    }
-    Ok(())
+    database.server_of_owner().map(drop)
 }
 
-/// As after a `migrate` that was interrupted.
-pub fn a_store_without_a_record_is_not_served(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    database.execute("DELETE FROM limits_location")?;
-    let name = database.name_of_another();
-    let url = database.url_counting_in(Some(&name))?;
-    let refused = refusal(database.server_at(url.clone(), SILENT_FOR))?;
-    ensure!(refused.contains("does not record where requests are counted"), "{refused}");
-    ensure!(refused.contains("`store-orders migrate`"), "{refused}");
-    let problems = database.commands()?.check()?.problems;
-    ensure!(problems == ["limits_location: 0 rows instead of one"], "{problems:?}");
-    migrate(&url)?;
-    database.server_at(url, SILENT_FOR)?;
-    refusal(database.server_of_owner())?;
-    Ok(())
-}
-
-pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let own = database.url_counting_in(None)?;
-    let name = database.name_of_another();
-    let elsewhere = database.url_counting_in(Some(&name))?;
-    let store = database.server_at(own.clone(), SILENT_FOR)?;
-    ensure!(remaining(&store)? == 9);
-    let refused = refusal(move_counts(&elsewhere))?;
-    ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
-    ensure!(!exists(&database, &name)? && remaining(&store)? == 8);
-    store.deregister(LEAVES_WITHIN)?;
-
-    let done = move_counts(&own)?;
-    ensure!(done == ["requests are counted in its own database already; nothing to do"]);
-    let done = move_counts(&elsewhere)?;
-    let last =
-        format!("requests are counted in the database {name:?}; windows and bans start afresh");
-    ensure!(done.first() == Some(&format!("created the database {name}")), "{done:?}");
-    ensure!(done.last() == Some(&last), "{done:?}");
-    refused_everywhere(&database, &own)?;
-    let store = database.server_at(elsewhere.clone(), SILENT_FOR)?;
-    ensure!(remaining(&store)? == 9);
-    store.deregister(LEAVES_WITHIN)?;
-    // What was counted there before does not come back.
-    move_counts(&own)?;
-    refused_everywhere(&database, &elsewhere)?;
-    let store = database.server_at(own, SILENT_FOR)?;
-    ensure!(remaining(&store)? == 9);
+/// They begin anew.
+pub fn counts_in_the_database_of_an_older_store_are_removed(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let before = MIGRATIONS.iter().position(|one| one.what == MOVED).context("it is there")?;
+    let older = Schema { migrations: MIGRATIONS.get(..before).unwrap_or_default(), ..STORE };
+    database.with(async |client| {
+        apply(client, older).await?;
+        Ok(apply(client, LIMITS).await?)
+    })?;
+    database.execute("INSERT INTO limits_location (database) VALUES (NULL)")?;
+    let refused = refusal(database.server_of_owner())?;
+    ensure!(refused.contains("fix: `store-orders migrate`"), "{refused}");
+    let done = database.migrate()?;
+    ensure!(done.iter().any(|line| line.ends_with(MOVED)), "{done:?}");
+    let left = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'limits%'";
+    ensure!(database.value::<i64>(left, &[])? == 0);
+    ensure!(remaining(&database.server_of_owner()?)? == 9);
     Ok(())
 }
 
 /// Its row is silent, as that of a server that is suspended.
-pub fn a_server_that_was_suspended_meanwhile_does_not_count_in_the_old_place(
+pub fn a_server_that_was_suspended_during_a_new_id_finds_its_row_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    let elsewhere = database.url_counting_in(Some(&database.name_of_another()))?;
-    database.add_server("now()")?;
-    move_counts(&elsewhere)?;
-    ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
     database.add_server("now()")?;
     begin_new_store(&commands)?;
     ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
     Ok(())
 }
 
-/// The counts are moved between its first look at the store and its registration.
-pub fn a_server_that_registers_afterwards_does_not_count_in_the_old_place(
+pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let moved = "LOCK TABLE replicas IN SHARE MODE; UPDATE limits_location SET database = 'counts'";
-    let started = std::thread::scope(|scope| {
-        let starting = database.before_commit(moved, || {
-            let starting = scope.spawn(|| database.server_of_owner());
-            database.wait_for_lock()?;
-            Ok(starting)
-        })?;
-        joined(starting)
-    })?;
-    let refused = refusal(started)?;
-    ensure!(refused.contains("counted in the database \"counts\""), "{refused}");
-    ensure!(database.commands_of_owner()?.replicas()?.is_empty(), "a server was left registered");
-    Ok(())
-}
-
-/// A server that starts while the counts are moved may have read the earlier record.
-pub fn a_server_is_not_ready_after_its_counts_were_moved(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
-    let database = server.new_store()?;
+    let url = database.url_counting_in(None)?;
     let store = database.server_of_owner()?;
-    store.require_ready()?;
-    database.execute("UPDATE limits_location SET database = 'counts'")?;
-    let reason =
-        wait_blocking("the server is not ready", WAIT_TIMEOUT, || store.require_ready().err())?;
-    ensure!(reason.to_string().contains("counted in the database \"counts\""), "{reason}");
-    Ok(())
-}
-
-pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.empty_database("")?;
-    let name = database.name_of_another();
-    let url = database.url_counting_in(Some(&name))?;
-    migrate(&url)?;
-    let store = database.server_at(url.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
     store.deregister(LEAVES_WITHIN)?;
     begin_new_store(&PostgresCommands::connect(&url)?)?;
-    let refused = refusal(database.server_at(url.clone(), SILENT_FOR))?;
-    ensure!(refused.contains("has the request counts of another store"), "{refused}");
-    let other = server.new_store()?;
-    let refused = refusal(move_counts(&other.url_counting_in(Some(&name))?))?;
+    ensure!(remaining(&database.server_of_owner()?)? == 8, "accounts keep their ids");
+    let (other, name) = (server.new_store()?, url.limits_database());
+    let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     other.server_of_owner()?;
-
+    // As after a backup of the store's database alone was restored.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
+    let commands = PostgresCommands::connect(&url)?;
+    let id = commands.id()?;
+    ensure!(begin_new_store(&commands).is_err() && commands.id()? == id);
     migrate(&url)?;
-    ensure!(remaining(&database.server_at(url, SILENT_FOR)?)? == 9);
+    ensure!(remaining(&database.server_of_owner()?)? == 9);
     Ok(())
 }
 
@@ -282,7 +183,8 @@ pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
     let now = NOW.after(Duration::from_secs(100));
     let sibling = decide(2, none, 1_000, now);
     ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
-    database.before_commit("LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE", || {
+    let locks = "LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE";
+    database.counts()?.before_commit(locks, || {
         // Before it is in the key's row, and afterwards.
         for ban in [none, new.ban] {
             let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use store_orders::store::postgres::SILENT_FOR;
-use store_orders::store::postgres::{PostgresCommands, PostgresStore, PostgresUrl, migrate};
+use store_orders::store::postgres::{
+    PostgresCommands, PostgresStore, PostgresUrl, migrate, print_grants,
+};
 use store_orders::store::{OperatorStore, Store};
 use testbed::relay::Relay;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -90,6 +92,20 @@ impl Database<'_> {
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
+    }
+
+    /// The database of the request counts, as the owner.
+    pub fn counts(&self) -> anyhow::Result<Database<'_>> {
+        self.server.database(self.url_counting_in(None)?.limits_database())
+    }
+
+    /// Grants this role what a server needs.
+    pub fn grant(&self, role: &str) -> anyhow::Result<()> {
+        let grants = print_grants(&self.url().parse()?, role)?;
+        let connect = format!("\\connect \"{}_limits\"\n", self.name);
+        let (store, counts) = grants.split_once(&connect).context("no grants of counts")?;
+        self.execute(store)?;
+        self.counts()?.execute(counts)
     }
 
     /// The name of a database of the same server that does not exist yet.

@@ -159,6 +159,7 @@ pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> any
     let real = [
         ("/var/lib/store-orders", data.path().display().to_string()),
         ("postgres://owner@db1,db2/orders", database.url()),
+        ("orders_limits", database.url_counting_in(None)?.limits_database()),
     ];
     let setup = "systemctl() { :; }";
     sandbox.console(&Console { page: PAGE, text: &moved, setup, real: &real });

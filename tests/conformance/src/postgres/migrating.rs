@@ -127,7 +127,9 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
         ensure!(refused.contains("`store-orders migrate`"), "{refused}");
     }
-    let done = database.migrate()?;
+    let (mut done, created) = (database.migrate()?, database.url_counting_in(None)?);
+    let created = format!("created the database {}", created.limits_database());
+    ensure!(done.remove(0) == created, "{done:?}");
     let expected = [
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
@@ -137,6 +139,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 6: the store records where requests are counted",
         "schema 7: imports are stored in steps",
         "schema 8: keys have their bans",
+        "schema 9: requests are counted in another database",
         "limits schema 1: the tables of the request counts",
         "limits schema 2: accounts are counted in the order of time",
         "limits schema 3: bans are kept with the keys",
@@ -236,10 +239,20 @@ pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
     let role = database.new_role()?;
     database.execute(&format!("GRANT ALL ON SCHEMA public TO {role}"))?;
     let url: PostgresUrl = database.url_for(&role).parse()?;
-    let url = url.with_limits_database(Some("no-such".to_string()));
-    let refused = refusal(store_orders::store::postgres::migrate(&url))?;
-    ensure!(refused.contains(&format!("--owner {role} \"no-such\"")), "{refused}");
-    ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
+    let default = url.limits_database();
+    let named = url.clone().with_limits_database(Some("no-such".to_string()));
+    for (url, name) in [(url, &*default), (named, "\"no-such\"")] {
+        let refused = refusal(store_orders::store::postgres::migrate(&url))?;
+        let create =
+            format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' OWNER {role}");
+        ensure!(refused.contains(&create) && refused.contains("--limits-database"), "{refused}");
+        ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
+    }
+    // As a superuser does.
+    let create = format!("CREATE DATABASE {default} TEMPLATE template0 OWNER {role}");
+    database.execute(&create)?;
+    store_orders::store::postgres::migrate(&database.url_for(&role).parse()?)?;
+    database.server_of(&role)?;
     Ok(())
 }
 

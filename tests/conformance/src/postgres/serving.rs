@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyBan, KeyedRequest, Limits, NewBan};
-use store_orders::store::postgres::{COMMAND, connect, print_grants};
+use store_orders::store::postgres::{COMMAND, connect};
 use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -46,7 +46,7 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
 pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
-    database.execute(&print_grants(&database.url().parse()?, &role)?)?;
+    database.grant(&role)?;
     let store = database.server_of(&role)?;
     let backends = database.session_backends()?;
     store.try_write()?;
@@ -137,7 +137,7 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     };
     admitted(admit())?;
     let backends = database.session_backends()?;
-    let decision = database.before_commit("LOCK TABLE limits_accounts", || {
+    let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", LATE, || Some(admit()))?;
         // Longer than any statement may wait for it.
@@ -306,8 +306,7 @@ fn settings_of_a_command(url: &str, names: &[&str]) -> anyhow::Result<String> {
 pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
-    let grants = print_grants(&database.url().parse()?, &role)?;
-    database.execute(&grants)?;
+    database.grant(&role)?;
     let hostile = [
         ("client_min_messages", "error"),
         ("synchronous_commit", "off"),
