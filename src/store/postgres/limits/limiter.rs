@@ -21,6 +21,7 @@ use slog::{Logger, info, warn};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
@@ -50,6 +51,8 @@ struct Waiting {
 struct Shared {
     /// Strikes and bans, and addresses; no windows.
     memory: InMemoryLimits,
+    /// When the last request was decided, in nanoseconds of monotonic time.
+    decided_at: AtomicI64,
     /// When the last batch failed and why, if none has succeeded since.
     failure: SyncMutex<Option<(Instant, String)>>,
     log: Logger,
@@ -63,7 +66,12 @@ impl PostgresLimits {
         log: Logger,
     ) -> PostgresLimits {
         let memory = InMemoryLimits::new(keyless_per_minute, log.clone());
-        let shared = Arc::new(Shared { memory, failure: SyncMutex::default(), log });
+        let shared = Arc::new(Shared {
+            memory,
+            decided_at: AtomicI64::default(),
+            failure: SyncMutex::default(),
+            log,
+        });
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
         PostgresLimits { waiting, sessions, shared }
@@ -144,6 +152,7 @@ impl Shared {
     fn decide(&self, waiting: Waiting, decision: Decision) {
         let Waiting { request, now, sent, key_id, decided, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));
+        self.decided_at.fetch_max(Timestamp::from(now.monotonic).as_nanos(), Ordering::Relaxed);
         let _ = decided.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
@@ -161,6 +170,8 @@ impl Shared {
     async fn keep_removing(&self, session: &Session) {
         loop {
             sleep(REMOVAL_INTERVAL).await;
+            let decided_at = self.decided_at.load(Ordering::Relaxed);
+            self.memory.remove_expired(Timestamp::from_nanos(decided_at));
             // What fails is tried again a minute later.
             while let Ok(true) = remove_expired(&session.limits.client).await {}
         }
