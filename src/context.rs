@@ -23,7 +23,7 @@ pub struct ServerContext {
     pub row_look_ups: Arc<Semaphore>,
     /// Whether the store is damaged.
     pub store_check: StoreCheck,
-    /// The known keys.
+    /// The keys in use.
     pub keys: Arc<KeyCache>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,

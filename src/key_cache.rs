@@ -1,30 +1,37 @@
-//! The known keys, kept current from the store. A key that may be out of date is never
-//! accepted: once the store has been silent for too long, the cache refuses all.
+//! The keys in use: read through from the store when a request first presents one, bounded in
+//! number, and kept current. A key that may be out of date is never accepted: once the store has been
+//! silent for too long, all are refused.
 
-mod known_keys;
+mod cached_keys;
+mod known_key;
+mod lookups;
 mod repeating;
-mod shards;
 
-pub use known_keys::{KeyRefusal, KnownKeys};
+pub use cached_keys::{CachedKeys, MAX_CACHED_KEYS};
+pub use known_key::{KeyRefusal, KnownKey};
 
 use crate::blocking::run_with;
-use crate::clock::{BootInstant, Clock, Now};
+use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::keys::{keys_are_current, keys_lack};
-use crate::store::agreement::list::CatchUp;
-use crate::store::{AccountRow, KeyRow, LastChanges, Store, StoreError};
-use parking_lot::{Mutex, RwLock};
+use crate::store::agreement::keys::{
+    KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
+};
+use crate::store::{ChangeNumber, LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
+use lookups::{LookedUp, Lookups, Waiter};
+use parking_lot::Mutex;
 use repeating::repeat_until;
 use slog::Logger;
+use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
-/// How often the store is asked whether keys or accounts have changed: a revocation by
-/// another process must hold within one second.
+/// How often the store is asked whether keys or accounts have changed. On PostgreSQL an answer is as
+/// of the last confirmed heartbeat, up to 250 ms before: so one late answer refuses no key.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
@@ -33,11 +40,11 @@ const USES_PER_TRANSACTION: usize = 1_000;
 /// The keys that requests are authenticated by.
 pub struct KeyCache {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    /// Written to for no longer than a moment, whatever changed: requests wait for it.
-    keys: RwLock<KnownKeys>,
-    /// Held while rows are read, so that older ones never replace newer ones.
-    reading: Arc<tokio::sync::Mutex<()>>,
+    cached: CachedKeys,
+    /// The change that the cached keys reflect. Locked while they are replaced, so that older rows
+    /// never replace newer ones; a request with a cached key does not wait for it.
+    reflected: Mutex<ChangeNumber>,
+    lookups: Lookups,
     opened: BootInstant,
     /// When the last successful refresh began, in milliseconds after `opened`: the
     /// machine's own time, whatever clock a test sets, also while it is suspended.
@@ -48,33 +55,48 @@ pub struct KeyCache {
     left_uses: Mutex<Vec<(i64, i64)>>,
 }
 
+/// A valid key.
+pub struct ValidKey {
+    /// The key.
+    pub key: Arc<KnownKey>,
+    /// Whether the request waited for the store.
+    pub was_looked_up: bool,
+}
+
 impl KeyCache {
-    /// Reads the keys from the store. Blocks.
-    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<KeyCache, StoreError> {
+    /// A cache without keys. Blocks until the store has answered.
+    pub fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
-        let generation = store.poll_changes()?.last_changes.generation;
-        let keys = RwLock::new(KnownKeys::read(&*store, generation, clock.now().wall_ms())?);
-        let (refreshed_at_ms, uses, left_uses, reading) = Default::default();
-        let cache =
-            KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses, left_uses };
-        // To read many keys takes longer than they are current. Nobody else reads them yet, and a
-        // runtime's thread, such as that of a start, must not wait for a lock.
-        cache.refresh_holding(|_| None)?;
+        let polled = store.poll_changes()?;
+        let reflected = polled.last_changes.of_keys().into();
+        let (cached, lookups) = Default::default();
+        let (refreshed_at_ms, uses, left_uses) = Default::default();
+        let cache = KeyCache {
+            store,
+            cached,
+            reflected,
+            lookups,
+            opened,
+            refreshed_at_ms,
+            uses,
+            left_uses,
+        };
+        cache.note_refresh(polled);
         Ok(cache)
     }
 
-    /// The key that the caller presented, and its account, as `map` returns them, if the key is
-    /// valid; `None` if that cannot be known. A key of the right form that is not known waits until
-    /// the store has said, after this was called, whether there is a newer one, but not past the
-    /// deadline: a key works as soon as it was issued, by whichever process.
-    pub async fn find<T>(
-        self: &Arc<Self>,
+    /// The key that the caller presented, if it is valid; `None` if that cannot be known. A key of the
+    /// right form that is not cached is looked up by a statement that begins after this was called,
+    /// but the caller does not wait past the deadline: a key works as soon as it was issued, by
+    /// whichever process.
+    pub async fn find(
+        &self,
         presented: &[u8],
         environment: Environment,
+        address: IpAddr,
         now: Now,
         deadline: Instant,
-        map: impl Fn(&KeyRow, &AccountRow) -> T,
-    ) -> Option<Result<T, KeyRefusal>> {
+    ) -> Option<Result<ValidKey, KeyRefusal>> {
         if !self.is_current() {
             return None;
         }
@@ -82,76 +104,69 @@ impl KeyCache {
             let other = environment_of(presented).map(KeyRefusal::OtherEnvironment);
             return Some(Err(other.unwrap_or(KeyRefusal::Malformed)));
         };
-        let mut found = self.find_known(&digest, now, &map);
-        if found.is_none() {
-            timeout_at(deadline.into(), self.catch_up()).await.ok()?.ok()?;
-            // The store answers a question for longer than keys are known to be current.
-            if !self.is_current() {
-                return None;
-            }
-            found = self.find_known(&digest, now, &map);
+        let cached = self.cached.get(&digest);
+        let was_looked_up = cached.is_none();
+        let key = match cached {
+            Some(key) => key,
+            // In a box, so that requests with a cached key do not carry it.
+            None => match Box::pin(self.look_up(digest, address, deadline)).await? {
+                Some(key) => key,
+                None => return Some(Err(KeyRefusal::Unknown)),
+            },
+        };
+        if let Some(refusal) = key.refusal(now) {
+            return Some(Err(refusal));
         }
-        Some(found.unwrap_or(Err(KeyRefusal::Unknown)))
+        if key.takes_use(now.wall_ms()) {
+            self.uses.lock().push((key.row.row, now.wall_ms()));
+        }
+        Some(Ok(ValidKey { key, was_looked_up }))
     }
 
-    /// The key of this digest, if it is known; the use of a valid one is noted.
-    fn find_known<T>(
+    /// The key of this digest, if one was issued; `None` if that cannot be known.
+    async fn look_up(
         &self,
-        digest: &Digest,
-        now: Now,
-        map: impl Fn(&KeyRow, &AccountRow) -> T,
-    ) -> Option<Result<T, KeyRefusal>> {
-        self.keys.read().find(digest, now, |key, account| {
-            if key.takes_use(now.wall_ms()) {
-                self.uses.lock().push((key.row.row, now.wall_ms()));
-            }
-            map(&key.row, account)
-        })
+        digest: Digest,
+        address: IpAddr,
+        deadline: Instant,
+    ) -> Option<Option<Arc<KnownKey>>> {
+        let answered = timeout_at(deadline.into(), self.lookups.join(digest, address));
+        let LookedUp { key, as_of } = answered.await.ok()??;
+        // The store may take longer to answer than keys are current.
+        (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
     }
 
-    /// Has the cache hold every change that was committed before this was called. Those who
-    /// wait share the question and the reading.
-    async fn catch_up(self: &Arc<Self>) -> Result<(), Arc<StoreError>> {
-        let stored = self.store.freshness(None)?.wait().await?.last_changes;
-        if !self.lacks(stored) {
-            return Ok(());
+    /// Notes that requests without a valid key from this address are refused for so long: keys that
+    /// it presents are looked up after all others.
+    pub fn shed(&self, address: IpAddr, lasts: Duration) {
+        self.lookups.shed(address, lasts);
+    }
+
+    /// Looks up the keys that requests wait for, until it is dropped.
+    pub async fn keep_looking_up(self: Arc<Self>) {
+        loop {
+            let (cache, waiting) = (Arc::clone(&self), self.lookups.next().await);
+            // Those who wait learn of an error, and of a panic, because their senders are dropped.
+            let _ = run_with((), move || cache.answer(waiting)).await;
         }
-        let reading = Arc::clone(&self.reading).lock_owned().await;
-        if !self.lacks(stored) {
-            return Ok(());
+    }
+
+    /// Asks the store for the keys of these requests.
+    fn answer(&self, waiting: Vec<Waiter>) -> Result<(), StoreError> {
+        let mut digests: Vec<Digest> = waiting.iter().map(|waiter| waiter.digest).collect();
+        digests.sort_unstable_by_key(|digest| digest.0);
+        digests.dedup();
+        let LookedUpKeys { polled, keys } = self.store.look_up_keys(&digests)?;
+        let reflected = self.reflected.lock();
+        let enters = may_enter_cache(polled.last_changes.of_keys(), *reflected);
+        let known = |(digest, row)| (digest, self.cached.known(digest, row, enters));
+        let known: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(known).collect();
+        drop(reflected);
+        for Waiter { digest, answer } in waiting {
+            let looked_up = LookedUp { key: known.get(&digest).cloned(), as_of: polled.as_of };
+            // The client may have gone away.
+            let _ = answer.send(looked_up);
         }
-        let cache = Arc::clone(self);
-        let failed = |source| StoreError::Engine { doing: "read", source };
-        let read = run_with(reading, move || cache.read(stored)).await;
-        Ok(read.map_err(|panicked| failed(panicked.into()))??)
-    }
-
-    /// Whether the store, at these last changes, has keys that are not known here.
-    fn lacks(&self, stored: LastChanges) -> bool {
-        keys_lack(self.keys.read().change_number(), stored.of_keys()) != CatchUp::Nothing
-    }
-
-    /// Reads the accounts and keys that changed, or all at another generation. The caller holds
-    /// `reading`.
-    fn read(&self, stored: LastChanges) -> Result<(), StoreError> {
-        let known = self.keys.read().change_number();
-        if let CatchUp::ReadingAll(_) = keys_lack(known, stored.of_keys()) {
-            return self.read_all(stored);
-        }
-        // Applied only once all is read: what an ended session told does not count.
-        let mut changes = Vec::new();
-        let reached = self.store.for_each_key_since(known, &mut |change| changes.push(change))?;
-        self.keys.read().apply(changes);
-        self.keys.write().set_change_number(reached);
-        Ok(())
-    }
-
-    fn read_all(&self, stored: LastChanges) -> Result<(), StoreError> {
-        let now_ms = self.clock.now().wall_ms();
-        let all = KnownKeys::read(&*self.store, stored.generation, now_ms)?;
-        let replaced = std::mem::replace(&mut *self.keys.write(), all);
-        // To free a million keys takes long; no lock is held.
-        drop(replaced);
         Ok(())
     }
 
@@ -193,29 +208,31 @@ impl KeyCache {
         Ok(stop)
     }
 
-    /// Reads what has changed, and forgets some of the keys that ended long ago.
+    /// Brings the cached keys to what the store holds.
     fn refresh(&self) -> Result<(), StoreError> {
-        self.refresh_holding(|reading| Some(reading.blocking_lock()))
+        let after = *self.reflected.lock();
+        let PolledKeys { polled, changes } = self.store.poll_keys(Some(after))?;
+        let mut reflected = self.reflected.lock();
+        let rows_after = changes.as_ref().map(|_| after);
+        match keys_catch_up(*reflected, polled.last_changes.of_keys(), rows_after) {
+            KeysCatchUp::Current => {}
+            KeysCatchUp::Rows(reached) => {
+                self.cached.replace(changes.unwrap_or_default());
+                *reflected = reached;
+            }
+            KeysCatchUp::Empty(reached) => {
+                self.cached.clear();
+                *reflected = reached;
+            }
+        }
+        drop(reflected);
+        self.note_refresh(polled);
+        Ok(())
     }
 
-    /// [`KeyCache::refresh`], holding this while keys are read.
-    fn refresh_holding(
-        &self,
-        lock: impl FnOnce(&tokio::sync::Mutex<()>) -> Option<tokio::sync::MutexGuard<'_, ()>>,
-    ) -> Result<(), StoreError> {
-        let polled = self.store.poll_changes()?;
-        let now_ms = self.clock.now().wall_ms();
-        let starts_over = self.keys.read().have_forgotten_too_much(now_ms);
-        if starts_over || self.lacks(polled.last_changes) {
-            let _reading = lock(&self.reading);
-            let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
-            read(self, polled.last_changes)?;
-        }
-        if let Some(as_of) = polled.known_as_of(self.keys.read().change_number()) {
-            self.refreshed_at_ms.store(milliseconds(as_of.since(self.opened)), Ordering::Relaxed);
-        }
-        self.keys.read().tidy_next(now_ms);
-        Ok(())
+    fn note_refresh(&self, polled: PolledChanges) {
+        let as_of_ms = milliseconds(polled.as_of.since(self.opened));
+        self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
     }
 
     /// Records the uses since the last call, in the order of the rows, so that each

@@ -11,7 +11,7 @@
 //! | [`http`] | everything between dropshot and the domain: middleware, handlers, pages |
 //! | [`context`] | what a request can reach |
 //! | [`orders`] | the list as encoded pages, and the writer of cancellations |
-//! | [`key_cache`] | the known keys, kept current from the store |
+//! | [`key_cache`] | the keys in use, read through from the store and kept current |
 //! | [`store_check`] | whether the store is damaged, found out after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
 //! | [`config`] | settings: flags, environment, file, defaults |

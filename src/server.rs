@@ -107,6 +107,7 @@ impl Server {
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_following()));
+        background.push(tokio::spawn(Arc::clone(&context.keys).keep_looking_up()));
         let (begun, bans) = mpsc::unbounded_channel();
         context.limits.bans().send_to(Some(begun));
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
@@ -217,11 +218,10 @@ fn open(
     // Reading the orders may have found damage.
     let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
     let store_check = store_check.context(NO_THREADS)?;
-    // Last: a key is refused if the keys were read more than a second ago.
-    let keys = KeyCache::open(Arc::clone(&store), Arc::clone(&clock));
-    let keys = Arc::new(keys.context("the keys cannot be read")?);
+    // Last: a key is refused if the store was asked more than a second ago.
+    let keys = KeyCache::open(Arc::clone(&store)).context("the keys cannot be read")?;
     Ok(ServerContext {
-        keys,
+        keys: Arc::new(keys),
         orders: Arc::new(orders),
         store,
         row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS as usize)),

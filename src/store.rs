@@ -26,7 +26,8 @@ mod statements;
 mod value;
 
 pub use account_rows::{
-    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
+    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, MAX_CHANGED_KEYS, NewKey,
+    Rotation,
 };
 pub use commands::{
     AccountCommands, CheckReport, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
@@ -36,7 +37,7 @@ pub use commands::{
 pub use error::StoreError;
 pub use freshness::{
     ChangeNumber, ChangeScope, ChangedOrders, Freshness, FreshnessAnswer, FreshnessReport,
-    LastChanges, OrdersRead, PolledChanges, history_of,
+    LastChanges, LookedUpKeys, OrdersRead, PolledChanges, PolledKeys, history_of,
 };
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
@@ -45,6 +46,7 @@ pub use order_rows::{
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
 
+use crate::keys::Digest;
 use crate::limits::NewBan;
 use slog::Logger;
 use std::sync::Arc;
@@ -92,8 +94,8 @@ pub struct Standbys {
 /// thread.
 pub trait Store: Send + Sync {
     /// Asks for the last changes, including every change that any process committed before the
-    /// call. For each list, which is at this change, and each unknown key: it does not block, and
-    /// costs an embedded engine no allocation. The answer may bring what the list lacks.
+    /// call. For each list, which is at this change: it does not block, and costs an embedded engine
+    /// no allocation. The answer may bring what the list lacks.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
     /// Names the history that the numbers of changes belong to: the same for every server of the
@@ -102,7 +104,16 @@ pub trait Store: Send + Sync {
     fn history(&self) -> Result<u64, StoreError>;
 
     /// The last changes, and how old that news may be, without holding up a list.
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError>;
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+        Ok(self.poll_keys(None)?.polled)
+    }
+
+    /// [`Store::poll_changes`] with the accounts and keys that changed after this change, if there is
+    /// one.
+    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError>;
+
+    /// Looks up keys that were ever issued, with their accounts, by their digests.
+    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError>;
 
     /// Visits, in ascending order of id, every order whose row changed after this change. After
     /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
@@ -113,14 +124,6 @@ pub trait Store: Send + Sync {
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<OrdersRead, StoreError>;
-
-    /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
-    /// every account, and every key that was ever issued.
-    fn for_each_key_since(
-        &self,
-        after: ChangeNumber,
-        visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<ChangeNumber, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
     /// error nothing is changed, unless files of the store were removed or moved. Deadlines are

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 use std::time::Duration;
+use store_orders::key_cache::CachedKeys;
 use store_orders::keys::Environment;
-use store_orders::store::{AccountCommands, ChangeNumber, KeyCommands, NewKey, Rotation};
+use store_orders::store::{AccountCommands, KeyCommands, NewKey, Rotation, Store};
 use store_orders_api::plans::Plan;
 use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
@@ -263,10 +264,11 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     let text = issued.key.expose().to_string();
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
-    let (mut known, none) = (Vec::new(), ChangeNumber::default());
-    let visit = &mut |change| known.push(change);
-    store_orders::store::Store::for_each_key_since(&**store, none, visit).unwrap();
-    texts.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(none, known)));
+    let looked_up = store.look_up_keys(&[issued.key.digest()]).unwrap();
+    texts.push(format!("{looked_up:?}"));
+    for (digest, row) in looked_up.keys {
+        texts.push(format!("{:?}", CachedKeys::default().known(digest, row, true)));
+    }
     keys.push(Key { id: issued.id, text });
     let leaks = Secrets::of(&keys).leaks(&texts.join("\n"));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));

@@ -8,15 +8,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::key_cache::KnownKeys;
+use store_orders::key_cache::{CachedKeys, MAX_CACHED_KEYS};
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{
-    AccountRow, ChangeNumber, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
-};
+use store_orders::store::{AccountRow, KeyRow, NewOrder, OperatorStore, Records};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -41,7 +39,7 @@ fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
 }
 
 #[test]
-fn an_active_account_with_its_key_costs_less_than_300_bytes() {
+fn an_active_account_costs_less_than_100_bytes() {
     let plan = Plan::Free.limits().unwrap();
     let (windows, limits) = bytes_each(|| {
         let limits = InMemoryLimits::new(1_000, Logger::root(Discard, o!()));
@@ -56,49 +54,45 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
             assert!(matches!(admit(&limits, row, none_left), Decision::Limited(..)));
         }
     });
-    let (key, known) = bytes_each(|| known_keys(ACCOUNTS, 1));
-    assert_eq!(known.len() as i64, ACCOUNTS);
-    println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
-    assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
+    println!("bytes each: windows {windows}, strikes {strikes}");
+    assert!((1..100).contains(&windows), "{windows}");
     // Only a key that was ever limited costs these, too.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
-/// So many accounts, each with so many keys.
-fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
-    let plan = Plan::Free;
-    let account = |id| AccountRow {
-        name: format!("acme-{id}").into(),
-        plan,
-        limits: plan.limits().unwrap(),
-        closed_at_ms: None,
-    };
-    let keys = (0..accounts * keys_each).map(|row| {
-        let key = KeyRow {
-            row,
-            id: format!("key_{row:012}").into(),
-            account: row / keys_each,
-            ends_at_ms: None,
-            revoked: false,
-            used_at_ms: 0,
-            ban: None,
-        };
-        let mut digest = [0; 32];
-        fastrand::fill(&mut digest);
-        KeyChange::Key(Digest(digest), key)
-    });
-    let accounts = (0..accounts).map(|id| KeyChange::Account(id, account(id)));
-    KnownKeys::new(ChangeNumber::default(), accounts.chain(keys))
-}
-
+/// However many keys are used.
 #[test]
-fn a_million_keys_take_less_than_220_megabytes() {
-    let mut known = None;
-    let allocations = measure(|| known = Some(known_keys(ACCOUNTS, 10)));
-    let bytes = allocations.bytes_current;
-    println!("a million keys: {} MB", bytes / 1_000_000);
-    assert_eq!(known.unwrap().len(), 1_000_000);
-    assert!(bytes < 220_000_000, "{bytes}");
+fn cached_keys_take_less_than_40_megabytes() {
+    let plan = Plan::Free;
+    let row = |row: i64| KeyRow {
+        row,
+        id: format!("key_{row:012}").into(),
+        expires_at_ms: None,
+        is_revoked: false,
+        used_at_ms: 0,
+        ban: KeyBan::default(),
+        account: AccountRow {
+            id: row,
+            name: format!("acme-{row}").into(),
+            plan,
+            limits: plan.limits().unwrap(),
+            is_closed: false,
+        },
+    };
+    let mut cached = None;
+    let allocations = measure(|| {
+        let keys = CachedKeys::default();
+        for number in 0..3 * MAX_CACHED_KEYS as i64 {
+            let mut digest = [0; 32];
+            fastrand::fill(&mut digest);
+            keys.known(Digest(digest), row(number), true);
+        }
+        cached = Some(keys);
+    });
+    let (held, bytes) = (cached.unwrap().len(), allocations.bytes_current);
+    println!("{held} keys in {:.1} MB", bytes as f64 / 1e6);
+    assert!((MAX_CACHED_KEYS * 9 / 10..=MAX_CACHED_KEYS).contains(&held), "{held}");
+    assert!(bytes < 40_000_000, "{bytes}");
 }
 
 /// An eighth of a page's buffer may be free, besides 14 bytes an order; a search keeps nothing.

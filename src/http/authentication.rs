@@ -1,37 +1,17 @@
-//! Authentication: from the `Authorization` header to the identity behind a valid
-//! key, or to a 401.
+//! Authentication: from the `Authorization` header to a valid key, or to a 401.
 
-use crate::clock::Now;
-use crate::context::ServerContext;
-use crate::key_cache::KeyRefusal;
+use super::request_scope::RequestScope;
+use crate::key_cache::{KeyRefusal, ValidKey};
 use crate::keys::Environment;
-use crate::limits::KeyedRequest;
-use crate::store::{AccountRow, KeyRow};
 use dropshot::{Body, RequestInfo};
 use http::{HeaderMap, HeaderValue, Response, header};
-use std::sync::Arc;
-use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
-use store_orders_api::plans::Plan;
 
 /// Query parameters that other APIs read a key from.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// Who sent a request with a valid key.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// `key_…`.
-    pub key_id: Arc<str>,
-    /// The name of the account.
-    pub account_name: Box<str>,
-    /// The account's plan.
-    pub plan: Plan,
-    /// What the limits know of it.
-    pub request: KeyedRequest,
-}
-
-/// Why a request has no identity.
+/// Why a request has no valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// 401.
@@ -46,27 +26,14 @@ pub enum Unauthenticated {
     KeysOutdated,
 }
 
-/// The identity behind the request's key. The store is asked for an unknown key, until the
-/// deadline.
+/// The request's key. The store is asked for one that is not in the cache, until the deadline.
 pub async fn authenticate(
-    server: &ServerContext,
+    scope: &RequestScope,
     headers: &HeaderMap,
-    now: Now,
-    deadline: Instant,
-) -> Result<Identity, Unauthenticated> {
-    let key = bearer(headers)?;
-    let identity = |key: &KeyRow, account: &AccountRow| Identity {
-        key_id: Arc::clone(&key.id),
-        account_name: account.name.clone(),
-        plan: account.plan,
-        request: KeyedRequest {
-            account: key.account,
-            key: key.row,
-            limits: account.limits,
-            ban: key.latest_ban(),
-        },
-    };
-    let found = server.keys.find(key, server.environment, now, deadline, identity).await;
+) -> Result<ValidKey, Unauthenticated> {
+    let (server, key) = (scope.server(), bearer(headers)?);
+    let (now, deadline) = (scope.now, scope.deadline());
+    let found = server.keys.find(key, server.environment, scope.client, now, deadline).await;
     found
         .ok_or(Unauthenticated::KeysOutdated)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })

@@ -152,7 +152,7 @@ enum CancelResult {
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelResult, Failure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    match server.orders.cancel(id, Arc::clone(&caller.key_id), at, caller.deadline).await {
+    match server.orders.cancel(id, Arc::clone(&caller.key.row.id), at, caller.deadline).await {
         Ok(CancelOutcome::Cancelled) => Ok(CancelResult::Cancelled),
         Ok(CancelOutcome::NotFound) => Ok(CancelResult::NotFound),
         Ok(CancelOutcome::AlreadyShipped) => Ok(CancelResult::AlreadyShipped),

@@ -1,7 +1,7 @@
 //! The middleware: the steps that every request takes, in their order. No handler
 //! sees a request that has not passed them.
 
-use super::authentication::{Identity, Unauthenticated, authenticate, unauthorized};
+use super::authentication::{Unauthenticated, authenticate, unauthorized};
 use super::caller::Caller;
 use super::client_ip::TrustedProxies;
 use super::docs::Docs;
@@ -11,6 +11,7 @@ use super::request_scope::RequestScope;
 use super::responses::method_not_allowed;
 use crate::clock::Now;
 use crate::context::ServerContext;
+use crate::key_cache::{KnownKey, ValidKey};
 use crate::limits::Decision;
 use crate::metrics::RouteId;
 use crate::store::Freshness;
@@ -111,15 +112,13 @@ async fn admit(
     request: &RequestInfo,
     route: &Route<'_>,
 ) -> ControlFlow<Response<Body>, Caller> {
-    match authenticate(scope.server(), request.headers(), scope.now, scope.deadline()).await {
-        Ok(mut identity) => {
-            scope.account_name = Some(std::mem::take(&mut identity.account_name));
-            scope.account = Some(identity.request.account);
-            scope.key_id = Some(Arc::clone(&identity.key_id));
-            let (decision, freshness) = decide(scope, &identity, route).await;
-            rate_limit::by_account(scope, &identity, decision)?;
-            let Identity { key_id, .. } = identity;
-            ControlFlow::Continue(Caller { key_id, deadline: scope.deadline(), freshness })
+    match authenticate(scope, request.headers()).await {
+        Ok(ValidKey { key, was_looked_up }) => {
+            scope.key = Some(Arc::clone(&key));
+            let now = if was_looked_up { scope.server().clock.now() } else { scope.now };
+            let (decision, freshness) = decide(scope, &key, now, route).await;
+            rate_limit::by_account(scope, &key, decision)?;
+            ControlFlow::Continue(Caller { key, deadline: scope.deadline(), freshness })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
@@ -146,13 +145,12 @@ async fn admit(
 /// cannot be asked, the handler tries again.
 async fn decide(
     scope: &RequestScope,
-    identity: &Identity,
+    key: &KnownKey,
+    now: Now,
     route: &Route<'_>,
 ) -> ((Decision, Now), Option<Freshness>) {
-    let (server, Identity { key_id, request, .. }) = (scope.server(), identity);
-    // The look at the key may have waited.
-    let now = server.clock.now();
-    let mut deciding = server.limits.admit(*request, key_id, now, scope.deadline());
+    let (server, request) = (scope.server(), key.request());
+    let mut deciding = server.limits.admit(request, &key.row.id, now, scope.deadline());
     let decided = poll_immediate(&mut deciding).await;
     let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.is_shut();
     let asks = route.reads_list() && !is_refused;

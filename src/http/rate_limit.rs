@@ -1,9 +1,9 @@
 //! Rate limiting: asks the limits for a decision, and turns a refusal into a
 //! 429, or a 503 if the counts cannot be reached.
 
-use super::authentication::Identity;
 use super::request_scope::RequestScope;
 use crate::clock::Now;
+use crate::key_cache::KnownKey;
 use crate::limits::Decision;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
@@ -14,7 +14,7 @@ use store_orders_api::errors;
 /// 503 if it is one.
 pub fn by_account(
     scope: &mut RequestScope,
-    identity: &Identity,
+    key: &KnownKey,
     (decision, decided_at): (Decision, Now),
 ) -> ControlFlow<Response<Body>> {
     scope.refusal = match decision {
@@ -23,7 +23,7 @@ pub fn by_account(
         Decision::Banned { .. } => Some("banned"),
         Decision::Unavailable(_) => Some("limits_unavailable"),
     };
-    scope.server().metrics.rate_limited.count(Some(identity.plan), &decision);
+    scope.server().metrics.rate_limited.count(Some(key.row.account.plan), &decision);
     scope.limit_status = Some((decision.status(), decided_at));
     refusal(decision, scope)
 }
@@ -32,6 +32,9 @@ pub fn by_account(
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let decision = status_by_address(scope).await;
     scope.server().metrics.rate_limited.count(None, &decision);
+    if let Decision::Limited(status, _) = decision {
+        scope.server().keys.shed(scope.client, status.resets_in);
+    }
     refusal(decision, scope)
 }
 

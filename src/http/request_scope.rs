@@ -7,6 +7,7 @@ use super::responses::without_body;
 use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
+use crate::key_cache::KnownKey;
 use crate::limits::RateLimitStatus;
 use crate::log::{RequestLine, log_failed_request};
 use crate::metrics::RouteId;
@@ -50,12 +51,8 @@ pub struct RequestScope {
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
-    /// The account of its valid key.
-    pub account: Option<i64>,
-    /// The name of that account.
-    pub account_name: Option<Box<str>>,
-    /// The id of its valid key.
-    pub key_id: Option<Arc<str>>,
+    /// Its valid key.
+    pub key: Option<Arc<KnownKey>>,
     /// Why it was refused, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
@@ -83,9 +80,7 @@ impl RequestScope {
             limit_status: None,
             user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
             traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
-            account: None,
-            account_name: None,
-            key_id: None,
+            key: None,
             refusal: None,
             document: &V1,
             is_deprecated: false,
@@ -215,15 +210,16 @@ impl RequestScope {
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
         let user_agent = sent().map(redaction::user_agent);
         let trace = self.traceparent.as_ref().and_then(TraceContext::of);
+        let key = self.key.as_ref().map(|key| &key.row);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
             path: redaction::path(self.uri.as_ref().map_or("", Uri::path)),
             status: status.as_u16(),
             bytes,
-            account: self.account,
-            account_name: self.account_name.as_deref(),
-            key_id: self.key_id.as_deref(),
+            account: key.map(|key| key.account.id),
+            account_name: key.map(|key| &*key.account.name),
+            key_id: key.map(|key| &*key.id),
             refusal: self.refusal,
             client: self.client,
             user_agent: user_agent.as_deref(),

@@ -1,73 +1,79 @@
 //! A cache on a store that counts, fails and waits as a test says.
 
-use super::shards::SHARD_COUNT;
 use super::*;
-use crate::clock::{ManualClock, SystemClock};
+use crate::clock::{Clock, SystemClock};
 use crate::keys::ApiKey;
 use crate::limits::NewBan;
 use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness,
-    GivesUp, KeyChange, KeyCommands, NewKey, OrderChange, OrdersRead, PolledChanges, Rotation,
-    Structure,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,
+    NewKey, OrderChange, OrdersRead, Structure,
 };
 use chrono::DateTime;
+use futures::FutureExt;
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
-/// Longer than any question here takes.
+/// Longer than any statement here takes.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A store that counts how often keys were read, how many, and requests that asked for the
-/// last changes, and can be made to fail.
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A store that counts the keys and accounts that were read, and can be made to fail.
 struct Watched {
     store: SqliteStore,
-    reads: AtomicUsize,
-    rows: AtomicUsize,
-    questions: AtomicUsize,
+    /// How many keys each statement looked up.
+    looked_up: Mutex<Vec<usize>>,
+    /// Accounts and keys that were read because they changed.
+    changed: AtomicUsize,
     fails: AtomicBool,
-    /// A key is issued once the keys were read.
-    issues_while_read: AtomicBool,
     /// Another process has locked the first key.
     is_locked: AtomicBool,
     /// When the last changes were read last, and how long that takes.
     asked: Mutex<Option<BootInstant>>,
     takes: Duration,
-    /// Held by a test while rows are not to be read.
+    /// Held by a test while the answer to a look-up is on its way.
     gate: Mutex<()>,
     _directory: TempDir,
 }
 
 impl Watched {
-    fn new(takes: Duration) -> Watched {
+    fn new(takes: Duration) -> Arc<Watched> {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, rows, questions, fails, issues_while_read, is_locked, asked, gate) =
-            Default::default();
+        let (looked_up, changed, fails, is_locked, asked, gate) = Default::default();
         let _directory = directory;
-        Watched {
+        Arc::new(Watched {
             store,
-            reads,
-            rows,
-            questions,
+            looked_up,
+            changed,
             fails,
-            issues_while_read,
             is_locked,
             asked,
             takes,
             gate,
             _directory,
-        }
+        })
     }
 
     fn issue(&self) -> ApiKey {
+        self.issue_for("acme")
+    }
+
+    fn issue_for(&self, account: &str) -> ApiKey {
         let environment = Environment::Production;
-        let new = NewKey { account: "acme", environment, expires_after: None, label: None };
+        let new = NewKey { account, environment, expires_after: None, label: None };
         self.store.issue_key(&new, 0).unwrap().key
+    }
+
+    fn revoke(&self, key: &ApiKey) {
+        let id = self.store.key_record(&key.digest()).unwrap().unwrap().id;
+        self.store.revoke_key(&id, 0).unwrap();
     }
 
     fn failure(&self) -> Result<(), StoreError> {
@@ -79,39 +85,29 @@ impl Watched {
 }
 
 impl Store for Watched {
-    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        self.failure()?;
-        self.questions.fetch_add(1, Ordering::Relaxed);
-        self.store.freshness(list)
+    fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
+        unreachable!()
     }
 
     fn history(&self) -> Result<u64, StoreError> {
         unreachable!()
     }
 
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
         self.failure()?;
-        let polled = self.store.poll_changes();
+        let polled = self.store.poll_keys(after)?;
+        self.changed.fetch_add(polled.changes.as_ref().map_or(0, Vec::len), Ordering::Relaxed);
         *self.asked.lock() = Some(BootInstant::now());
         std::thread::sleep(self.takes);
-        polled
+        Ok(polled)
     }
 
-    fn for_each_key_since(
-        &self,
-        after: ChangeNumber,
-        visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<ChangeNumber, StoreError> {
-        self.reads.fetch_add(1, Ordering::Relaxed);
+    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        self.failure()?;
+        let looked_up = self.store.look_up_keys(digests);
+        self.looked_up.lock().push(digests.len());
         let _gate = self.gate.lock();
-        let read = self.store.for_each_key_since(after, &mut |change| {
-            self.rows.fetch_add(1, Ordering::Relaxed);
-            visit(change);
-        });
-        if self.issues_while_read.swap(false, Ordering::Relaxed) {
-            self.issue();
-        }
-        read
+        looked_up
     }
 
     fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
@@ -155,28 +151,58 @@ impl Store for Watched {
     }
 }
 
-/// A cache on this store, by the machine's clock.
 fn open(store: &Arc<Watched>) -> KeyCache {
-    KeyCache::open(Arc::clone(store) as Arc<dyn Store>, Arc::new(SystemClock::start())).unwrap()
+    KeyCache::open(Arc::clone(store) as Arc<dyn Store>).unwrap()
 }
 
-/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot know.
-fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
-    let (now, deadline) = (cache.clock.now(), Instant::now() + WAIT);
+/// What becomes of each of these keys, presented at once; `None` if the cache cannot know.
+fn find<const N: usize>(
+    cache: &Arc<KeyCache>,
+    keys: [&ApiKey; N],
+) -> [Option<Result<Arc<KnownKey>, KeyRefusal>>; N] {
+    let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_time().build().unwrap();
     let presented = keys.map(|key| {
         let (cache, key) = (Arc::clone(cache), key.expose().to_string());
         runtime.spawn(async move {
-            cache.find(key.as_bytes(), Environment::Production, now, deadline, |_, _| ()).await
+            let environment = Environment::Production;
+            let found = cache.find(key.as_bytes(), environment, ADDRESS, now, deadline).await;
+            found.map(|found| found.map(|valid| valid.key))
         })
     });
-    presented.map(|found| runtime.block_on(found).unwrap().map(|found| found.is_ok()))
+    runtime.spawn(Arc::clone(cache).keep_looking_up());
+    presented.map(|found| runtime.block_on(found).unwrap())
+}
+
+/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot know.
+fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
+    find(cache, keys).map(|found| found.map(|found| found.is_ok()))
+}
+
+/// Presents a key and, while the answer of the store is on its way, does this.
+fn accepts_if_meanwhile(
+    (cache, store): (&Arc<KeyCache>, &Watched),
+    key: &ApiKey,
+    meanwhile: impl FnOnce(),
+) -> Option<bool> {
+    let gate = store.gate.lock();
+    let before = store.looked_up.lock().len();
+    std::thread::scope(|scope| {
+        let accepted = scope.spawn(|| accepts(cache, [key]));
+        while store.looked_up.lock().len() == before && !accepted.is_finished() {
+            std::thread::yield_now();
+        }
+        meanwhile();
+        drop(gate);
+        let [accepted] = accepted.join().unwrap();
+        accepted
+    })
 }
 
 #[test]
 fn a_key_is_refused_once_the_store_was_silent_for_a_second() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+    let store = Watched::new(Duration::ZERO);
     let key = store.issue();
     let mut cache = open(&store);
     // Opened, and so refreshed, a little more than a second earlier.
@@ -193,30 +219,44 @@ fn a_key_is_refused_once_the_store_was_silent_for_a_second() {
 
 #[test]
 fn a_key_that_waits_until_keys_are_outdated_is_refused() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+    let store = Watched::new(Duration::ZERO);
     let mut cache = open(&store);
     cache.opened = cache.opened.earlier(2 * KEYS_CURRENT_FOR);
     let cache = Arc::new(cache);
     cache.refresh().unwrap();
-    let (key, reads) = (store.issue(), store.reads.load(Ordering::Relaxed));
-    let gate = store.gate.lock();
-    let accepted = std::thread::scope(|scope| {
-        let accepted = scope.spawn(|| accepts(&cache, [&key]));
-        while store.reads.load(Ordering::Relaxed) == reads && !accepted.is_finished() {
-            std::thread::yield_now();
-        }
-        // The last refresh was long ago by now.
-        cache.refreshed_at_ms.store(0, Ordering::Relaxed);
-        drop(gate);
-        accepted.join().unwrap()
-    });
-    assert_eq!(accepted, [None]);
-    assert!(store.reads.load(Ordering::Relaxed) > reads, "the key was waited for");
+    // The last refresh was long ago by then.
+    let outdate = || cache.refreshed_at_ms.store(0, Ordering::Relaxed);
+    assert_eq!(accepts_if_meanwhile((&cache, &store), &store.issue(), outdate), None);
+}
+
+#[test]
+fn a_key_whose_answer_took_longer_than_keys_are_current_is_refused() {
+    let store = Watched::new(Duration::ZERO);
+    let cache = Arc::new(open(&store));
+    let late = || {
+        std::thread::sleep(KEYS_CURRENT_FOR);
+        cache.refresh().unwrap();
+    };
+    let key = store.issue();
+    assert_eq!(accepts_if_meanwhile((&cache, &store), &key, late), None);
+    assert_eq!(accepts(&cache, [&key]), [Some(true)]);
+}
+
+#[test]
+fn a_key_that_is_revoked_while_it_is_looked_up_does_not_stay_accepted() {
+    let store = Watched::new(Duration::ZERO);
+    let (key, cache) = (store.issue(), Arc::new(open(&store)));
+    let revoke = || {
+        store.revoke(&key);
+        cache.refresh().unwrap();
+    };
+    accepts_if_meanwhile((&cache, &store), &key, revoke);
+    assert_eq!(find(&cache, [&key]).map(|found| found.unwrap().err()), [Some(KeyRefusal::Revoked)]);
 }
 
 #[test]
 fn a_refresh_counts_from_when_it_began() {
-    let store = Arc::new(Watched::new(Duration::from_millis(20)));
+    let store = Watched::new(Duration::from_millis(20));
     let cache = Arc::new(open(&store));
     cache.refresh().unwrap();
     let asked = store.asked.lock().unwrap().since(cache.opened).as_millis();
@@ -224,182 +264,118 @@ fn a_refresh_counts_from_when_it_began() {
 }
 
 #[test]
-fn keys_are_current_when_they_were_read_however_long_that_took() {
-    let takes = Duration::from_millis(20);
-    let cache = open(&Arc::new(Watched::new(takes)));
-    let refreshed_at_ms = cache.refreshed_at_ms.load(Ordering::Relaxed);
-    assert!(u128::from(refreshed_at_ms) >= takes.as_millis(), "{refreshed_at_ms}");
-}
-
-/// A server starts in its runtime.
-#[tokio::test]
-async fn a_key_that_is_issued_while_keys_are_first_read_is_read_too() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
-    store.issues_while_read.store(true, Ordering::Relaxed);
-    let cache = open(&store);
-    assert_eq!(cache.keys.read().len(), 1);
-}
-
-#[test]
-fn keys_are_read_only_after_a_change() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
-    let first = store.issue();
-    let cache = Arc::new(open(&store));
-    let refreshed = || {
-        cache.refresh().unwrap();
-        store.reads.load(Ordering::Relaxed)
-    };
-    assert_eq!([refreshed(), refreshed()], [1, 1], "the change number is the one that was read");
-    let second = store.issue();
-    assert_eq!([refreshed(), refreshed()], [2, 2]);
-    assert_eq!(accepts(&cache, [&first, &second]), [Some(true); 2]);
-    let key_id = &store.store.key_records().unwrap()[0].id;
-    let rotation = Rotation { key_id, overlap: Duration::ZERO, label: None };
-    store.store.rotate_key(rotation, 0).unwrap();
-    assert_eq!(refreshed(), 3);
-    assert_eq!(accepts(&cache, [&first, &second]), [Some(false), Some(true)]);
-}
-
-#[test]
-fn a_change_of_a_key_reads_its_row_alone() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+fn keys_are_read_when_they_are_first_used_and_again_when_they_change() {
+    let store = Watched::new(Duration::ZERO);
     let keys = [(); 20].map(|()| store.issue());
     let cache = Arc::new(open(&store));
-    let rows = || store.rows.swap(0, Ordering::Relaxed);
-    assert_eq!(rows(), 1 + keys.len(), "the account and its keys");
+    let changed = || {
+        cache.refresh().unwrap();
+        store.changed.swap(0, Ordering::Relaxed)
+    };
+    assert_eq!((cache.cached.len(), changed()), (0, 0), "a start reads none");
     assert_eq!(accepts(&cache, [&keys[3]]), [Some(true)]);
-    store.store.revoke_key(&store.store.key_records().unwrap()[7].id, 0).unwrap();
-    cache.refresh().unwrap();
-    assert_eq!(rows(), 1);
+    assert_eq!(accepts(&cache, [&keys[3], &keys[7]]), [Some(true); 2]);
+    assert_eq!(*store.looked_up.lock(), [1, 1]);
+    for revoked in [&keys[7], &keys[8]] {
+        store.revoke(revoked);
+        assert_eq!(changed(), 1);
+    }
     assert_eq!(accepts(&cache, [&keys[3], &keys[7]]), [Some(true), Some(false)]);
-    assert_eq!(cache.uses.lock().len(), 1, "what is known of uses stays");
+    assert_eq!(cache.cached.len(), 2, "a key that is not in use does not enter");
+    assert_eq!(*store.looked_up.lock(), [1, 1]);
+    assert_eq!(cache.uses.lock().len(), 2, "what is known of uses stays");
+}
+
+#[test]
+fn after_many_changes_keys_are_looked_up_again() {
+    let store = Watched::new(Duration::ZERO);
+    let (key, revoked, cache) = (store.issue(), store.issue(), Arc::new(open(&store)));
+    assert_eq!(accepts(&cache, [&key, &revoked]), [Some(true); 2]);
+    store.revoke(&revoked);
+    for _ in 0..crate::store::MAX_CHANGED_KEYS {
+        store.issue();
+    }
+    cache.refresh().unwrap();
+    assert_eq!(store.changed.load(Ordering::Relaxed), 0);
+    assert_eq!(accepts(&cache, [&key, &revoked]), [Some(true), Some(false)]);
 }
 
 /// The limits of the account of this key, or none if the key is refused.
-fn limits(cache: &KeyCache, key: &ApiKey) -> Option<PlanLimits> {
-    let known = cache.find_known(&key.digest(), cache.clock.now(), |_, account| account.limits);
-    known.unwrap().ok()
+fn limits(cache: &Arc<KeyCache>, key: &ApiKey) -> Option<PlanLimits> {
+    let [found] = find(cache, [key]);
+    found.unwrap().ok().map(|key| key.row.account.limits)
 }
 
 #[test]
 fn a_change_of_an_account_reads_its_row_alone() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+    let store = Watched::new(Duration::ZERO);
     store.store.create_account("globex", Plan::Business, None, DateTime::UNIX_EPOCH).unwrap();
-    let new = NewKey {
-        account: "globex",
-        environment: Environment::Production,
-        expires_after: None,
-        label: None,
-    };
-    let other = store.store.issue_key(&new, 0).unwrap().key;
-    let keys = [(); 20].map(|()| store.issue());
+    let (keys, other) = ([(); 20].map(|()| store.issue()), store.issue_for("globex"));
     let cache = Arc::new(open(&store));
-    let refreshed = || {
-        store.rows.store(0, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&keys[0], &keys[1], &other]), [Some(true); 3]);
+    let lookups = store.looked_up.lock().len();
+    let changed = || {
         cache.refresh().unwrap();
-        store.rows.load(Ordering::Relaxed)
+        store.changed.swap(0, Ordering::Relaxed)
     };
     store.store.set_plan("acme", Plan::Pro, None).unwrap();
     assert_eq!(limits(&cache, &keys[0]), Plan::Free.limits());
-    assert_eq!(refreshed(), 1);
-    for key in &keys {
+    assert_eq!(changed(), 1);
+    for key in &keys[..2] {
         assert_eq!(limits(&cache, key), Plan::Pro.limits());
     }
-    // Keys that ended long ago may be forgotten.
-    let now = DateTime::from_timestamp_millis(cache.clock.now().wall_ms()).unwrap();
-    assert_eq!(store.store.close_account("acme", now).unwrap(), 20);
-    assert_eq!(refreshed(), 1);
-    for key in &keys {
-        let found = cache.find_known(&key.digest(), cache.clock.now(), |_, _| ());
-        assert_eq!(found, Some(Err(KeyRefusal::Revoked)));
+    assert_eq!(store.store.close_account("acme", DateTime::UNIX_EPOCH).unwrap(), 20);
+    assert_eq!(changed(), 1);
+    for key in &keys[..2] {
+        assert_eq!(limits(&cache, key), None);
     }
     assert_eq!(limits(&cache, &other), Plan::Business.limits());
-    assert_eq!(accepts(&cache, [&keys[3], &other]), [Some(false), Some(true)]);
-}
-
-#[test]
-fn the_keys_of_an_account_that_was_closed_long_ago_are_forgotten() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
-    let key = store.issue();
-    store.store.close_account("acme", DateTime::UNIX_EPOCH).unwrap();
-    let clock = Arc::new(ManualClock::at(Duration::ZERO));
-    let cache = Arc::new(KeyCache::open(store.clone(), clock.clone()).unwrap());
-    for (days, expected) in [(29, 1), (1, 0)] {
-        clock.advance(days * DAY);
-        assert_eq!(known_after_a_round(&cache), expected);
-    }
-    assert_eq!(accepts(&cache, [&key]), [Some(false)]);
-    let reopened = KeyCache::open(store, clock).unwrap();
-    assert!(reopened.keys.read().is_empty());
-}
-
-const DAY: Duration = Duration::from_secs(86_400);
-
-/// How many keys are known after each shard was tidied.
-fn known_after_a_round(cache: &KeyCache) -> usize {
-    for _ in 0..SHARD_COUNT {
-        cache.refresh().unwrap();
-    }
-    cache.keys.read().len()
-}
-
-#[test]
-fn a_key_that_ended_long_ago_is_forgotten_and_refused_without_being_read() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
-    let keys = [store.issue(), store.issue(), store.issue()];
-    let ids = store.store.key_records().unwrap();
-    let rotation = Rotation { key_id: &ids[0].id, overlap: DAY, label: None };
-    store.store.rotate_key(rotation, 0).unwrap();
-    store.store.revoke_key(&ids[1].id, 0).unwrap();
-    let clock = Arc::new(ManualClock::at(Duration::ZERO));
-    let cache = Arc::new(KeyCache::open(store.clone(), clock.clone()).unwrap());
-    let known = || known_after_a_round(&cache);
-    let accepted = || accepts(&cache, [&keys[0], &keys[1], &keys[2]]);
-    assert_eq!(accepted(), [Some(true), Some(false), Some(true)]);
-    for (days, expected) in [(29, 4), (1, 3), (1, 2)] {
-        clock.advance(days * DAY);
-        assert_eq!(known(), expected);
-    }
-    let reads = store.reads.load(Ordering::Relaxed);
-    assert_eq!(accepted(), [Some(false), Some(false), Some(true)]);
-    assert_eq!(store.reads.load(Ordering::Relaxed), reads);
-    let reopened = KeyCache::open(store.clone(), clock.clone()).unwrap();
-    assert_eq!(reopened.keys.read().len(), 2);
-    // The clock was a month ahead, and the key has not ended yet.
-    clock.set_wall(Duration::ZERO);
-    assert_eq!(known(), 4);
-    assert_eq!(accepted(), [Some(true), Some(false), Some(true)]);
+    assert_eq!(store.looked_up.lock().len(), lookups, "none was looked up again");
+    assert_eq!(find(&cache, [&keys[3]]).map(|it| it.unwrap().err()), [Some(KeyRefusal::Revoked)]);
 }
 
 #[test]
 fn a_key_works_as_soon_as_it_was_issued() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
-    let known = store.issue();
-    let cache = Arc::new(open(&store));
-    let counted = || [&store.reads, &store.questions].map(|count| count.load(Ordering::Relaxed));
+    let store = Watched::new(Duration::ZERO);
+    let (known, cache) = (store.issue(), Arc::new(open(&store)));
     assert_eq!(accepts(&cache, [&known]), [Some(true)]);
-    assert_eq!(counted(), [1, 0], "no one asks for a known key");
     let unknown = ApiKey::generate(Environment::Production);
-    assert_eq!(accepts(&cache, [&unknown; 3]), [Some(false); 3]);
-    assert_eq!(counted(), [1, 3], "rows are read only after a change");
+    assert_eq!(accepts(&cache, [&unknown]), [Some(false)]);
     let fresh = store.issue();
-    assert_eq!(accepts(&cache, [&unknown, &fresh, &fresh, &unknown]), {
-        [Some(false), Some(true), Some(true), Some(false)]
-    });
-    assert_eq!(store.reads.load(Ordering::Relaxed), 2, "all that wait share one reading");
+    assert_eq!(accepts(&cache, [&unknown, &fresh]), [Some(false), Some(true)]);
     assert_eq!(accepts(&cache, [&ApiKey::generate(Environment::Staging)]), [Some(false)]);
     let fresh = store.issue();
     store.fails.store(true, Ordering::Relaxed);
     assert_eq!(accepts(&cache, [&known, &fresh]), [Some(true), None], "the store cannot say");
 }
 
+#[tokio::test]
+async fn those_who_wait_share_the_next_statement() {
+    let store = Watched::new(Duration::ZERO);
+    let cache = open(&store);
+    let keys = [(); 3].map(|()| store.issue());
+    let mut waits: Vec<_> = keys
+        .iter()
+        .chain(&keys)
+        .map(|key| Box::pin(cache.lookups.join(key.digest(), ADDRESS)))
+        .collect();
+    for wait in &mut waits {
+        assert!(wait.now_or_never().is_none());
+    }
+    cache.answer(cache.lookups.next().await).unwrap();
+    for wait in waits {
+        assert!(wait.await.unwrap().key.is_some());
+    }
+    assert_eq!(*store.looked_up.lock(), [3]);
+}
+
 #[test]
 fn uses_that_could_not_be_recorded_are_recorded_later() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+    let store = Watched::new(Duration::ZERO);
     let key = store.issue();
     let cache = Arc::new(open(&store));
-    store.fails.store(true, Ordering::Relaxed);
     assert_eq!(accepts(&cache, [&key]), [Some(true)]);
+    store.fails.store(true, Ordering::Relaxed);
     cache.uses.lock().push((1, 7));
     cache.record_uses().unwrap_err();
     assert_eq!(cache.left_uses.lock().len(), 1, "one for each key");
@@ -410,7 +386,7 @@ fn uses_that_could_not_be_recorded_are_recorded_later() {
 
 #[test]
 fn uses_of_locked_keys_are_recorded_later() {
-    let store = Arc::new(Watched::new(Duration::ZERO));
+    let store = Watched::new(Duration::ZERO);
     let keys = [store.issue(), store.issue()];
     let cache = Arc::new(open(&store));
     let used =

@@ -1,8 +1,8 @@
 //! The bans that begin, on their way to the store.
 
 use super::strikes::KeyBan;
-use parking_lot::Mutex;
 use crate::counter::Counter;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A ban that begins, to be written to the row of its key.

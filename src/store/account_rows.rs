@@ -7,42 +7,85 @@ use crate::keys::{ApiKey, Digest, Environment};
 use crate::limits::KeyBan;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use std::num::NonZeroI64;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// A row of the half of accounts and keys that a server reads because it changed.
-#[derive(Clone, Debug)]
+/// The most accounts and keys that are read because they changed.
+pub const MAX_CHANGED_KEYS: usize = 1_024;
+
+/// Selects the columns of [`KeyChange::read`] for the keys in `$keys`, a table or subquery.
+pub fn select_keys(keys: &str) -> String {
+    format!(
+        "SELECT accounts.id, plan, per_minute, per_day, closed_at IS NOT NULL, name,
+                keys.digest, keys.\"row\", keys.id, keys.expires_at, keys.revoked_at IS NOT NULL,
+                keys.used_at, keys.banned_until, keys.ban_seconds, keys.ban_number
+         FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account"
+    )
+}
+
+/// Selects the columns of [`KeyChange::read`] for the accounts and keys whose last change is after
+/// the parameter `$after`, but no more than one beyond [`MAX_CHANGED_KEYS`]. Sorted, so that they are
+/// read by the index of changes however few of them an engine expects.
+pub fn select_changed_keys(change_number: &str, after: &str) -> String {
+    let most = MAX_CHANGED_KEYS + 1;
+    let changed = |table: &str| {
+        format!(
+            "(SELECT * FROM {table} WHERE {change_number} > {after}
+              ORDER BY {change_number} LIMIT {most})"
+        )
+    };
+    let (accounts, keys) = (changed("accounts"), select_keys(&changed("keys")));
+    format!(
+        "SELECT id, plan, per_minute, per_day, closed_at IS NOT NULL, name,
+                CAST(NULL AS bytea), CAST(NULL AS bigint), CAST(NULL AS text),
+                CAST(NULL AS bigint), CAST(NULL AS boolean), CAST(NULL AS bigint),
+                CAST(NULL AS bigint), CAST(NULL AS integer), CAST(NULL AS integer)
+         FROM {accounts} AS accounts
+         UNION ALL {keys} LIMIT {most}"
+    )
+}
+
+/// An account or a key that a server reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// The account of this row.
-    Account(i64, AccountRow),
+    /// An account, whichever keys it has.
+    Account(AccountRow),
     /// The key of this digest.
     Key(Digest, KeyRow),
 }
 
 impl KeyChange {
-    /// Reads a row: an account's id, plan, own limits, end, two NULLs and its name; or that id, four
-    /// NULLs, and the digest, row, id, end, revocation, last use and latest ban of a key.
-    pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
-        let account = row.get(0)?;
-        let Some(digest) = row.get(5)? else {
-            let (plan, limits) = row.plan_and_limits(1)?;
-            let closed_at_ms = row.date_ms(4)?.and_then(|ms| NonZeroI64::new(ms).or(EPOCH));
-            let name = row.get::<String>(7)?.into();
-            let row = AccountRow { name, plan, limits, closed_at_ms };
-            return Ok(KeyChange::Account(account, row));
+    /// Reads a row: an account's id, plan, own limits, end and name in six columns from this one on;
+    /// then the digest, row, id, end, revocation, last use and latest ban of a key, or NULLs.
+    pub fn read(row: &Row<'_>, first: usize) -> Result<KeyChange, StoreError> {
+        let (plan, limits) = row.plan_and_limits(first + 1)?;
+        let account = AccountRow {
+            id: row.get(first)?,
+            name: row.get::<String>(first + 5)?.into(),
+            plan,
+            limits,
+            is_closed: row.get(first + 4)?,
         };
+        let Some(digest) = row.get(first + 6)? else { return Ok(KeyChange::Account(account)) };
         let key = KeyRow {
-            row: row.get(6)?,
-            id: row.get(7)?,
+            row: row.get(first + 7)?,
+            id: row.get(first + 8)?,
+            expires_at_ms: row.get(first + 9)?,
+            is_revoked: row.get(first + 10)?,
+            used_at_ms: row.get::<Option<i64>>(first + 11)?.unwrap_or(0),
+            ban: key_ban(row, first + 12)?,
             account,
-            ends_at_ms: row.get(8)?,
-            revoked: row.get(9)?,
-            used_at_ms: row.get::<Option<i64>>(10)?.unwrap_or(0),
-            ban: Some(key_ban(row, 11)?).filter(|ban| ban.number > 0).map(Box::new),
         };
         Ok(KeyChange::Key(Digest(digest), key))
+    }
+
+    /// The key, if it is one.
+    pub fn into_key(self) -> Option<(Digest, KeyRow)> {
+        match self {
+            KeyChange::Account(_) => None,
+            KeyChange::Key(digest, key) => Some((digest, key)),
+        }
     }
 }
 
@@ -53,47 +96,38 @@ pub fn key_ban(row: &Row<'_>, first: usize) -> Result<KeyBan, StoreError> {
     Ok(KeyBan { ends_at_ms, seconds, number: row.get(first + 2)? })
 }
 
-/// The time 0, a millisecond early: a `NonZeroI64` saves the 8 bytes of an option's tag.
-const EPOCH: Option<NonZeroI64> = NonZeroI64::new(-1);
-
 /// An account, as far as requests with its keys need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
+    /// Its row in the store.
+    pub id: i64,
     /// Its name, for the log.
     pub name: Box<str>,
     /// The customer's plan.
     pub plan: Plan,
     /// The limits in force.
     pub limits: PlanLimits,
-    /// Wall time in milliseconds at which it was closed, which ended all its keys.
-    pub closed_at_ms: Option<NonZeroI64>,
+    /// Whether it was closed, which ended all its keys.
+    pub is_closed: bool,
 }
 
-/// A key, as far as requests with it need it. Its account's row has the rest.
-#[derive(Clone, Debug)]
+/// A key and its account, as far as requests with the key need them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
     /// The row of the key in the store.
     pub row: i64,
     /// `key_…`, as lists and logs show it.
     pub id: Arc<str>,
-    /// The row of its account in the store.
-    pub account: i64,
-    /// Wall time in milliseconds from which the key is refused: its end, or when it was
-    /// revoked if that was earlier.
-    pub ends_at_ms: Option<i64>,
+    /// Wall time in milliseconds from which the key is refused.
+    pub expires_at_ms: Option<i64>,
     /// Whether the operator revoked the key itself.
-    pub revoked: bool,
+    pub is_revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
-    /// Its latest ban, or the lifting of it. In a box, because few keys ever have one.
-    pub ban: Option<Box<KeyBan>>,
-}
-
-impl KeyRow {
-    /// Its latest ban.
-    pub fn latest_ban(&self) -> KeyBan {
-        self.ban.as_deref().copied().unwrap_or_default()
-    }
+    /// Its latest ban, or the lifting of it.
+    pub ban: KeyBan,
+    /// Its account.
+    pub account: AccountRow,
 }
 
 /// A customer's account.

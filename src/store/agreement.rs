@@ -10,7 +10,7 @@
 //! | `questions` | the question for the last changes that a list waits for |
 //! | `list` | how a list in memory catches up with the store |
 //! | `reading` | the rows to read, and the change that a read in pages has reached |
-//! | `keys` | what the known keys lack, and as of when they are known |
+//! | `keys` | how the cached keys follow the store, and until when a key counts |
 //! | `change_numbers` | change numbers, and which of two reflects more |
 
 pub mod change_numbers;

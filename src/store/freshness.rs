@@ -3,11 +3,13 @@
 pub use super::agreement::change_numbers::{ChangeNumber, LastChanges};
 pub use super::agreement::reading::OrdersRead;
 
+use super::account_rows::{KeyChange, KeyRow};
 use super::agreement::keys;
 use super::error::StoreError;
 use super::order_rows::ChangedOrder;
 use crate::clock::BootInstant;
-use sha2::{Digest, Sha256};
+use crate::keys::Digest;
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -35,7 +37,26 @@ pub enum ChangeScope {
 /// The last changes, and how old that news may be.
 pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
-/// The answer to a question for the last changes of the store.
+/// The last changes, and the accounts and keys that came with them, as of one moment.
+#[derive(Clone, Debug)]
+pub struct PolledKeys {
+    /// The last changes.
+    pub polled: PolledChanges,
+    /// All accounts and keys that changed after the change that was asked about; none if nothing
+    /// has changed, very much has, or that change is of another generation.
+    pub changes: Option<Vec<KeyChange>>,
+}
+
+/// The keys that were looked up by their digests.
+#[derive(Clone, Debug)]
+pub struct LookedUpKeys {
+    /// What they are as of.
+    pub polled: PolledChanges,
+    /// Those that were ever issued.
+    pub keys: Vec<(Digest, KeyRow)>,
+}
+
+/// The answer to a question for the last changes.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
     /// The history of the store that was asked, see [`Store::history`](super::Store::history).

@@ -48,14 +48,19 @@ async fn a_store_that_fails_is_the_reason_of_each_request() {
     setup.pending([1, 2]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
+    assert_eq!(server.list_with(&key).await.status, 200);
     store.set(Fault::Fails);
     let requests = [LIST, PAGE, CANCEL, PET];
     expect_reasons(&server, &log, &key, &requests, (503, "a test says so")).await;
     let unknown = (503, "the key cannot be checked");
     expect_reasons(&server, &log, &unknown_key(), &[LIST], unknown).await;
+    store.set(Fault::None);
+    wait_until("the key is accepted", || async { server.list_with(&key).await.status == 200 })
+        .await;
     store.set(Fault::Panics);
     let panic = (500, "a test lets the store panic");
-    expect_reasons(&server, &log, &unknown_key(), &[LIST], panic).await;
+    expect_reasons(&server, &log, &key, &[LIST], panic).await;
+    expect_reasons(&server, &log, &unknown_key(), &[LIST], unknown).await;
     store.set(Fault::None);
 }
 
@@ -66,6 +71,7 @@ async fn a_store_without_an_answer_is_the_reason_too() {
     let key = setup.key(Plan::Business);
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
+    assert_eq!(server.list_with(&key).await.status, 200);
     store.set(Fault::Silent);
     expect_reasons(&server, &log, &key, &[LIST], (503, "no answer within 5 s")).await;
     store.set(Fault::None);

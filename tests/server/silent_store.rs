@@ -20,6 +20,7 @@ async fn what_waits_for_a_silent_store_is_answered_503_after_five_seconds() {
         (server.send_with(key, "GET", path).await, sent.elapsed())
     };
     let (list, pet) = ("/v1/store/orders", "/v1/pets/7");
+    assert_eq!(asked(&key, list).await.0.status, 200);
     store.set(Fault::Silent);
     let answers = async { tokio::join!(asked(&key, list), asked(&key, pet), asked(&unknown, pet)) };
     // Twice as long again, for a busy machine.

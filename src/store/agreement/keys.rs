@@ -1,4 +1,4 @@
-//! What the known keys lack, and as of when they are known.
+//! How the cached keys follow the store, and until when a key counts that was read.
 
 use super::change_numbers::{ChangeNumber, LastChanges};
 use super::lease::Time;
@@ -14,9 +14,38 @@ pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
     now <= as_of + KEYS_CURRENT_FOR
 }
 
-/// What keys that reflect a change lack of the store at another one.
-pub fn keys_lack(known: ChangeNumber, stored: ChangeNumber) -> CatchUp {
-    ListState::<(), ()>::new((), known).plan(stored, None)
+/// What brings cached keys to what the store holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeysCatchUp {
+    /// They reflect it.
+    Current,
+    /// The rows that came with the answer replace those in the cache, which leads to this change.
+    Rows(ChangeNumber),
+    /// Too much has changed, or the store is of another generation: the cache is emptied, and then
+    /// reflects this change.
+    Empty(ChangeNumber),
+}
+
+/// Plans how cached keys that reflect a change follow the store to another one. Rows came with the
+/// answer that are all that changed between `rows_after` and it.
+pub fn keys_catch_up(
+    cached: ChangeNumber,
+    stored: ChangeNumber,
+    rows_after: Option<ChangeNumber>,
+) -> KeysCatchUp {
+    match ListState::<(), ()>::new((), cached).plan(stored, rows_after) {
+        CatchUp::Nothing => KeysCatchUp::Current,
+        CatchUp::Rows(reached) => KeysCatchUp::Rows(reached),
+        CatchUp::Removals(_) | CatchUp::ReadingAfter(_) | CatchUp::ReadingAll(_) => {
+            KeysCatchUp::Empty(stored)
+        }
+    }
+}
+
+/// Whether a key that was read at a change may enter the cache. What the cache already reflects is
+/// not read again, so an older row would stay.
+pub fn may_enter_cache(read: ChangeNumber, cached: ChangeNumber) -> bool {
+    !cached.has_more_than(read)
 }
 
 /// The last changes, and how old that news may be.
@@ -25,7 +54,7 @@ pub struct PolledChanges<T> {
     /// The last changes.
     pub last_changes: LastChanges,
     /// Every change that was acknowledged before this is in them.
-    pub(crate) as_of: T,
+    pub as_of: T,
 }
 
 impl<T: Time> PolledChanges<T> {
@@ -33,24 +62,35 @@ impl<T: Time> PolledChanges<T> {
     pub fn new(last_changes: LastChanges, as_of: T) -> PolledChanges<T> {
         PolledChanges { last_changes, as_of }
     }
-
-    /// As of when keys are known that reflect this change; none if they lack something.
-    pub fn known_as_of(&self, known: ChangeNumber) -> Option<T> {
-        (keys_lack(known, self.last_changes.of_keys()) == CatchUp::Nothing).then_some(self.as_of)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(generation: u64, number: i64) -> ChangeNumber {
+        ChangeNumber { generation, number }
+    }
+
     #[test]
-    fn keys_are_known_as_of_an_answer_of_which_they_lack_nothing() {
-        let last_changes = LastChanges { generation: 1, orders: 9, keys: 5 };
-        let polled = PolledChanges::new(last_changes, Duration::from_secs(7));
-        let known = |generation, number| polled.known_as_of(ChangeNumber { generation, number });
-        assert_eq!(known(1, 5), Some(Duration::from_secs(7)));
-        assert_eq!([known(1, 4), known(0, 5), known(2, 6)], [None; 3]);
+    fn cached_keys_follow_by_the_rows_that_came_or_are_dropped() {
+        let catch_up = |stored, after| keys_catch_up(at(1, 5), stored, after);
+        assert_eq!(catch_up(at(1, 5), None), KeysCatchUp::Current);
+        assert_eq!(catch_up(at(1, 7), Some(at(1, 5))), KeysCatchUp::Rows(at(1, 7)));
+        assert_eq!(catch_up(at(1, 7), None), KeysCatchUp::Empty(at(1, 7)), "they are many");
+        assert_eq!(catch_up(at(1, 7), Some(at(1, 6))), KeysCatchUp::Empty(at(1, 7)));
+        assert_eq!(catch_up(at(2, 3), Some(at(2, 1))), KeysCatchUp::Empty(at(2, 3)));
+    }
+
+    #[test]
+    fn a_key_enters_the_cache_unless_it_is_older_or_of_another_generation() {
+        let enters = |read| may_enter_cache(read, at(1, 5));
+        assert_eq!([at(1, 4), at(1, 5), at(1, 6)].map(enters), [false, true, true]);
+        assert_eq!([at(0, 9), at(2, 9)].map(enters), [false; 2]);
+    }
+
+    #[test]
+    fn keys_are_current_for_a_second() {
         let at = Duration::from_millis;
         assert!(keys_are_current(at(500), at(1_500)) && !keys_are_current(at(500), at(1_501)));
     }

@@ -10,7 +10,7 @@ use super::rows::value;
 use crate::store::agreement::journal;
 use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, GenericClient, Row, Statement, Transaction};
+use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
 /// The id of a change of the table `changes`. A table that `pg_restore --clean` has put back has
 /// another oid, which VACUUM FULL does not change.
@@ -21,7 +21,7 @@ pub const SELECT_LAST: &str =
     "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 
 /// Selects the last change, and whether the journal has the change of this number and id.
-pub fn select_last_and_known() -> String {
+fn select_last_and_known() -> String {
     format!(
         "
     SELECT version, {CHANGE_ID}, orders, keys,
@@ -80,17 +80,7 @@ pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), Sto
     Ok((value(first(&rows)?, 0)?, last_changes_of(&rows)?))
 }
 
-/// What the primary tells who has seen this, by [`select_last_and_known`].
-pub async fn ask(
-    client: &Client,
-    select_last_and_known: &Statement,
-    seen: &Seen,
-) -> Result<Answer, StoreError> {
-    let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
-    answer_of(&client.query(select_last_and_known, &[&number, &id]).await.map_err(read)?)
-}
-
-/// [`ask`] on a connection that has nothing prepared.
+/// What the primary tells who has seen this.
 pub async fn ask_once(client: &Client, seen: &Seen) -> Result<Answer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&number, Type::INT8), (&id, Type::TEXT)];

@@ -11,7 +11,8 @@ use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
-use super::session::{OpenError, Session, is_of_connection, within};
+use super::session::{OpenError, Session, within};
+use crate::keys::Digest;
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
 use crate::store::agreement::reading::ReadScope;
@@ -22,21 +23,18 @@ use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
 use crate::store::statements;
 use crate::store::value::Value;
 use crate::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
-    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, REQUEST_TIMEOUT,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, LastChanges,
+    LookedUpKeys, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledKeys, REQUEST_TIMEOUT,
     Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
-use futures::future::poll_immediate;
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
@@ -139,9 +137,14 @@ impl Store for PostgresStore {
         Ok(current(&self.sessions)?.history)
     }
 
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(session.answer(READ_LIMIT, session.poll(&self.replica)))
+        self.wait(session.answer(READ_LIMIT, session.poll_keys(&self.replica, after)))
+    }
+
+    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        let session = current(&self.sessions)?;
+        self.wait(session.answer(READ_LIMIT, session.look_up_keys(&self.replica, digests)))
     }
 
     fn for_each_order_since(
@@ -156,8 +159,7 @@ impl Store for PostgresStore {
         };
         let read = self.wait(async {
             if rows == ReadScope::All {
-                let (before, last) =
-                    read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
+                let (before, last) = read_all(&session, &self.replica, visit_row).await?;
                 return Ok(OrdersRead::whole(before.of_orders(), last.of_orders()));
             }
             read_changes(&session, &self.replica, after, visit_row).await
@@ -167,42 +169,6 @@ impl Store for PostgresStore {
             self.replica.lists(read.reached);
         }
         Ok(read)
-    }
-
-    fn for_each_key_since(
-        &self,
-        after: ChangeNumber,
-        visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<ChangeNumber, StoreError> {
-        let (session, rows) = self.session_after(after)?;
-        let visit_row = &mut |row: &Row| {
-            visit(read_row(row, KeyChange::read)?);
-            Ok(())
-        };
-        let reached = self.wait(async {
-            let number = match rows {
-                ReadScope::After(number) => number,
-                ReadScope::All => {
-                    return Ok(read_all(&session, &self.replica, &ALL_KEYS, visit_row).await?.0);
-                }
-            };
-            let replica = &self.replica;
-            // A revocation does not wait for pets: while the reader is in use, keys are read on
-            // another connection.
-            match session.reading.try_write() {
-                Ok(_reading) => {
-                    let client = &session.reader.client;
-                    let read = read_changed_keys(&session, client, replica, number, visit_row);
-                    roll_back_unless_done(&session, read.await).await
-                }
-                Err(_) => {
-                    let own = session.open_another(&SCANNER).await?;
-                    read_changed_keys(&session, &own.client, replica, number, visit_row).await
-                }
-            }
-        })?;
-        session.ending.require_open()?;
-        Ok(reached.of_keys())
     }
 
     fn cancel(&self, cancellations: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
@@ -334,38 +300,10 @@ impl Store for PostgresStore {
 /// lasts for seconds would keep old rows of the request counts from being removed.
 pub const PAGE_ROWS: i64 = 50_000;
 
-/// How a whole table is read.
-struct Pages {
-    /// The next rows, with the columns of its changes.
-    query: &'static str,
-    /// The column by which they are sorted.
-    id_column: usize,
-}
-
-const ALL_ORDERS: [Pages; 1] = [Pages {
-    query: "
+/// The next orders of the whole list.
+const ALL_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
-    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
-    id_column: 0,
-}];
-
-/// Keys first: an account that is added meanwhile is there once its keys are.
-const ALL_KEYS: [Pages; 2] = [
-    Pages {
-        query: "
-    SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
-           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, banned_until,
-           ban_seconds, ban_number
-    FROM keys WHERE \"row\" >= $1 ORDER BY \"row\" LIMIT $2",
-        id_column: 6,
-    },
-    Pages {
-        query: "
-    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, name
-    FROM accounts WHERE id >= $1 ORDER BY id LIMIT $2",
-        id_column: 0,
-    },
-];
+    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
 
 /// The orders of the next changes: whole changes, and a page of rows or little more.
 const CHANGED_ORDERS: &str = "
@@ -375,32 +313,18 @@ const CHANGED_ORDERS: &str = "
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
-/// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
-const CHANGED_KEYS: &str = "
-    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, name,
-           NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint, NULL::integer, NULL::integer
-    FROM accounts WHERE changed_in > $1
-    UNION ALL
-    SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
-           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, banned_until,
-           ban_seconds, ban_number
-    FROM keys WHERE changed_in > $1";
-
-/// Visits every row; returns the last changes before the first was read, and after the last. What
+/// Visits every order; returns the last changes before the first was read, and after the last. What
 /// changed in between may be among them, and is read again with what changed after those.
 async fn read_all(
     session: &Session,
     replica: &Replica,
-    tables: &[Pages],
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<(LastChanges, LastChanges), StoreError> {
     scanned(session, replica, async |client, before| {
-        for Pages { query, id_column } in tables {
-            let mut from = Some(i64::MIN);
-            while let Some(first) = from {
-                let last = read_page(client, query, *id_column, first, visit).await?.1;
-                from = last.and_then(|last| last.checked_add(1));
-            }
+        let (id_column, mut from) = (0, Some(i64::MIN));
+        while let Some(first) = from {
+            let last = read_page(client, ALL_ORDERS, id_column, first, visit).await?.1;
+            from = last.and_then(|last| last.checked_add(1));
         }
         Ok(before)
     })
@@ -423,7 +347,7 @@ async fn read_changes(
     Ok(read.await?.0)
 }
 
-/// What is read on a connection of its own, so that pets and keys do not wait for many rows; the
+/// What is read on a connection of its own, so that pets do not wait for many rows; the
 /// last changes before are told, and those after are returned.
 async fn scanned<T>(
     session: &Session,
@@ -465,60 +389,4 @@ async fn read_page(
         visit(&row)?;
     }
     Ok((count, highest))
-}
-
-/// Visits the accounts and keys that changed after this number; returns the last changes that they
-/// lead to.
-async fn read_changed_keys(
-    session: &Session,
-    client: &Client,
-    replica: &Replica,
-    number: i64,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<LastChanges, StoreError> {
-    let read_rows = async {
-        // Sent together: who presents a key that was issued a moment ago waits for them. One
-        // snapshot: the rows and the last changes belong together.
-        let begun = within(READ_LIMIT, async {
-            let begin =
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
-            client.batch_execute(begin).await.map_err(read)
-        });
-        let seen = replica.seen();
-        let last = within(READ_LIMIT, ask_once(client, &seen));
-        let rows = async {
-            let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
-            let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
-            pin_mut!(rows);
-            while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
-                visit(&row.map_err(read)?)?;
-            }
-            Ok(())
-        };
-        let ((), answer, ()) = tokio::try_join!(begun, last, rows)?;
-        // Its answer tells nothing, and the next statement is sent behind it.
-        let _ = poll_immediate(pin!(client.batch_execute("COMMIT"))).await;
-        Ok::<_, StoreError>(answer)
-    };
-    let found = tokio::select! {
-        found = read_rows => found?,
-        _ = session.ending.ended() => return Err(unreachable_because("its session ended")),
-    };
-    session.accept(replica, found)
-}
-
-/// Has the reader leave the transaction of a statement that failed. If that is not possible, or
-/// another error came in between, the session ends.
-async fn roll_back_unless_done<T>(
-    session: &Session,
-    read: Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    if let Err(error) = &read {
-        let rolled_back = async { session.reader.client.batch_execute("ROLLBACK").await };
-        if is_of_connection(error) || !matches!(timeout(READ_LIMIT, rolled_back).await, Ok(Ok(())))
-        {
-            session.ending.end(&ErrorChain(error));
-        }
-    }
-    read
 }

@@ -16,20 +16,25 @@ pub(super) mod replica;
 
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
-use super::error::{postgres_error, unreachable_because};
-use super::journal::{Answer, Seen, ask};
+use super::error::{postgres_error, read, unreachable_because};
+use super::journal::{Answer, Seen, answer_of};
 use super::limits::Admission;
+use super::rows::{read_row, value};
 use crate::clock::BootInstant;
+use crate::keys::Digest;
 use crate::log::ErrorChain;
+use crate::store::account_rows::MAX_CHANGED_KEYS;
 use crate::store::agreement::journal::AnswerRejected;
 use crate::store::agreement::lease::{Confirmed, Lease, OldLeaseWait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
-use crate::store::{LastChanges, PolledChanges, StoreError};
+use crate::store::{
+    ChangeNumber, KeyChange, LastChanges, LookedUpKeys, PolledChanges, PolledKeys, StoreError,
+};
 use ending::Ending;
 use list_freshness::ListQuestions;
 use parking_lot::Mutex;
-use prepared::{BatchStatements, HeartbeatStatements};
+use prepared::{BatchStatements, HeartbeatStatements, KEY_COLUMNS, KeyStatements};
 use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -37,6 +42,7 @@ use tokio::sync::{Notify, RwLock, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
 
 /// Five connections to one server.
 pub struct Session {
@@ -62,9 +68,9 @@ pub struct Session {
     pub freshness: Connection,
     /// Those of lists.
     pub questions: ListQuestions,
-    /// [`select_last_and_known`](super::journal::select_last_and_known) on it.
-    pub select_last_and_known: Statement,
-    /// Pets, keys and their uses.
+    /// Those for keys.
+    pub keys: KeyStatements,
+    /// Pets, and the uses of keys.
     pub reader: Connection,
     /// Shared by statements for single rows, which do not wait for each other's answers. Everything
     /// else has the reader to itself.
@@ -167,13 +173,54 @@ impl Session {
         self.ending.ended().await
     }
 
-    /// The last changes, and as of when they are. Rows that were restored under the session end it, and
-    /// the next one reads everything again.
-    pub async fn poll(&self, replica: &Replica) -> Result<PolledChanges, StoreError> {
-        let (asked, client) = (BootInstant::now(), &self.freshness.client);
-        let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
-        let lease = *self.lease.lock();
-        self.with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))
+    /// The last changes, and the accounts and keys that changed after this one. Rows that were
+    /// restored under the session end it, and the next one reads everything again.
+    pub async fn poll_keys(
+        &self,
+        replica: &Replica,
+        after: Option<ChangeNumber>,
+    ) -> Result<PolledKeys, StoreError> {
+        let after = after.filter(|after| after.generation == self.generation);
+        let number = after.map(|after| after.number);
+        let (polled, changes) = self.ask_for_keys(replica, &self.keys.changed, &number).await?;
+        let is_all = after.is_some() && changes.len() <= MAX_CHANGED_KEYS;
+        Ok(PolledKeys { polled, changes: is_all.then_some(changes) })
+    }
+
+    /// The keys of these digests.
+    pub async fn look_up_keys(
+        &self,
+        replica: &Replica,
+        digests: &[Digest],
+    ) -> Result<LookedUpKeys, StoreError> {
+        let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
+        let (polled, keys) = self.ask_for_keys(replica, &self.keys.look_up, &digests).await?;
+        let keys = keys.into_iter().filter_map(KeyChange::into_key).collect();
+        Ok(LookedUpKeys { polled, keys })
+    }
+
+    /// The rows of one of the statements for keys, and what they are as of.
+    async fn ask_for_keys(
+        &self,
+        replica: &Replica,
+        statement: &Statement,
+        parameter: &(dyn ToSql + Sync),
+    ) -> Result<(PolledChanges, Vec<KeyChange>), StoreError> {
+        let (asked, seen) = (BootInstant::now(), replica.seen());
+        let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+        let parameters: [&(dyn ToSql + Sync); 3] = [&number, &id, parameter];
+        let rows = self.freshness.client.query(statement, &parameters).await.map_err(read)?;
+        let (answer, lease) = (answer_of(&rows)?, *self.lease.lock());
+        let polled = self
+            .with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))?;
+        let mut keys = Vec::with_capacity(rows.len());
+        for row in &rows {
+            // Without a key there is a row without an account.
+            if value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
+                keys.push(read_row(row, |row| KeyChange::read(row, KEY_COLUMNS))?);
+            }
+        }
+        Ok((polled, keys))
     }
 
     /// The last changes of an answer to lists.

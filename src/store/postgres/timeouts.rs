@@ -49,7 +49,7 @@ pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 /// How long an answer may take that waits for no commit, before its session ends.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long counting every order may take, and a statement that reads keys on another connection.
+/// How long counting every order may take, and a statement that reads a page of orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a request waits to be counted, unless its deadline comes first.
@@ -96,14 +96,14 @@ pub struct ServerLimits {
 /// Cancels orders: in a transaction it holds the lock of changes.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Asks what lists and keys are at, and reads the few orders that changed.
+/// Asks what lists and keys are at, and reads the few orders and keys that changed.
 pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
 /// How many questions of lists are under way at once on one connection, so that a list seldom waits
 /// for the answer to an earlier one.
 pub const QUESTIONS_UNDER_WAY: usize = 8;
 
-/// Reads pets and keys.
+/// Reads pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
 /// Sends heartbeats. No lock is worth a late one: only this server locks its row.

@@ -95,7 +95,7 @@ fn newer(path: &Path, found: i64) -> StoreError {
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{ChangeNumber, KeyChange, Store};
+    use crate::store::{ChangeNumber, KeyChange, PolledKeys, Store};
 
     const FILLED: &str = "
         UPDATE versions SET orders = 3, keys = 4;
@@ -146,16 +146,16 @@ mod tests {
         // A server reads the accounts and keys that it does not know, and those alone.
         let store = SqliteStore::open(directory.path()).unwrap();
         let read_after = |number| {
-            let mut read = Vec::new();
             let after = ChangeNumber { generation: 0, number };
-            let reached = store.for_each_key_since(after, &mut |change| read.push(change)).unwrap();
-            assert_eq!(reached.number, 4);
-            read
+            let PolledKeys { polled, changes } = store.poll_keys(Some(after)).unwrap();
+            assert_eq!(polled.last_changes.keys, 4);
+            changes
         };
-        let [KeyChange::Account(id, account), KeyChange::Key(_, key)] = &read_after(0)[..] else {
-            panic!("{:?}", read_after(0))
+        let read = read_after(0).unwrap();
+        let [KeyChange::Account(account), KeyChange::Key(_, key)] = &read[..] else {
+            panic!("{read:?}")
         };
-        assert!(*id == key.account && account.closed_at_ms.is_none() && key.revoked);
-        assert!(read_after(4).is_empty());
+        assert!(*account == key.account && !account.is_closed && key.is_revoked);
+        assert!(read_after(4).is_none());
     }
 }

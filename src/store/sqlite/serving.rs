@@ -6,15 +6,18 @@ use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes};
 use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::clock::BootInstant;
+use crate::keys::Digest;
 use crate::limits::{KeyBan, NewBan};
 use crate::log::ErrorChain;
+use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
 use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled;
 use crate::store::statements::Statements;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
-    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, OrdersRead, PolledChanges, Store, StoreError, Structure,
+    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, ListedOrder, LookedUpKeys,
+    MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, PolledKeys, Store, StoreError,
+    Structure,
 };
 use rusqlite::{Connection, params};
 use slog::{Logger, warn};
@@ -39,10 +42,39 @@ impl Store for SqliteStore {
         })
     }
 
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
         let as_of = BootInstant::now();
         self.files.require_lately_in_place()?;
-        Ok(PolledChanges::new(self.last_changes.lock().get()?, as_of))
+        let last_changes = self.last_changes.lock().get()?;
+        let polled = PolledChanges::new(last_changes, as_of);
+        let Some(after) = after.filter(|after| last_changes.of_keys().has_more_than(*after)) else {
+            return Ok(PolledKeys { polled, changes: None });
+        };
+        let mut connection = self.keys.lock();
+        // One read transaction: the rows and the last changes belong together.
+        let transaction = connection.transaction()?;
+        let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
+        let statements: &dyn Statements = &*transaction;
+        let query = select_changed_keys("version", "$1");
+        let changes = statements.all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
+        let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
+        Ok(PolledKeys { polled, changes })
+    }
+
+    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        let as_of = BootInstant::now();
+        self.files.require_lately_in_place()?;
+        let mut connection = self.keys.lock();
+        let transaction = connection.transaction()?;
+        let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
+        let statements: &dyn Statements = &*transaction;
+        let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
+        let mut keys = Vec::new();
+        for digest in digests {
+            let row = statements.only(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
+            keys.extend(row.and_then(KeyChange::into_key));
+        }
+        Ok(LookedUpKeys { polled, keys })
     }
 
     fn for_each_order_since(
@@ -61,30 +93,6 @@ impl Store for SqliteStore {
             let _ = self.damage.set(damage);
         }
         Ok(OrdersRead { reached, is_all: true })
-    }
-
-    fn for_each_key_since(
-        &self,
-        after: ChangeNumber,
-        visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<ChangeNumber, StoreError> {
-        let mut connection = self.keys.lock();
-        let transaction = connection.transaction()?;
-        let reflected = read_last_changes(&transaction)?.of_keys();
-        let accounts = "SELECT id, plan, per_minute, per_day, closed_at, NULL, NULL, name
-                        FROM accounts WHERE version > $1";
-        let keys = "SELECT account, NULL, NULL, NULL, NULL, digest, row, id,
-                           min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
-                           revoked_at IS NOT NULL, used_at, banned_until, ban_seconds,
-                           ban_number
-                    FROM keys WHERE version > $1";
-        for query in [accounts, keys] {
-            Statements::query(&*transaction, query, &[&after.number], &mut |row| {
-                visit(KeyChange::read(row)?);
-                Ok(())
-            })?;
-        }
-        Ok(reflected)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
@@ -288,8 +296,8 @@ mod tests {
                 .for_each_order_since(LastChanges::default().of_orders(), &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || {
-                        let keys = store.for_each_key_since(ChangeNumber::default(), &mut |_| ());
-                        read.send(keys.unwrap().number)
+                        let keys = store.look_up_keys(&[Digest([0; 32])]);
+                        read.send(keys.unwrap().keys.len())
                     });
                     assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
                 })

@@ -1,12 +1,13 @@
 //! The list and its changes, as a server reads them.
 
+use anyhow::Context;
 use futures::executor::block_on;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
     AccountRow, ChangeNumber, FreshnessReport, KeyChange, KeyRow, LastChanges, OperatorStore,
-    OrderChange, OrdersRead, Status, Store, StoredOrder,
+    OrderChange, OrdersRead, PolledKeys, Status, Store, StoredOrder,
 };
 
 /// What a list is told.
@@ -63,10 +64,16 @@ pub fn keys_since(
     after: ChangeNumber,
 ) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
-    let reached = store.for_each_key_since(after, &mut |change| match change {
-        KeyChange::Account(id, account) => drop(accounts.insert(id, account)),
-        KeyChange::Key(digest, key) => drop(keys.insert(digest, key)),
-    })?;
+    let PolledKeys { polled, changes } = store.poll_keys(Some(after))?;
+    let reached = polled.last_changes.of_keys();
+    if reached.has_more_than(after) {
+        for change in changes.context("there are too many changes")? {
+            match change {
+                KeyChange::Account(account) => drop(accounts.insert(account.id, account)),
+                KeyChange::Key(digest, key) => drop(keys.insert(digest, key)),
+            }
+        }
+    }
     Ok(((accounts, keys), reached))
 }
 

@@ -8,9 +8,9 @@
 //! # What is promised
 //!
 //! 1. No list that begins after a 204 shows the order.
-//! 2. A replica with a session has nothing that the journal of its server does not have, and of
-//!    keys lacks nothing that it claims to have. Its list shows the changes up to the one of its tag,
-//!    and no later one: imports in steps and cancellations.
+//! 2. A replica with a session has nothing that the journal of its server does not have. A cached
+//!    key lacks no change that the cache reflects. The list shows the changes up to the one of its
+//!    tag, and no later one: imports in steps and cancellations.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. Of questions, no more are under way than may be.
 //!

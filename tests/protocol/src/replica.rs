@@ -3,7 +3,9 @@
 
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
-use crate::agreement::keys::{PolledChanges, keys_are_current, keys_lack};
+use crate::agreement::keys::{
+    KeysCatchUp, PolledChanges, keys_are_current, keys_catch_up, may_enter_cache,
+};
 use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
 use crate::agreement::questions::SharedQueries;
@@ -117,14 +119,26 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// A look at the keys.
+/// What changed after a change of the keys.
+type ChangedKeys = Option<(ChangeNumber, Set)>;
+
+/// A poll of the keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Look {
     #[default]
     None,
-    Asked(Tick, Answer<u8>),
-    Behind(PolledChanges<Tick>),
-    Read(Set, ChangeNumber, PolledChanges<Tick>),
+    Asked(Tick, Answer<u8>, ChangedKeys),
+    Dated(PolledChanges<Tick>, ChangedKeys),
+}
+
+/// A look-up of the key: the changes that its row has.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum LookUp {
+    #[default]
+    None,
+    Asked(Tick, Answer<u8>, Set),
+    /// A request is let in. Over after the step that led to it.
+    LetsIn(Set),
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -136,10 +150,13 @@ pub struct Replica {
     pub list: List,
     /// A cancellation of its own that is not applied yet.
     pub done: Option<(u64, (i64, i64), Set)>,
-    pub known_keys: ChangeNumber,
-    pub keys: Set,
+    /// The change that the cached key reflects.
+    pub reflected: ChangeNumber,
+    /// The changes that its row has.
+    pub cached: Option<Set>,
     refreshed: Tick,
     look: Look,
+    pub look_up: LookUp,
 }
 
 impl Replica {
@@ -161,8 +178,12 @@ impl Replica {
         self.refreshed = self.refreshed.aged();
         match &mut self.look {
             Look::None => {}
-            Look::Asked(asked, _) => *asked = asked.aged(),
-            Look::Behind(polled) | Look::Read(_, _, polled) => polled.as_of = polled.as_of.aged(),
+            Look::Asked(asked, ..) => *asked = asked.aged(),
+            Look::Dated(polled, _) => polled.as_of = polled.as_of.aged(),
+        }
+        match &mut self.look_up {
+            LookUp::None | LookUp::LetsIn(_) => {}
+            LookUp::Asked(asked, ..) => *asked = asked.aged(),
         }
     }
 
@@ -171,6 +192,9 @@ impl Replica {
         self.session = None;
         if let Look::Asked(..) = self.look {
             self.look = Look::None;
+        }
+        if let LookUp::Asked(..) = self.look_up {
+            self.look_up = LookUp::None;
         }
         if let List::Reading(..) = self.list {
             self.list = List::None;
@@ -348,60 +372,91 @@ impl Replica {
         Some(())
     }
 
-    /// The journal's last change is read for the keys.
-    pub fn look(&mut self, journal: &Journal) -> Option<()> {
+    /// The keys are polled: rows that are many are left out.
+    pub fn look(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
         if self.look != Look::None {
             return None;
         }
-        self.look = Look::Asked(NOW, journal.answer(&self.seen));
+        let after = self.reflected;
+        let comes = with_rows && after.generation == self.session?.generation;
+        let rows = comes.then(|| (after, journal.set(ChangeScope::Keys, after.number)));
+        self.look = Look::Asked(NOW, journal.answer(&self.seen), rows);
         Some(())
     }
 
     /// That answer is there.
     pub fn date(&mut self) -> Option<()> {
-        let Look::Asked(asked, answer) = std::mem::take(&mut self.look) else { return None };
+        let Look::Asked(asked, answer, rows) = std::mem::take(&mut self.look) else { return None };
+        self.look =
+            self.polled(asked, answer).map_or(Look::None, |polled| Look::Dated(polled, rows));
+        Some(())
+    }
+
+    /// The cached key follows it.
+    pub fn follow_keys(&mut self) -> Option<()> {
+        let Look::Dated(polled, rows) = std::mem::take(&mut self.look) else { return None };
+        let (rows_after, rows) = rows.unzip();
+        let stored = polled.last_changes.of_keys();
+        match keys_catch_up(self.reflected, stored, rows_after) {
+            KeysCatchUp::Current => {}
+            KeysCatchUp::Rows(reached) => {
+                self.cached = self.cached.map(|key| key | rows.unwrap_or_default());
+                self.reflected = reached;
+            }
+            KeysCatchUp::Empty(reached) => (self.cached, self.reflected) = (None, reached),
+        }
+        self.refreshed = polled.as_of;
+        Some(())
+    }
+
+    /// The key is looked up for a request.
+    pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
+        if self.look_up != LookUp::None {
+            return None;
+        }
+        let key = journal.set(ChangeScope::Keys, 0);
+        self.look_up = LookUp::Asked(NOW, journal.answer(&self.seen), key);
+        Some(())
+    }
+
+    /// That answer is there. The key enters the cache, if it may, and lets the request in.
+    pub fn enter_key(&mut self) -> Option<()> {
+        let LookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
+            return None;
+        };
+        if let Some(polled) = self.polled(asked, answer) {
+            if may_enter_cache(polled.last_changes.of_keys(), self.reflected) {
+                self.cached = Some(key);
+            }
+            if keys_are_current(polled.as_of, NOW) {
+                self.look_up = LookUp::LetsIn(key);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether an answer about keys is under way.
+    pub fn asks_for_keys(&self) -> bool {
+        matches!(self.look, Look::Asked(..)) || matches!(self.look_up, LookUp::Asked(..))
+    }
+
+    /// What an answer about keys is as of, if it counts.
+    fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<PolledChanges<Tick>> {
         let session = self.session?;
-        match answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen) {
-            Ok(polled) => match polled.known_as_of(self.known_keys) {
-                Some(as_of) => self.refreshed = as_of,
-                None => self.look = Look::Behind(polled),
-            },
-            Err(AnswerRejected::OtherHistory) => self.end_session(),
-            Err(AnswerRejected::LeaseExpired) => {}
+        let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);
+        if polled == Err(AnswerRejected::OtherHistory) {
+            self.end_session();
         }
-        Some(())
+        polled.ok()
     }
 
-    /// The keys that changed are read.
-    pub fn read_keys(&mut self, journal: Option<&Journal>) -> Option<()> {
-        let Look::Behind(polled) = std::mem::take(&mut self.look) else { return None };
-        let (base, after) = match keys_lack(self.known_keys, polled.last_changes.of_keys()) {
-            CatchUp::Nothing => return Some(()),
-            CatchUp::ReadingAll(after) => (0, after),
-            _ => (self.keys, self.known_keys),
+    /// Whether a request is let in with the key although a row of it would have this change.
+    pub fn accepts_key_without(&self, end: Set) -> bool {
+        let cached = self.cached.filter(|_| keys_are_current(self.refreshed, NOW));
+        let looked_up = match self.look_up {
+            LookUp::LetsIn(key) => Some(key),
+            _ => None,
         };
-        let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
-        let number = match ReadScope::of(after, session.generation) {
-            Some(ReadScope::After(number)) => number,
-            Some(ReadScope::All) => 0,
-            None => return Some(()),
-        };
-        let keys = base | journal.set(ChangeScope::Keys, number);
-        if let Some(last_changes) = self.follow(&session, journal) {
-            self.look = Look::Read(keys, last_changes.of_keys(), polled);
-        }
-        Some(())
-    }
-
-    /// They are applied, and known as of then.
-    pub fn apply_keys(&mut self) -> Option<()> {
-        let Look::Read(keys, reached, polled) = std::mem::take(&mut self.look) else { return None };
-        (self.keys, self.known_keys) = (keys, reached);
-        self.refreshed = polled.known_as_of(self.known_keys).unwrap_or(self.refreshed);
-        Some(())
-    }
-
-    pub fn accepts_keys(&self) -> bool {
-        keys_are_current(self.refreshed, NOW)
+        cached.into_iter().chain(looked_up).any(|key| key & end == 0)
     }
 }

@@ -15,6 +15,7 @@ const SCOPE: Scope = Scope {
     has_failovers: true,
     restores: false,
     others: false,
+    key_answers_wait: false,
 };
 
 #[track_caller]
@@ -53,6 +54,19 @@ fn no_world_with_reads_in_pages_breaks_a_promise_of_lists() {
 }
 
 #[test]
-fn no_world_breaks_a_promise_of_keys() {
-    expect_kept(Scope { half: ChangeScope::Keys, restores: true, others: true, ..SCOPE });
+fn no_world_with_two_changes_breaks_a_promise_of_keys() {
+    expect_kept(Scope { half: ChangeScope::Keys, ..SCOPE });
+}
+
+#[test]
+fn no_world_with_slow_answers_breaks_a_promise_of_keys() {
+    let (restores, others, key_answers_wait) = (true, true, true);
+    expect_kept(Scope {
+        half: ChangeScope::Keys,
+        changes: 1,
+        restores,
+        others,
+        key_answers_wait,
+        ..SCOPE
+    });
 }

@@ -3,7 +3,7 @@
 use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::CatchUp;
 use crate::hosts::{ChangeScope, Journal, Primary, Server, Set};
-use crate::replica::{Canceller, List, Replica};
+use crate::replica::{self, Canceller, List, Replica};
 use crate::time::{NOW, Tick};
 
 /// What is searched.
@@ -24,6 +24,9 @@ pub struct Scope {
     pub restores: bool,
     /// Whether the other half changes, too.
     pub others: bool,
+    /// Whether other steps come between a look-up of the key and its answer, and between the answer
+    /// to a poll and its use.
+    pub key_answers_wait: bool,
 }
 
 /// A promise that was broken.
@@ -34,7 +37,8 @@ pub enum Broken {
     KeepsAnotherHistory,
     /// A list shows something else than the change says of which it has the tag.
     ListIsNotThatOfItsTag,
-    LacksKeysThatItClaims,
+    /// Its row lacks a change that the cache reflects.
+    CachesOutdatedKey,
     AcceptsRevokedKey,
     SendsTooManyQuestions,
 }
@@ -113,16 +117,21 @@ pub enum Step {
     Refresh,
     Read,
     Publish,
-    Look,
+    /// The keys are polled; rows come with the answer, if they are few.
+    Look {
+        with_rows: bool,
+    },
     Date,
-    ReadKeys,
-    ApplyKeys,
+    FollowKeys,
+    LookUp,
+    EnterKey,
 }
 
 impl Step {
     /// Those that are searched.
     pub fn of(scope: &Scope) -> Vec<Step> {
-        use Step::{Acknowledge, ApplyKeys, Date, Judge, Look, Publish, ReadKeys, Refresh, Start};
+        use Step::{Acknowledge, Date, EnterKey, FollowKeys, Judge, LookUp};
+        use Step::{Publish, Refresh, Start};
         let (both, half, changes) = ([true, false], scope.half, scope.changes);
         let mut all = vec![Step::Open(Who::DoesAll)];
         if scope.has_failovers {
@@ -159,7 +168,9 @@ impl Step {
                 }
             }
             ChangeScope::Keys => {
-                all.extend([Look, Date, ReadKeys, ApplyKeys, Step::Command { half, ends: true }]);
+                all.extend(both.map(|with_rows| Step::Look { with_rows }));
+                all.extend([Date, FollowKeys, LookUp, EnterKey]);
+                all.push(Step::Command { half, ends: true });
             }
         }
         all
@@ -193,6 +204,9 @@ impl World {
         let broken = self.broken(scope);
         if let List::Sent { .. } = self.replica.list {
             self.replica.list = List::None;
+        }
+        if let replica::LookUp::LetsIn(_) = self.replica.look_up {
+            self.replica.look_up = replica::LookUp::None;
         }
         Some(broken.map_or(Ok(()), Err))
     }
@@ -231,10 +245,13 @@ impl World {
             Step::Refresh => replica.refresh(journal, scope.in_pages),
             Step::Read => replica.read(journal, true),
             Step::Publish => replica.publish(),
-            Step::Look => replica.look(journal?),
-            Step::Date => replica.date(),
-            Step::ReadKeys => replica.read_keys(journal),
-            Step::ApplyKeys => replica.apply_keys(),
+            Step::Look { with_rows } => replica.look(with_rows, journal?),
+            Step::Date if scope.key_answers_wait => replica.date(),
+            Step::Date => replica.date().and_then(|()| replica.follow_keys().or(Some(()))),
+            Step::FollowKeys => replica.follow_keys(),
+            Step::LookUp if scope.key_answers_wait => replica.look_up(journal?),
+            Step::LookUp => replica.look_up(journal?).and_then(|()| replica.enter_key()),
+            Step::EnterKey => replica.enter_key(),
         }
     }
 
@@ -256,9 +273,9 @@ impl World {
                 [ChangeScope::Orders, ChangeScope::Keys].map(|half| journal.set(half, 0));
             let generation = session.generation;
             let follows_orders = list.reflected_after_removals().generation == generation;
-            let follows_keys = replica.known_keys.generation == generation;
+            let cached = replica.cached.filter(|_| replica.reflected.generation == generation);
             if (follows_orders && (list.snapshot | list.pending_removals) & !orders != 0)
-                || (follows_keys && replica.keys & !keys != 0)
+                || cached.is_some_and(|key| key & !keys != 0)
             {
                 return Some(Broken::KeepsAnotherHistory);
             }
@@ -270,16 +287,16 @@ impl World {
                 return Some(Broken::ListIsNotThatOfItsTag);
             }
             let mut keys = journal.of(ChangeScope::Keys, 0);
-            let known = replica.known_keys.number;
-            if follows_keys && keys.any(|(number, one)| number <= known && replica.keys & one == 0)
-            {
-                return Some(Broken::LacksKeysThatItClaims);
+            let lacks = |key: Set| {
+                keys.any(|(number, one)| number <= replica.reflected.number && key & one == 0)
+            };
+            if cached.is_some_and(lacks) {
+                return Some(Broken::CachesOutdatedKey);
             }
         }
         let is_over = self.revoked.is_some_and(Tick::is_long_ago);
         let end = self.hosts.iter().flatten().fold(0, |all, host| all | host.journal.end());
-        let accepts = replica.accepts_keys() && replica.keys & end == 0;
-        (is_over && accepts).then_some(Broken::AcceptsRevokedKey)
+        (is_over && replica.accepts_key_without(end)).then_some(Broken::AcceptsRevokedKey)
     }
 
     fn leader(&self) -> Option<Primary> {
@@ -321,10 +338,11 @@ impl World {
         leader.was_restored = !running;
         leader.journal = leader.journal.up_to(up_to);
         leader.forked_at = leader.forked_at.min(up_to);
+        let asks_for_keys = self.replica.asks_for_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
             // To restore rows takes longer than an answer.
-            (Some(session), true) if session.under_way() > 0 => return None,
+            (Some(session), true) if session.under_way() > 0 || asks_for_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),
             (None, _) => {}

@@ -4,15 +4,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use store_orders::keys::Digest;
 use store_orders::limits::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    FreshnessReport, GivesUp, KeyChange, OrderChange, OrdersRead, PolledChanges, Store, StoreError,
+    FreshnessReport, GivesUp, LookedUpKeys, OrderChange, OrdersRead, PolledKeys, Store, StoreError,
     Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
+
+/// How often a silent store looks whether it is silent no longer.
+const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What the store does instead of what it is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct FaultyStore {
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
     failovers: AtomicU64,
+    /// How often what waits was answered.
+    answered: AtomicUsize,
     /// Requests that are given no answer, and the history in which they asked.
     unanswered: parking_lot::Mutex<Vec<Unanswered>>,
 }
@@ -48,7 +54,16 @@ impl FaultyStore {
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
-        Arc::new(FaultyStore { store, fault, last_used, readiness_checks, failovers, unanswered })
+        let answered = AtomicUsize::new(0);
+        Arc::new(FaultyStore {
+            store,
+            fault,
+            last_used,
+            readiness_checks,
+            failovers,
+            answered,
+            unanswered,
+        })
     }
 
     /// Switches the fault for all calls from now on.
@@ -76,8 +91,9 @@ impl FaultyStore {
         self.unanswered.lock().len()
     }
 
-    /// Answers the requests that wait for the last changes.
+    /// Answers the requests that wait for the last changes, or for their key.
     pub fn answer_questions(&self) -> Result<(), StoreError> {
+        self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes()?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {
             // The requests may have ended.
@@ -92,7 +108,7 @@ impl FaultyStore {
 
     fn wait_while_silent(&self) {
         while self.is_silent() {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(SILENCE_CHECK_INTERVAL);
         }
     }
 
@@ -126,8 +142,8 @@ impl Store for FaultyStore {
         Ok(self.store()?.history()? + self.failovers.load(Ordering::SeqCst))
     }
 
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
-        self.store()?.poll_changes()
+    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+        self.store()?.poll_keys(after)
     }
 
     fn for_each_order_since(
@@ -157,12 +173,12 @@ impl Store for FaultyStore {
         self.store()?.pet(id)
     }
 
-    fn for_each_key_since(
-        &self,
-        after: ChangeNumber,
-        visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<ChangeNumber, StoreError> {
-        self.store()?.for_each_key_since(after, visit)
+    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        let answered = self.answered.load(Ordering::SeqCst);
+        while self.is_silent() && self.answered.load(Ordering::SeqCst) == answered {
+            std::thread::sleep(SILENCE_CHECK_INTERVAL);
+        }
+        self.store()?.look_up_keys(digests)
     }
 
     fn damage(&self) -> Option<&str> {

@@ -65,11 +65,10 @@ impl Role {
 /// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Asks what lists and keys are at, and reads the few orders that changed.
+/// Asks what lists and keys are at, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads pets and keys. A slow statement ends before the session would; that of keys takes as long
-/// as it takes.
+/// Reads pets, and records the uses of keys. A slow statement ends before the session would.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.
@@ -78,8 +77,7 @@ pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTB
 /// Counts requests.
 pub const LIMITER: Role = Role::new("store-orders limits", timeouts::LIMITER, false);
 
-/// Reads whole tables, on a connection that is closed afterwards: orders, or keys while
-/// the reader is in use.
+/// Reads the whole table of orders, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
 /// Does one command of the operator.

@@ -5,7 +5,7 @@ use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::ending::Ending;
 use super::heartbeat::{beat, deregister, keep_beating, register, tidy};
 use super::list_freshness::{ListQuestions, answer_questions};
-use super::prepared::{BatchStatements, HeartbeatStatements};
+use super::prepared::{BatchStatements, HeartbeatStatements, KeyStatements};
 use super::replica::Replica;
 use super::{OpenError, Session, within};
 use crate::log::ErrorChain;
@@ -17,7 +17,7 @@ use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{ask_once, select_last_and_known};
+use crate::store::postgres::journal::ask_once;
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::owner::require_own;
 use crate::store::postgres::rows::value;
@@ -176,11 +176,7 @@ impl Opener {
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
                 beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
-                select_last_and_known: freshness
-                    .client
-                    .prepare(&select_last_and_known())
-                    .await
-                    .map_err(read)?,
+                keys: KeyStatements::prepare(&freshness.client).await.map_err(read)?,
                 writer,
                 writing: tokio::sync::Mutex::default(),
                 freshness,

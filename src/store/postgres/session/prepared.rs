@@ -1,6 +1,7 @@
 //! The statements of a session, prepared: only those are sent without waiting for the answer
 //! to the one before.
 
+use crate::store::account_rows::{select_changed_keys, select_keys};
 use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES};
 use tokio_postgres::{Client, Error, Statement};
 
@@ -91,4 +92,40 @@ impl HeartbeatStatements {
             commit: client.prepare("COMMIT").await?,
         })
     }
+}
+
+/// The first column of [`KeyStatements`] with a row of [`KeyChange`](crate::store::KeyChange), after
+/// those of [`answer_of`](super::super::journal::answer_of).
+pub const KEY_COLUMNS: usize = 5;
+
+/// Statements for keys. Each has one snapshot of the store's last change, and of accounts and keys;
+/// `$1` and `$2` are the number and id of the last change that was seen.
+pub struct KeyStatements {
+    /// What changed after the change of this number; nothing after NULL.
+    pub changed: Statement,
+    /// The keys of these digests.
+    pub look_up: Statement,
+}
+
+impl KeyStatements {
+    /// Prepares them on the connection for freshness.
+    pub async fn prepare(client: &Client) -> Result<KeyStatements, Error> {
+        let changed = select_changed_keys("changed_in", "CAST($3 AS bigint)");
+        let look_up = select_keys("(SELECT * FROM keys WHERE digest = ANY (CAST($3 AS bytea[])))");
+        Ok(KeyStatements {
+            changed: client.prepare(&with_last_change(&changed)).await?,
+            look_up: client.prepare(&with_last_change(&look_up)).await?,
+        })
+    }
+}
+
+fn with_last_change(rows: &str) -> String {
+    format!(
+        "
+    SELECT version, last.id, orders, keys,
+           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2), rows.*
+    FROM (SELECT version, {CHANGE_ID} AS id, orders, keys
+          FROM changes ORDER BY version DESC LIMIT 1) AS last
+    LEFT JOIN ({rows}) AS rows ON true"
+    )
 }

@@ -174,30 +174,12 @@ pub fn a_ban_is_decided_without_waiting_and_stored_beside_other_changes(
         })?;
         joined(banning)?.context("a ban")
     })?;
-    ensure!(keys(&store)?.into_values().all(|key| key.latest_ban() == ban));
+    ensure!(keys(&store)?.into_values().all(|key| key.ban == ban));
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let backends_after = wait_blocking("its connection is closed", WAIT_TIMEOUT, || {
         database.session_backends().ok().filter(|after| *after == backends)
     });
     ensure!(backends_after.is_ok(), "the session was lost");
-    Ok(())
-}
-
-/// Longer than what other statements may take.
-pub fn to_read_keys_may_take_long(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    account_and_key(&*commands)?;
-    let backends = database.session_backends()?;
-    database.execute(
-        "ALTER TABLE keys RENAME TO kept_keys;
-         CREATE VIEW keys AS SELECT kept_keys.* FROM kept_keys, pg_sleep(4)",
-    )?;
-    let began = Instant::now();
-    ensure!(keys(&store)?.len() == 1);
-    let took = began.elapsed();
-    ensure!(took >= Duration::from_secs(4), "keys were read within {took:?}");
-    ensure!(database.session_backends()? == backends, "the session was lost");
     Ok(())
 }
 
@@ -208,44 +190,8 @@ fn wait_until_one_sleeps(database: &Database<'_>, what: &str) -> anyhow::Result<
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
-/// The reading of keys on a connection of its own ends with the session, or no later one is read.
-pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.new_store()?;
-    let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    import(&*commands, [1])?;
-    let before = last_changes(&store)?.of_orders();
-    import(&*commands, [2])?;
-    // What is immutable is called while the query is planned.
-    database.execute(
-        "CREATE FUNCTION is_slow() RETURNS boolean IMMUTABLE LANGUAGE plpgsql
-             AS 'BEGIN PERFORM pg_sleep(60); RETURN true; END';
-         ALTER TABLE keys RENAME TO kept_keys;
-         CREATE VIEW keys AS SELECT * FROM kept_keys WHERE is_slow()",
-    )?;
-    let mut meanwhile = None;
-    let list = store.for_each_order_since(before, &mut |_| {
-        meanwhile = Some(on_another_thread(|| {
-            std::thread::scope(|scope| {
-                let read = scope.spawn(|| keys(&store).is_err());
-                wait_until_one_sleeps(&database, "the keys are being read")?;
-                database.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                     WHERE datname = current_database()
-                       AND application_name = 'store-orders writer'",
-                )?;
-                let has_ended = || read.is_finished().then_some(());
-                wait_blocking("the reading ends", Duration::from_secs(20), has_ended)?;
-                joined(read)
-            })
-        }));
-    });
-    ensure!(list.is_err(), "the list of a session that ended");
-    ensure!(meanwhile.context("no order was listed")??, "keys were read without a session");
-    Ok(())
-}
-
-/// Millions of orders or keys take seconds.
-pub fn pets_and_keys_are_read_while_orders_or_keys_are_read(
+/// Millions of orders take seconds.
+pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -254,11 +200,9 @@ pub fn pets_and_keys_are_read_while_orders_or_keys_are_read(
     commands.create_account("acme", Plan::Free, None, now())?;
     commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
     let find = || on_another_thread(|| Ok(store.pet(1)?));
-    let (mut beside_orders, mut beside_keys, mut beside_changes) = (None, None, None);
+    let (mut beside_orders, mut beside_changes) = (None, None);
     store.for_each_order_since(beginning(&store)?, &mut |_| beside_orders = Some(find()))?;
     ensure!(beside_orders.context("no order was listed")??.is_some());
-    store.for_each_key_since(beginning(&store)?, &mut |_| beside_keys = Some(find()))?;
-    ensure!(beside_keys.context("no account was listed")??.is_some());
     let before = last_changes(&store)?.of_orders();
     import(&*commands, [2])?;
     store.for_each_order_since(before, &mut |_| {
