@@ -142,6 +142,8 @@ async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     setup.pending([1]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
+    // The server does not ask for a key that it has used.
+    assert_eq!(server.list_with(&key).await.status, 200);
     server.keep_exchanges();
     for (fault, status, code) in
         [(Fault::Fails, 503, "service_unavailable"), (Fault::Panics, 500, "internal_error")]

@@ -67,6 +67,9 @@ async fn the_store_is_not_asked_for_the_list_of_an_account_that_may_send_nothing
     let (shut, open) = (setup.enterprise_key(0, 0), setup.key(Plan::Pro));
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
+    // With a key that it has used, the server asks for the list alone.
+    server.list_with(&shut).await.assert_limited("rate_limit_exceeded");
+    assert_eq!(server.list_with(&open).await.status, 200);
     // Whoever asks it learns of it.
     store.set(Fault::Panics);
     server.list_with(&shut).await.assert_limited("rate_limit_exceeded");
