@@ -8,6 +8,7 @@ use std::time::Duration;
 use store_orders_client::{Client, RetryPolicy};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
@@ -47,6 +48,16 @@ impl Recorder {
         };
         own.map(line).collect()
     }
+}
+
+/// Records the spans and events of this thread.
+async fn record_here() -> (Recorder, DefaultGuard) {
+    let recorder = Recorder::default();
+    let default = tracing::subscriber::set_default(recorder.clone());
+    // A span that another test's thread is registering meanwhile would stay disabled.
+    tokio::task::yield_now().await;
+    tracing::callsite::rebuild_interest_cache();
+    (recorder, default)
 }
 
 impl Subscriber for Recorder {
@@ -90,8 +101,7 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2)).attempts(2);
     let client = Client::builder(&server.base_url, KEY).retry(policy).build().unwrap();
 
-    let recorder = Recorder::default();
-    let default = tracing::subscriber::set_default(recorder.clone());
+    let (recorder, default) = record_here().await;
     client.cancel_order(1042).await.unwrap_err();
     client.list_orders().await.unwrap();
     #[expect(deprecated, reason = "it still has a span")]
@@ -139,8 +149,7 @@ async fn each_page_of_version_2_is_one_span() {
     .await;
     let base_url = server.base_url.replace("/v1", "/v2");
     let client = store_orders_client::v2::Client::new(base_url, KEY).unwrap();
-    let recorder = Recorder::default();
-    let default = tracing::subscriber::set_default(recorder.clone());
+    let (recorder, default) = record_here().await;
     assert!(client.list_orders().pet_id(7).stream().next().await.is_none());
     drop(default);
     let spans = recorder.lines(false);
