@@ -21,7 +21,7 @@ pub const SELECT_LAST: &str =
     "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 
 /// Selects the last change, and whether the journal has the change of this number and id.
-fn select_last_and_known() -> String {
+pub fn select_last_and_known() -> String {
     format!(
         "
     SELECT version, {CHANGE_ID}, orders, keys,

@@ -180,11 +180,19 @@ impl Session {
         replica: &Replica,
         after: Option<ChangeNumber>,
     ) -> Result<PolledKeys, StoreError> {
-        let after = after.filter(|after| after.generation == self.generation);
-        let number = after.map(|after| after.number);
-        let (polled, changes) = self.ask_for_keys(replica, &self.keys.changed, &number).await?;
-        let is_all = after.is_some() && changes.len() <= MAX_CHANGED_KEYS;
-        Ok(PolledKeys { polled, changes: is_all.then_some(changes) })
+        let (polled, _) = self.ask_for_keys(replica, &self.keys.last_change, &[]).await?;
+        let is_older = |after: &ChangeNumber| {
+            polled.last_changes.of_keys().has_more_than(*after)
+                && after.generation == self.generation
+        };
+        // Only then, so that somebody's lock of the keys refuses none that are in use.
+        let Some(after) = after.filter(is_older) else {
+            return Ok(PolledKeys { polled, changes: None });
+        };
+        let changed = &self.keys.changed;
+        let (polled, changes) = self.ask_for_keys(replica, changed, &[&after.number]).await?;
+        let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
+        Ok(PolledKeys { polled, changes })
     }
 
     /// The keys of these digests.
@@ -194,7 +202,7 @@ impl Session {
         digests: &[Digest],
     ) -> Result<LookedUpKeys, StoreError> {
         let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
-        let (polled, keys) = self.ask_for_keys(replica, &self.keys.look_up, &digests).await?;
+        let (polled, keys) = self.ask_for_keys(replica, &self.keys.look_up, &[&digests]).await?;
         let keys = keys.into_iter().filter_map(KeyChange::into_key).collect();
         Ok(LookedUpKeys { polled, keys })
     }
@@ -204,19 +212,20 @@ impl Session {
         &self,
         replica: &Replica,
         statement: &Statement,
-        parameter: &(dyn ToSql + Sync),
+        parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<(PolledChanges, Vec<KeyChange>), StoreError> {
-        let (asked, seen) = (BootInstant::now(), replica.seen());
-        let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
-        let parameters: [&(dyn ToSql + Sync); 3] = [&number, &id, parameter];
+        let (asked, last_seen) = (BootInstant::now(), replica.seen());
+        let (number, id) = last_seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+        let seen: [&(dyn ToSql + Sync); 2] = [&number, &id];
+        let parameters = [&seen, parameters].concat();
         let rows = self.freshness.client.query(statement, &parameters).await.map_err(read)?;
         let (answer, lease) = (answer_of(&rows)?, *self.lease.lock());
         let polled = self
             .with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))?;
-        let mut keys = Vec::with_capacity(rows.len());
+        let mut keys = Vec::new();
         for row in &rows {
-            // Without a key there is a row without an account.
-            if value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
+            // Without a key there is one row, without an account.
+            if row.len() > KEY_COLUMNS && value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
                 keys.push(read_row(row, |row| KeyChange::read(row, KEY_COLUMNS))?);
             }
         }

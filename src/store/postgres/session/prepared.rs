@@ -2,7 +2,7 @@
 //! to the one before.
 
 use crate::store::account_rows::{select_changed_keys, select_keys};
-use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES};
+use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES, select_last_and_known};
 use tokio_postgres::{Client, Error, Statement};
 
 /// For this transaction alone: SET takes no parameter.
@@ -101,7 +101,9 @@ pub const KEY_COLUMNS: usize = 5;
 /// Statements for keys. Each has one snapshot of the store's last change, and of accounts and keys;
 /// `$1` and `$2` are the number and id of the last change that was seen.
 pub struct KeyStatements {
-    /// What changed after the change of this number; nothing after NULL.
+    /// No accounts and keys.
+    pub last_change: Statement,
+    /// What changed after the change of this number.
     pub changed: Statement,
     /// The keys of these digests.
     pub look_up: Statement,
@@ -113,6 +115,7 @@ impl KeyStatements {
         let changed = select_changed_keys("changed_in", "CAST($3 AS bigint)");
         let look_up = select_keys("(SELECT * FROM keys WHERE digest = ANY (CAST($3 AS bytea[])))");
         Ok(KeyStatements {
+            last_change: client.prepare(&select_last_and_known()).await?,
             changed: client.prepare(&with_last_change(&changed)).await?,
             look_up: client.prepare(&with_last_change(&look_up)).await?,
         })
@@ -121,11 +124,7 @@ impl KeyStatements {
 
 fn with_last_change(rows: &str) -> String {
     format!(
-        "
-    SELECT version, last.id, orders, keys,
-           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2), rows.*
-    FROM (SELECT version, {CHANGE_ID} AS id, orders, keys
-          FROM changes ORDER BY version DESC LIMIT 1) AS last
-    LEFT JOIN ({rows}) AS rows ON true"
+        "SELECT last.*, rows.* FROM ({}) AS last LEFT JOIN ({rows}) AS rows ON true",
+        select_last_and_known()
     )
 }

@@ -11,6 +11,7 @@ use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
+use store_orders::keys::{ApiKey, Environment};
 use store_orders::limits::{Decision, KeyBan, KeyedRequest, Limits, NewBan};
 use store_orders::store::postgres::{COMMAND, connect};
 use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status, Store};
@@ -90,15 +91,19 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
+    let unknown = ApiKey::generate(Environment::Production).digest();
     let backends = database.session_backends()?;
     for table in ["orders", "keys"] {
         let read = database.before_commit(&format!("LOCK TABLE {table}"), || match table {
             "orders" => Ok(list(&store).is_err()),
-            _ => Ok(keys(&store).is_err()),
+            _ => Ok(store.look_up_keys(&[unknown]).is_err()),
         })?;
         ensure!(read, "{table} were read, which are locked");
         ensure!(database.session_backends()? == backends, "{table}: the session was lost");
     }
+    let known = last_changes(&store)?.of_keys();
+    let polled = database.before_commit("LOCK TABLE keys", || Ok(store.poll_keys(Some(known))))?;
+    ensure!(polled.is_ok(), "while nothing changes, keys in use need not be read");
     let are_refused = database.before_commit("LOCK TABLE pets", || {
         std::thread::scope(|scope| {
             let pets: Vec<_> = (0..ROW_LOOK_UPS).map(|_| scope.spawn(|| store.pet(1))).collect();
