@@ -3,13 +3,13 @@
 use crate::scripted::{Reply, ScriptedServer};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use store_orders_client::{Client, RetryPolicy};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -50,12 +50,15 @@ impl Recorder {
     }
 }
 
+/// A second subscriber: with one alone, `tracing` asks the subscriber of the thread that first makes
+/// a span, which in another test is none, if anyone wants such spans.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
+
 /// Records the spans and events of this thread.
-async fn record_here() -> (Recorder, DefaultGuard) {
+fn record_here() -> (Recorder, DefaultGuard) {
+    LazyLock::force(&SECOND);
     let recorder = Recorder::default();
     let default = tracing::subscriber::set_default(recorder.clone());
-    // A span that another test's thread is registering meanwhile would stay disabled.
-    tokio::task::yield_now().await;
     tracing::callsite::rebuild_interest_cache();
     (recorder, default)
 }
@@ -101,7 +104,7 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2)).attempts(2);
     let client = Client::builder(&server.base_url, KEY).retry(policy).build().unwrap();
 
-    let (recorder, default) = record_here().await;
+    let (recorder, default) = record_here();
     client.cancel_order(1042).await.unwrap_err();
     client.list_orders().await.unwrap();
     #[expect(deprecated, reason = "it still has a span")]
@@ -149,7 +152,7 @@ async fn each_page_of_version_2_is_one_span() {
     .await;
     let base_url = server.base_url.replace("/v1", "/v2");
     let client = store_orders_client::v2::Client::new(base_url, KEY).unwrap();
-    let (recorder, default) = record_here().await;
+    let (recorder, default) = record_here();
     assert!(client.list_orders().pet_id(7).stream().next().await.is_none());
     drop(default);
     let spans = recorder.lines(false);
