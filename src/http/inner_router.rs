@@ -222,8 +222,9 @@ impl ApiVersion {
 /// True if the operation answers with an `ETag`: it is that of the list, so that the operation
 /// reads the list.
 fn has_validator(document: &Value, path: &str, method: &str) -> bool {
-    let operation = &document["paths"][path][method.to_lowercase()];
-    operation["responses"]["200"]["headers"].get("ETag").is_some()
+    let methods = document.get("paths").and_then(|paths| paths.get(path));
+    let operation = methods.and_then(|methods| methods.get(method.to_lowercase()));
+    operation.is_some_and(|operation| operation.pointer("/responses/200/headers/ETag").is_some())
 }
 
 impl Operation {

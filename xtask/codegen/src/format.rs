@@ -12,7 +12,7 @@ pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {
         let is_use = matches!(item, Item::Use(_));
-        if !text.is_empty() && !(is_use && was_use) {
+        if !(text.is_empty() || is_use && was_use) {
             text.push('\n');
         }
         was_use = is_use;
