@@ -27,7 +27,7 @@ use tokio::sync::Mutex;
 
 /// The state of the server, as `/livez` and `/readyz` tell it.
 #[derive(Serialize)]
-struct State<'a> {
+struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
     state: &'static str,
     /// Why it is not ready: one of [`readiness::Reason`].
@@ -69,18 +69,18 @@ impl AdminContext {
     }
 }
 
-type Request = RequestContext<Arc<AdminContext>>;
+type AdminRequest = RequestContext<Arc<AdminContext>>;
 
 /// Whether the process answers: always 200. Without a response, restart the server.
-async fn livez(_: Request) -> Result<Response<Body>, HttpError> {
-    let live = State { state: "live", reason: None, message: None, damaged: None };
+async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
+    let live = AdminState { state: "live", reason: None, message: None, damaged: None };
     answer(StatusCode::OK, &live)
 }
 
 /// Whether requests should be sent here: 503 while the server stops, while its store cannot be read
 /// or written, and while requests are refused because they cannot be counted. The body tells of a
 /// damaged store, which is 503 unless the operator has it served all the same.
-async fn readyz(context: Request) -> Result<Response<Body>, HttpError> {
+async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;
     let (status, state) = match &unready {
@@ -90,10 +90,10 @@ async fn readyz(context: Request) -> Result<Response<Body>, HttpError> {
     let reason = unready.as_ref().map(|unready| unready.reason.as_str());
     let message = unready.as_ref().map(|Unready { message, .. }| message.as_str());
     let damaged = admin.server.store_check.damage();
-    answer(status, &State { state, reason, message, damaged })
+    answer(status, &AdminState { state, reason, message, damaged })
 }
 
-fn answer(status: StatusCode, state: &State<'_>) -> Result<Response<Body>, HttpError> {
+fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, HttpError> {
     let body = serde_json::to_vec(state);
     let body = body.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
     let mut response = json_body(body);
@@ -102,7 +102,7 @@ fn answer(status: StatusCode, state: &State<'_>) -> Result<Response<Body>, HttpE
 }
 
 /// The metrics in the text format of Prometheus.
-async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
+async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
     // It counts open files and connections.

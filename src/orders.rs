@@ -23,7 +23,7 @@ use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
-use freshness::State;
+use freshness::ListInMemory;
 use parking_lot::Mutex;
 use sending::Readers;
 use slog::Logger;
@@ -56,7 +56,7 @@ pub enum ListError {
 
 /// Why the orders could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum OpenListError {
     /// The store could not be read.
     #[error("the orders cannot be read")]
     Store(#[from] StoreError),
@@ -68,7 +68,7 @@ pub enum OpenError {
 /// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ListInMemory>>,
     /// Held while the snapshot is brought up to date.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
@@ -84,10 +84,10 @@ impl OrderList {
         batches: Histogram,
         outdated_bytes: usize,
         log: &Logger,
-    ) -> Result<OrderList, OpenError> {
+    ) -> Result<OrderList, OpenListError> {
         let memory = ListMemory::default();
         let readers = Arc::new(Readers::new(memory.clone(), outdated_bytes, log));
-        let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default(), memory)?));
+        let state = Arc::new(Mutex::new(ListInMemory::open(&*store, Sizes::default(), memory)?));
         let writer =
             Writer::start(Arc::clone(&store), Arc::clone(&state), batches, REQUEST_TIMEOUT, log)?;
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })

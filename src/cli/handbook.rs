@@ -11,13 +11,13 @@ use std::process::{Command, Stdio};
 #[derive(Args, Debug)]
 pub struct HandbookArgs {
     /// Page to print; without it, the list of pages
-    page: Option<Page>,
+    page: Option<HandbookPage>,
     /// Section of the page to print, such as an alert of the runbook
     section: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Page {
+enum HandbookPage {
     /// From nothing to a server with TLS, backups and alerts
     OneMachine,
     /// How a server behaves: metrics, TLS, proxy, data directory, stopping
@@ -38,18 +38,18 @@ enum Page {
     Settings,
 }
 
-impl Page {
+impl HandbookPage {
     fn text(self) -> &'static str {
         match self {
-            Page::OneMachine => include_str!("../handbook/one-machine.md"),
-            Page::Operating => include_str!("../handbook/operating.md"),
-            Page::Runbook => include_str!("../handbook/runbook.md"),
-            Page::Log => include_str!("../handbook/log.md"),
-            Page::Replicas => include_str!("../handbook/replicas.md"),
-            Page::Containers => include_str!("../handbook/containers.md"),
-            Page::Kubernetes => include_str!("../handbook/kubernetes.md"),
-            Page::Upgrading => include_str!("../handbook/upgrading.md"),
-            Page::Settings => include_str!("../handbook/settings.md"),
+            HandbookPage::OneMachine => include_str!("../handbook/one-machine.md"),
+            HandbookPage::Operating => include_str!("../handbook/operating.md"),
+            HandbookPage::Runbook => include_str!("../handbook/runbook.md"),
+            HandbookPage::Log => include_str!("../handbook/log.md"),
+            HandbookPage::Replicas => include_str!("../handbook/replicas.md"),
+            HandbookPage::Containers => include_str!("../handbook/containers.md"),
+            HandbookPage::Kubernetes => include_str!("../handbook/kubernetes.md"),
+            HandbookPage::Upgrading => include_str!("../handbook/upgrading.md"),
+            HandbookPage::Settings => include_str!("../handbook/settings.md"),
         }
     }
 }
@@ -104,7 +104,7 @@ fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {
-    for value in Page::value_variants().iter().filter_map(ValueEnum::to_possible_value) {
+    for value in HandbookPage::value_variants().iter().filter_map(ValueEnum::to_possible_value) {
         let help = value.get_help().map(ToString::to_string).unwrap_or_default();
         writeln!(out, "store-orders handbook {:<11} {help}", value.get_name())?;
     }

@@ -58,7 +58,7 @@ fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let silent = store.silent_replicas()?;
     // Before the change number, so that no list seems to be ahead of the store.
     let replicas = store.replicas()?.into_iter();
-    let replicas = replicas.map(|row| Replica { is_silent: silent.contains(&row.id), row });
+    let replicas = replicas.map(|row| ReplicaStatus { is_silent: silent.contains(&row.id), row });
     let replicas = replicas.collect();
     let (id, orders_change_number) = (store.id()?, store.orders_change_number()?);
     let status = SharedStatus { store: url.to_string(), id, orders_change_number, replicas };
@@ -74,12 +74,12 @@ struct SharedStatus {
     #[serde(rename = "ordersVersion")]
     orders_change_number: i64,
     /// The one that was heard last comes first.
-    replicas: Vec<Replica>,
+    replicas: Vec<ReplicaStatus>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Replica {
+struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
     /// It was killed or suspended, or cannot reach the database.
@@ -97,7 +97,7 @@ impl SharedStatus {
         if self.replicas.is_empty() {
             text.push_str("\nreplicas  none");
         }
-        for Replica { row, is_silent } in &self.replicas {
+        for ReplicaStatus { row, is_silent } in &self.replicas {
             let ReplicaRow {
                 id,
                 program,

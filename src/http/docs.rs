@@ -12,7 +12,7 @@ pub use served_document::{served_document, served_documents};
 use super::responses::{method_not_allowed, moved_permanently};
 use dropshot::{Body, RequestInfo};
 use http::{Method, Response};
-use page::Page;
+use page::ServedPage;
 use policy::Policy;
 use serde_json::Value;
 use store_orders_api::documents::{DOCUMENTS, V1, text};
@@ -32,13 +32,13 @@ const REFERENCES: [&str; 2] =
     [include_str!("docs/generated/docs.html"), include_str!("docs/generated/docs-v2.html")];
 
 /// The pages and their assets, each at its path.
-pub struct Docs(Vec<(&'static str, Page)>);
+pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
     /// The pages for the documents of all versions, the stable one first. Those that depend on
     /// no setting are made by `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
-        let asset = |kind, text| Page::plain(kind, Policy::Asset, text);
+        let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
         let feed = include_str!("docs/generated/changelog.atom");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
@@ -46,16 +46,16 @@ impl Docs {
         let mut pages = vec![
             ("/docs/docs.css", asset(STYLE, include_str!("docs/assets/docs.css"))),
             ("/docs/docs.js", asset(SCRIPT, include_str!("docs/assets/docs.js"))),
-            ("/docs/scalar.js", Page::compressed(SCRIPT, Policy::Asset, scalar)),
+            ("/docs/scalar.js", ServedPage::compressed(SCRIPT, Policy::Asset, scalar)),
             ("/docs/pages.css", asset(STYLE, include_str!("docs/assets/pages.css"))),
-            ("/changelog", Page::plain(HTML, Policy::Text, changelog)),
+            ("/changelog", ServedPage::plain(HTML, Policy::Text, changelog)),
             ("/changelog.atom", asset(FEED, feed)),
             ("/favicon.ico", asset("image/svg+xml", include_str!("docs/assets/favicon.svg"))),
-            ("/llms.txt", Page::plain(TEXT, Policy::Asset, llms(stable))),
+            ("/llms.txt", ServedPage::plain(TEXT, Policy::Asset, llms(stable))),
             ("/robots.txt", asset(TEXT, include_str!("docs/assets/robots.txt"))),
         ];
         for ((document, served), template) in DOCUMENTS.iter().zip(documents).zip(REFERENCES) {
-            let page = Page::plain("application/json", Policy::Document, text(served)?);
+            let page = ServedPage::plain("application/json", Policy::Document, text(served)?);
             let reference = reference(template, served);
             pages.extend([(document.path, page), (document.reference, reference)]);
         }
@@ -86,7 +86,7 @@ impl Docs {
 }
 
 /// The reference of this document, as it is read without scripts.
-fn reference(template: &str, document: &Value) -> Page {
+fn reference(template: &str, document: &Value) -> ServedPage {
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {
         format!("<li>Base URL: <code>{}</code>{}</li>\n", escaped(url), escaped(note))
@@ -94,7 +94,7 @@ fn reference(template: &str, document: &Value) -> Page {
     let contact =
         contact(document).map(|contact| format!("<li>Contact: {}</li>\n", escaped(&contact)));
     let settings = base_urls + &contact.unwrap_or_default();
-    Page::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &settings))
+    ServedPage::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &settings))
 }
 
 /// The operator's contact, if any of it is set.

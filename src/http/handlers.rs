@@ -3,7 +3,7 @@
 use super::accept::accepts_gzip;
 use super::caller::Caller;
 use super::conditional::names_tag;
-use super::order_page::{Page, PageRequest};
+use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
 use crate::blocking::run_with;
 use crate::context::ServerContext;
@@ -108,10 +108,10 @@ impl v2::Api for Handlers {
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
-        let Page { json, link } = wanted.page(&list).await;
+        let PageAnswer { json, link } = wanted.page(&list).await;
         let gzip = accepts_gzip(request.headers);
         let body = request.context.orders.part_payload(json, gzip).await;
-        let body = body.map_err(Failure::internal).map_err(v2_error(&request))?;
+        let body = body.map_err(HandlerFailure::internal).map_err(v2_error(&request))?;
         Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(json_payload(body)), etag, link })
     }
 
@@ -149,16 +149,16 @@ enum CancelResult {
     AlreadyShipped,
 }
 
-async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelResult, Failure> {
+async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelResult, HandlerFailure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
     match server.orders.cancel(id, Arc::clone(&caller.key.row.id), at, caller.deadline).await {
         Ok(CancelOutcome::Cancelled) => Ok(CancelResult::Cancelled),
         Ok(CancelOutcome::NotFound) => Ok(CancelResult::NotFound),
         Ok(CancelOutcome::AlreadyShipped) => Ok(CancelResult::AlreadyShipped),
-        Ok(CancelOutcome::Expired) => Err(Failure::unavailable(CancelError::TimedOut)),
-        Err(error @ CancelError::NoAnswer) => Err(Failure::internal(error)),
-        Err(error) => Err(Failure::unavailable(error)),
+        Ok(CancelOutcome::Expired) => Err(HandlerFailure::unavailable(CancelError::TimedOut)),
+        Err(error @ CancelError::NoAnswer) => Err(HandlerFailure::internal(error)),
+        Err(error) => Err(HandlerFailure::unavailable(error)),
     }
 }
 
@@ -169,20 +169,23 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
 }
 
 /// The list as it stands now, and its entity tags.
-async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), Failure> {
+async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {
         Some(freshness) => orders.tagged_list(freshness.clone()).await,
         None => async { orders.tagged_list(orders.ask_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
-        ListError::Store(_) | ListError::Freshness(_) => Failure::unavailable(error),
-        ListError::CutShort => Failure::internal(error),
+        ListError::Store(_) | ListError::Freshness(_) => HandlerFailure::unavailable(error),
+        ListError::CutShort => HandlerFailure::internal(error),
     })
 }
 
 /// The order of this id, if it is cancelled. No list shows it.
-async fn cancelled_order(request: &Request<'_>, id: i64) -> Result<Option<v2::Order>, Failure> {
+async fn cancelled_order(
+    request: &Request<'_>,
+    id: i64,
+) -> Result<Option<v2::Order>, HandlerFailure> {
     let found = look_up(request, move |store| store.cancelled_order(id)).await?;
     let order = |found: CancelledOrder| {
         Ok(v2::Order {
@@ -195,40 +198,40 @@ async fn cancelled_order(request: &Request<'_>, id: i64) -> Result<Option<v2::Or
             cancelled_at: Some(found.cancelled_at.parse()?),
         })
     };
-    found.map(order).transpose().map_err(Failure::internal::<chrono::ParseError>)
+    found.map(order).transpose().map_err(HandlerFailure::internal::<chrono::ParseError>)
 }
 
 /// Asks the store for a row, on a thread of its own.
 async fn look_up<T: Send + 'static>(
     request: &Request<'_>,
     ask: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, HandlerFailure> {
     let server = request.context;
     // It waits until the request's deadline at most, and is never closed.
     let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
     let store = Arc::clone(&server.store);
     match run_with(permit, move || ask(&*store)).await {
         Ok(Ok(found)) => Ok(found),
-        Ok(Err(error)) => Err(Failure::unavailable(error)),
-        Err(error) => Err(Failure::internal(error)),
+        Ok(Err(error)) => Err(HandlerFailure::unavailable(error)),
+        Err(error) => Err(HandlerFailure::internal(error)),
     }
 }
 
 /// Why an operation has no outcome.
-struct Failure {
+struct HandlerFailure {
     status: StatusCode,
     cause: Box<dyn Error + Send + Sync>,
 }
 
-impl Failure {
+impl HandlerFailure {
     /// 503: the client learns when to try again.
-    fn unavailable<E: Error + Send + Sync + 'static>(cause: E) -> Failure {
-        Failure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
+    fn unavailable<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
+        HandlerFailure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
     }
 
     /// 500.
-    fn internal<E: Error + Send + Sync + 'static>(cause: E) -> Failure {
-        Failure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
+    fn internal<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
+        HandlerFailure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
     }
 }
 
@@ -236,8 +239,10 @@ impl Failure {
 /// which clients do not learn.
 macro_rules! error_of_version {
     ($function:ident, $version:ident) => {
-        fn $function(request: &Request<'_>) -> impl FnOnce(Failure) -> $version::ServerError {
-            move |Failure { status, cause }| {
+        fn $function(
+            request: &Request<'_>,
+        ) -> impl FnOnce(HandlerFailure) -> $version::ServerError {
+            move |HandlerFailure { status, cause }| {
                 let (server, why) = (request.context, ErrorChain(&*cause));
                 log_failed_request(&server.log, request.id, status, &why);
                 if status == StatusCode::SERVICE_UNAVAILABLE {

@@ -42,11 +42,12 @@ const METHODS: [Method; 9] = [
 ];
 
 /// What dropshot passes to a handler.
-pub type Context = RequestContext<Arc<ServerContext>>;
+pub type DropshotContext = RequestContext<Arc<ServerContext>>;
 
 type Lookup =
     Box<dyn Fn(&Method, &str) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync>;
-type Call = Box<dyn Fn(Context, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
+type Call =
+    Box<dyn Fn(DropshotContext, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
 /// Why the routers could not be built: the trait and dropshot disagree.
 #[derive(Debug, thiserror::Error)]
@@ -240,7 +241,7 @@ impl Operation {
             _ => id.clone(),
         };
         let handler = Arc::clone(&endpoint.handler);
-        let call = move |context: Context, request| {
+        let call = move |context: DropshotContext, request| {
             let handler = Arc::clone(&handler);
             async move {
                 let handled = handler.handle_request(context, request).await;
@@ -260,7 +261,7 @@ impl Operation {
     /// Calls the handler. A handler's documented errors are responses too.
     pub fn call(
         &self,
-        mut context: Context,
+        mut context: DropshotContext,
         endpoint: RequestEndpointMetadata,
         request: Request<Body>,
     ) -> BoxFuture<'static, Response<Body>> {
@@ -292,10 +293,10 @@ impl StaticRoute {
 /// The outer API: for each method a catch-all that `handle` answers.
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
-    H: Fn(Context, Request<Body>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(DropshotContext, Request<Body>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Result<Response<Body>, HttpError>> + Send + 'static,
 {
-    let handler = move |context: Context, _: AnyPath, request: RawRequest| {
+    let handler = move |context: DropshotContext, _: AnyPath, request: RawRequest| {
         handle(context, request.into_inner())
     };
     let mut api = ApiDescription::new();

@@ -5,7 +5,7 @@ use super::authentication::{Unauthenticated, authenticate, unauthorized};
 use super::caller::Caller;
 use super::client_ip::TrustedProxies;
 use super::docs::Docs;
-use super::inner_router::{BuildError, Context, InnerRouter, Route, catch_all};
+use super::inner_router::{BuildError, DropshotContext, InnerRouter, Route, catch_all};
 use super::rate_limit;
 use super::request_scope::RequestScope;
 use super::responses::method_not_allowed;
@@ -50,7 +50,7 @@ impl Middleware {
     /// is never an error.
     async fn handle(
         self: Arc<Self>,
-        context: Context,
+        context: DropshotContext,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, HttpError> {
         let peer = context.request.remote_addr().ip();

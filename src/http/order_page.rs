@@ -23,7 +23,7 @@ pub struct PageRequest {
 }
 
 /// A page of the list.
-pub struct Page {
+pub struct PageAnswer {
     /// The body.
     pub json: Vec<u8>,
     /// `Link`, unless it is the last one.
@@ -51,7 +51,7 @@ impl PageRequest {
     }
 
     /// The page of this list.
-    pub async fn page(&self, list: &Snapshot) -> Page {
+    pub async fn page(&self, list: &Snapshot) -> PageAnswer {
         let PageRequest { filter, from, limit } = self;
         let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
         json.extend_from_slice(b"{\"orders\":[");
@@ -65,7 +65,7 @@ impl PageRequest {
         }
         json.push(b'}');
         let link = cursor.map(|cursor| next_link(&cursor, *limit, filter));
-        Page { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) }
+        PageAnswer { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state of one request, and what becomes of it at its end: response headers,
 //! metrics, and the line in the log.
 
-use super::inner_router::{Context, Route};
+use super::inner_router::{DropshotContext, Route};
 use super::redaction;
 use super::responses::without_body;
 use super::trace_context::{TraceContext, traceparent};
@@ -66,7 +66,7 @@ pub struct RequestScope {
 
 impl RequestScope {
     /// Begins with the arrival of the request.
-    pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
+    pub fn begin(context: &DropshotContext, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
         let is_logged = server.request_log.is_on();
         RequestScope {

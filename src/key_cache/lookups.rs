@@ -37,14 +37,14 @@ pub struct Waiter {
 
 /// The requests that wait for their keys.
 pub struct Lookups {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingLookup>,
     asked: Notify,
     /// Addresses over their limit of requests without a valid key, and until when.
     shed: Cache<IpAddr, BootInstant>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingLookup {
     first: VecDeque<Waiter>,
     /// Those from addresses over their limit.
     last: VecDeque<Waiter>,
@@ -85,7 +85,7 @@ impl Lookups {
     }
 }
 
-impl Waiting {
+impl WaitingLookup {
     fn push(&mut self, waiter: Waiter, comes_last: bool) {
         let queue = if comes_last { &mut self.last } else { &mut self.first };
         queue.push_back(waiter);

@@ -54,7 +54,7 @@ fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
 
 /// A change of a key: a byte replaced, inserted or removed, or the case of a letter.
 #[derive(Clone, Debug)]
-enum Change {
+enum Mutation {
     Replace(u8),
     Insert(u8),
     Remove,
@@ -62,14 +62,14 @@ enum Change {
     Truncate,
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Mutation> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(&b"0Aaz_\0\n \xff"[..])];
     prop_oneof![
-        byte.clone().prop_map(Change::Replace),
-        byte.prop_map(Change::Insert),
-        Just(Change::Remove),
-        Just(Change::Case),
-        Just(Change::Truncate),
+        byte.clone().prop_map(Mutation::Replace),
+        byte.prop_map(Mutation::Insert),
+        Just(Mutation::Remove),
+        Just(Mutation::Case),
+        Just(Mutation::Truncate),
     ]
 }
 
@@ -96,12 +96,12 @@ proptest! {
         for (change, at) in changes {
             let at = at.index(changed.len().max(1)).min(changed.len());
             match change {
-                Change::Insert(byte) => changed.insert(at, byte),
-                Change::Truncate => changed.truncate(at),
+                Mutation::Insert(byte) => changed.insert(at, byte),
+                Mutation::Truncate => changed.truncate(at),
                 _ if changed.is_empty() => {}
-                Change::Replace(byte) => changed[at] = byte,
-                Change::Remove => { changed.remove(at); }
-                Change::Case => changed[at] ^= 0x20,
+                Mutation::Replace(byte) => changed[at] = byte,
+                Mutation::Remove => { changed.remove(at); }
+                Mutation::Case => changed[at] ^= 0x20,
             }
         }
         // Wrong in nothing but the letters: its checksum is right again.

@@ -19,14 +19,14 @@ const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The pending lines, and the thread that writes them.
 #[derive(Debug, Default)]
 pub struct LogBuffer {
-    state: Mutex<State>,
+    state: Mutex<BufferState>,
     /// Notified at the write threshold, on a flush, and after a write.
     changed: Condvar,
     dropped_lines: Counter,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BufferState {
     pending: Vec<u8>,
     /// The thread has taken bytes that it has not written yet.
     is_writing: bool,
@@ -90,7 +90,7 @@ impl LogBuffer {
     /// Swaps the pending lines out, after the write interval at the latest.
     fn take(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
-        let waits = |state: &mut State| {
+        let waits = |state: &mut BufferState| {
             state.pending.len() < WRITE_THRESHOLD_BYTES && !state.flush_requested
         };
         self.changed.wait_while_for(&mut state, waits, WRITE_INTERVAL);

@@ -47,12 +47,12 @@ impl RouteId {
 /// Counts requests. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    routes: Arc<[Route]>,
+    routes: Arc<[RouteMetrics]>,
     counters: IntCounterVec,
 }
 
 #[derive(Debug)]
-struct Route {
+struct RouteMetrics {
     /// `operationId`, `public` or `unknown`.
     name: String,
     /// By method, then by status: each is exposed, and looked up by its labels, once it occurs.
@@ -79,7 +79,7 @@ impl Requests {
             registry
         )?;
         let names = OTHER_ROUTES.into_iter().map(ToString::to_string).chain(operations);
-        let routes = names.map(|name| Route {
+        let routes = names.map(|name| RouteMetrics {
             latencies: latencies.with_label_values(&[&name]),
             name,
             counters: METHODS.map(|_| OnceLock::new()),

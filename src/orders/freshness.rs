@@ -15,20 +15,24 @@ const JOINED_AT_LIST: usize = 2;
 
 /// The list in memory.
 #[derive(Debug)]
-pub struct State {
+pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
     /// The number of lists that were sent with this snapshot.
     times_listed: usize,
 }
 
-impl State {
+impl ListInMemory {
     /// All orders of the store. Blocks.
-    pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
+    pub fn open(
+        store: &dyn Store,
+        sizes: Sizes,
+        memory: ListMemory,
+    ) -> Result<ListInMemory, StoreError> {
         let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
         let empty = Arc::new(Snapshot::empty(sizes, memory));
         let (snapshot, applied) = read_changes(store, Arc::clone(&empty), none)?;
         snapshot.replace(empty);
-        Ok(State { list: ListState::new(snapshot, applied), times_listed: 0 })
+        Ok(ListInMemory { list: ListState::new(snapshot, applied), times_listed: 0 })
     }
 
     /// Adds the cancellations of one transaction to the pending removals.
@@ -100,7 +104,11 @@ impl Refresh {
     }
 
     /// Brings the snapshot up to date. Blocks.
-    pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
+    pub fn run(
+        self,
+        state: &Mutex<ListInMemory>,
+        store: &dyn Store,
+    ) -> Result<Arc<Snapshot>, StoreError> {
         let (snapshot, applied) = self.make_snapshot(store)?;
         let state = &mut *state.lock();
         let done = self.removals.len();
@@ -199,9 +207,9 @@ mod tests {
     }
 
     /// A list of several pages at change 5.
-    fn state() -> Mutex<State> {
+    fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { list: ListState::new(snapshot, at(5)), times_listed: 0 })
+        Mutex::new(ListInMemory { list: ListState::new(snapshot, at(5)), times_listed: 0 })
     }
 
     /// The answer of a store at this change, and the rows that came with it.
@@ -217,7 +225,7 @@ mod tests {
     }
 
     /// Plans the refresh of a list that is behind.
-    fn plan(state: &Mutex<State>, latest: FreshnessReport) -> Refresh {
+    fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
         let mut state = state.lock();
         assert!(state.current(latest.last_changes.of_orders()).is_none());
         state.plan_refresh(latest)
@@ -321,7 +329,7 @@ mod tests {
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let applied = ChangeNumber { generation: 1, number: 5 };
         let list = ListState::new(Arc::new(snapshot(200)), applied);
-        let state = Mutex::new(State { list, times_listed: 0 });
+        let state = Mutex::new(ListInMemory { list, times_listed: 0 });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Change 1 of this generation is not behind change 6 of the other.
         assert!(state.lock().current(at(1)).is_none());

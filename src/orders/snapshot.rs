@@ -50,7 +50,7 @@ pub struct Snapshot {
 
 /// How far a snapshot has been sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Position {
+pub struct ListPosition {
     part: usize,
     /// In this part.
     offset: usize,
@@ -120,14 +120,14 @@ impl Snapshot {
     }
 
     /// The bytes of the turn at this position, which advances; none at the end.
-    pub fn next_turn(&self, position: &mut Position) -> Option<Bytes> {
+    pub fn next_turn(&self, position: &mut ListPosition) -> Option<Bytes> {
         let part = self.part(position.part)?;
         let end = part.len().min(position.offset + self.sizes.turn_bytes);
         let turn = part.slice(position.offset..end);
         *position = if end < part.len() {
-            Position { offset: end, ..*position }
+            ListPosition { offset: end, ..*position }
         } else {
-            Position { part: position.part + 1, offset: 0 }
+            ListPosition { part: position.part + 1, offset: 0 }
         };
         Some(turn)
     }

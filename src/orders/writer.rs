@@ -12,7 +12,7 @@ mod running_batch;
 
 pub use running_batch::RunningBatch;
 
-use super::freshness::State;
+use super::freshness::ListInMemory;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
 use chrono::{DateTime, Utc};
@@ -59,14 +59,14 @@ pub enum CancelError {
     NoAnswer,
 }
 
-type Answer = Result<CancelOutcome, Arc<StoreError>>;
-type Request = (Cancellation, oneshot::Sender<Answer>);
+type CancelAnswer = Result<CancelOutcome, Arc<StoreError>>;
+type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
 /// The writer's thread, as it is asked to cancel. It ends when this is dropped and
 /// the queue is empty.
 #[derive(Debug)]
 pub struct Writer {
-    queue: mpsc::Sender<Request>,
+    queue: mpsc::Sender<QueuedCancel>,
     failed: Arc<AtomicBool>,
     running: RunningBatch,
     stuck_after: Duration,
@@ -87,7 +87,7 @@ impl Drop for Wake {
 /// The parts that the writer's thread works with.
 struct Work {
     store: Arc<dyn Store>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ListInMemory>>,
     /// How many cancellations each transaction carried out.
     batches: Histogram,
     /// The last batch was not carried out.
@@ -101,7 +101,7 @@ impl Writer {
     /// `stuck_after`.
     pub fn start(
         store: Arc<dyn Store>,
-        state: Arc<Mutex<State>>,
+        state: Arc<Mutex<ListInMemory>>,
         batches: Histogram,
         stuck_after: Duration,
         log: &Logger,
@@ -163,7 +163,7 @@ impl Writer {
     }
 }
 
-fn run_writer(work: &Work, mut queue: mpsc::Receiver<Request>) {
+fn run_writer(work: &Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     let mut postponed = None;
     loop {
         let requests = next_batch(&mut queue, &mut postponed);
@@ -192,9 +192,9 @@ fn run_writer(work: &Work, mut queue: mpsc::Receiver<Request>) {
 /// Waits for requests and takes as many as one transaction may carry out; none if
 /// there will be no more. One with another deadline is left for the next batch.
 fn next_batch(
-    queue: &mut mpsc::Receiver<Request>,
-    postponed: &mut Option<Request>,
-) -> Vec<Request> {
+    queue: &mut mpsc::Receiver<QueuedCancel>,
+    postponed: &mut Option<QueuedCancel>,
+) -> Vec<QueuedCancel> {
     let mut requests = Vec::from_iter(postponed.take());
     while requests.len() < LARGEST_BATCH {
         match queue.try_recv() {
@@ -213,12 +213,12 @@ fn next_batch(
 }
 
 /// True if two requests have nearly the same deadline.
-fn deadlines_are_near((one, _): &Request, (other, _): &Request) -> bool {
+fn deadlines_are_near((one, _): &QueuedCancel, (other, _): &QueuedCancel) -> bool {
     let (first, last) = (one.deadline.min(other.deadline), one.deadline.max(other.deadline));
     last.duration_since(first) <= MAX_DEADLINE_SPREAD
 }
 
-fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
+fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<CancelAnswer> {
     match work.store.cancel(batch) {
         Ok(done) => {
             work.batches.observe(batch.len() as f64);

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// A page. The form that it was not made from is computed at the first request for
 /// it.
-pub struct Page {
+pub struct ServedPage {
     content_type: HeaderValue,
     pub policy: Policy,
     plain: OnceLock<Bytes>,
@@ -20,23 +20,31 @@ pub struct Page {
     hash: OnceLock<u32>,
 }
 
-impl Page {
+impl ServedPage {
     /// A page with this content.
-    pub fn plain(content_type: &'static str, policy: Policy, bytes: impl Into<Bytes>) -> Page {
-        let page = Page::empty(content_type, policy);
+    pub fn plain(
+        content_type: &'static str,
+        policy: Policy,
+        bytes: impl Into<Bytes>,
+    ) -> ServedPage {
+        let page = ServedPage::empty(content_type, policy);
         page.plain.get_or_init(|| bytes.into());
         page
     }
 
     /// A page that was compressed when the program was built.
-    pub fn compressed(content_type: &'static str, policy: Policy, gzip: &'static [u8]) -> Page {
-        let page = Page::empty(content_type, policy);
+    pub fn compressed(
+        content_type: &'static str,
+        policy: Policy,
+        gzip: &'static [u8],
+    ) -> ServedPage {
+        let page = ServedPage::empty(content_type, policy);
         page.gzip.get_or_init(|| Bytes::from_static(gzip));
         page
     }
 
-    fn empty(content_type: &'static str, policy: Policy) -> Page {
-        Page {
+    fn empty(content_type: &'static str, policy: Policy) -> ServedPage {
+        ServedPage {
             content_type: HeaderValue::from_static(content_type),
             policy,
             plain: OnceLock::new(),

@@ -3,7 +3,7 @@
 
 use super::readers::Reader;
 use crate::orders::snapshot::gzip::{self, Checksum};
-use crate::orders::snapshot::{CutOff, Position, Snapshot};
+use crate::orders::snapshot::{CutOff, ListPosition, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -45,7 +45,7 @@ impl ListBody {
 /// Yields after each turn: a fast reader would occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
-        let mut position = Position::default();
+        let mut position = ListPosition::default();
         while let Some(piece) = reader.next_turn(&mut position)? {
             yield piece;
             // `yield_now` lets tokio poll I/O; waking ourselves would not.

@@ -4,7 +4,9 @@
 use crate::blocking::run_with;
 use crate::counter::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
-use crate::orders::snapshot::{CutOff, ListBytes, ListMemory, Page, Position, SentList, Snapshot};
+use crate::orders::snapshot::{
+    CutOff, ListBytes, ListMemory, ListPosition, Page, SentList, Snapshot,
+};
 use bytes::Bytes;
 use slog::{Logger, warn};
 use std::sync::Arc;
@@ -123,7 +125,7 @@ impl Reader {
 
     /// The bytes of the turn at this position, which advances; none at the end. A copy if memory is
     /// scarce: a slice in a slow connection would keep its page in memory.
-    pub fn next_turn(&self, position: &mut Position) -> Result<Option<Bytes>, CutOff> {
+    pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.all.is_scarce() {
             return Ok(turn);
@@ -174,7 +176,7 @@ mod tests {
         assert!(readers.is_scarce());
         let first_turn = |_| {
             let reader = readers.begin(&current);
-            reader.next_turn(&mut Position::default()).unwrap().unwrap()
+            reader.next_turn(&mut ListPosition::default()).unwrap().unwrap()
         };
         let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
         assert!(memory.held() - current.held_bytes() > bound);
@@ -195,7 +197,7 @@ mod tests {
         let reader = readers.begin(&list);
         let page = list.pages()[0].bytes().as_ptr_range();
         let is_copy = || {
-            let turn = reader.next_turn(&mut Position::default()).unwrap().unwrap();
+            let turn = reader.next_turn(&mut ListPosition::default()).unwrap().unwrap();
             assert!(list.pages()[0].bytes().starts_with(&turn));
             !page.contains(&turn.as_ptr())
         };

@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 /// A writer of a store with pending orders 1 to 20, the sizes of its batches, the
 /// state that it updates, and the directory of the store.
-fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
+fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
     let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let batches = crate::metrics::batch_sizes().unwrap();
     let log = Logger::root(slog::Discard, o!());
-    let state = State::open(&store, Sizes::default(), ListMemory::default()).unwrap();
+    let state = ListInMemory::open(&store, Sizes::default(), ListMemory::default()).unwrap();
     let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
     let writer =
         Writer::start(shared, Arc::clone(&state), batches.clone(), REQUEST_TIMEOUT, &log).unwrap();
@@ -45,13 +45,13 @@ fn requests_that_have_time_left_are_not_in_a_batch_with_those_that_have_little()
     assert_eq!(batch_sizes(all), [3, 1, 2]);
 }
 
-fn request(order_id: i64, deadline: Instant) -> Request {
+fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
     let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
     (Cancellation { order_id, key_id, at, deadline }, oneshot::channel().0)
 }
 
 /// The sizes of the batches in which these requests are carried out.
-fn batch_sizes(all: impl Iterator<Item = Request>) -> Vec<usize> {
+fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     all.for_each(|request| queue.try_send(request).unwrap());
     drop(queue);

@@ -46,20 +46,20 @@ const REMOVE_OLD: &str = "
     SELECT max(version) FROM removed";
 
 /// A change of this store.
-pub type Change = journal::Change<String>;
+pub type JournalChange = journal::Change<String>;
 
 /// The last change that this process has seen.
-pub type Seen = journal::Seen<String>;
+pub type JournalSeen = journal::Seen<String>;
 
 /// The answer of a primary.
-pub type Answer = journal::Answer<String>;
+pub type JournalAnswer = journal::Answer<String>;
 
 /// Reads an answer from its first row: the last row of the journal, and, in the fifth column, whether
 /// the journal has the change that was asked for.
-pub fn answer_of(rows: &[Row]) -> Result<Answer, StoreError> {
+pub fn answer_of(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
-    let last = Change { number: value(row, 0)?, id: value(row, 1)? };
-    Ok(Answer::new(last, value(row, 2)?, value(row, 3)?, value(row, 4)?))
+    let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };
+    Ok(JournalAnswer::new(last, value(row, 2)?, value(row, 3)?, value(row, 4)?))
 }
 
 /// Both halves' last changes, of the row of [`SELECT_LAST`].
@@ -81,7 +81,7 @@ pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), Sto
 }
 
 /// What the primary tells who has seen this.
-pub async fn ask_once(client: &Client, seen: &Seen) -> Result<Answer, StoreError> {
+pub async fn ask_once(client: &Client, seen: &JournalSeen) -> Result<JournalAnswer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&number, Type::INT8), (&id, Type::TEXT)];
     let rows = client.query_typed(&select_last_and_known(), &parameters).await;

@@ -17,7 +17,7 @@ pub(super) mod replica;
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{postgres_error, read, unreachable_because};
-use super::journal::{Answer, Seen, answer_of};
+use super::journal::{JournalAnswer, JournalSeen, answer_of};
 use super::limits::Admission;
 use super::rows::{read_row, value};
 use crate::clock::BootInstant;
@@ -236,7 +236,7 @@ impl Session {
     pub fn accept_under_lease(
         &self,
         replica: &Replica,
-        answer: Answer,
+        answer: JournalAnswer,
     ) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
         self.with_seen(replica, |seen| {
@@ -245,7 +245,11 @@ impl Session {
     }
 
     /// The last changes of rows that were read.
-    pub fn accept(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
+    pub fn accept(
+        &self,
+        replica: &Replica,
+        answer: JournalAnswer,
+    ) -> Result<LastChanges, StoreError> {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
@@ -253,7 +257,7 @@ impl Session {
     pub fn with_seen<T>(
         &self,
         replica: &Replica,
-        decide: impl FnOnce(&mut Seen) -> Result<T, AnswerRejected>,
+        decide: impl FnOnce(&mut JournalSeen) -> Result<T, AnswerRejected>,
     ) -> Result<T, StoreError> {
         self.require_accepted(replica.with_seen(decide))
     }

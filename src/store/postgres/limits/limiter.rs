@@ -32,13 +32,13 @@ const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Counts in PostgreSQL.
 pub struct PostgresLimits {
-    waiting: mpsc::UnboundedSender<Waiting>,
+    waiting: mpsc::UnboundedSender<WaitingRequest>,
     sessions: watch::Receiver<Current>,
     shared: Arc<Shared>,
 }
 
 /// A request that waits, and where its decision goes.
-struct Waiting {
+struct WaitingRequest {
     request: KeyedRequest,
     deadline: Instant,
     /// When it was sent, on two clocks.
@@ -78,7 +78,7 @@ impl PostgresLimits {
     }
 }
 
-type Queue = Mutex<mpsc::UnboundedReceiver<Waiting>>;
+type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
     /// Counts in one session after the other, until there are no more requests.
@@ -112,7 +112,7 @@ impl Shared {
         }
     }
 
-    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
+    async fn count(&self, session: &Session, mut batch: Vec<WaitingRequest>) {
         let now = Instant::now();
         batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
         if batch.is_empty() {
@@ -149,8 +149,8 @@ impl Shared {
     }
 
     /// Answers a request. A refusal is a strike also if the client has gone away.
-    fn decide(&self, waiting: Waiting, decision: Decision) {
-        let Waiting { request, now, sent, key_id, decided, .. } = waiting;
+    fn decide(&self, waiting: WaitingRequest, decision: Decision) {
+        let WaitingRequest { request, now, sent, key_id, decided, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));
         self.decided_at.fetch_max(Timestamp::from(now.monotonic).as_nanos(), Ordering::Relaxed);
         let _ = decided.send(self.memory.strike(&request, &key_id, decision, now));
@@ -192,7 +192,7 @@ fn is(now: &Current, session: &Arc<Session>) -> bool {
 }
 
 /// Those that wait, of a bounded number of accounts; `None` if there will be none.
-async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
+async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
     gathered(|| queue.len()).await;
@@ -225,7 +225,7 @@ impl Limits for PostgresLimits {
         let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
         let (decided, decision) = oneshot::channel();
         let (sent, key_id) = (BootInstant::now(), Arc::clone(key_id));
-        let waiting = Waiting { request, deadline, now, sent, key_id, decided };
+        let waiting = WaitingRequest { request, deadline, now, sent, key_id, decided };
         if self.waiting.send(waiting).is_ok()
             && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
         {

@@ -8,7 +8,7 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::error::{
     postgres_error, require_one_row, unreachable_because, written,
 };
-use crate::store::postgres::journal::Change;
+use crate::store::postgres::journal::JournalChange;
 use crate::store::postgres::rows::{parsed, value};
 use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
@@ -179,7 +179,7 @@ fn change_numbers(
     let Some(number) = value(row, 3)? else { return Ok(None) };
     // If what was seen is not known, the next attempt finds in another generation what this one
     // did.
-    let change = Change { number, id: value(row, 4)? };
+    let change = JournalChange { number, id: value(row, 4)? };
     let before: i64 = value(row, 2)?;
     let is_known = value(row, 5)?;
     session.with_seen(replica, |seen| seen.accept(session.generation, change, is_known))?;

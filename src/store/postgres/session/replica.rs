@@ -1,6 +1,6 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
-use crate::store::postgres::journal::Seen;
+use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, ChangeNumber, Standbys};
 use parking_lot::Mutex;
 
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 #[derive(Debug)]
 pub struct Replica {
     id: String,
-    state: Mutex<State>,
+    state: Mutex<ReplicaState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReplicaState {
     address: String,
     listed: ChangeNumber,
-    seen: Seen,
+    seen: JournalSeen,
     standbys: Standbys,
     has_left: bool,
 }
@@ -74,12 +74,12 @@ impl Replica {
     }
 
     /// Calls `decide` with the last change that was seen.
-    pub fn with_seen<T>(&self, decide: impl FnOnce(&mut Seen) -> T) -> T {
+    pub fn with_seen<T>(&self, decide: impl FnOnce(&mut JournalSeen) -> T) -> T {
         decide(&mut self.state.lock().seen)
     }
 
     /// The last change that was seen.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> JournalSeen {
         self.state.lock().seen.clone()
     }
 
