@@ -69,17 +69,15 @@ impl KeyCache {
         let opened = BootInstant::now();
         let polled = store.poll_changes()?;
         let reflected = polled.last_changes.of_keys().into();
-        let (cached, lookups) = Default::default();
-        let (refreshed_at_ms, uses, left_uses) = Default::default();
         let cache = KeyCache {
             store,
-            cached,
+            cached: CachedKeys::default(),
             reflected,
-            lookups,
+            lookups: Lookups::default(),
             opened,
-            refreshed_at_ms,
-            uses,
-            left_uses,
+            refreshed_at_ms: AtomicU64::default(),
+            uses: Mutex::default(),
+            left_uses: Mutex::default(),
         };
         cache.note_refresh(polled);
         Ok(cache)

@@ -52,8 +52,11 @@ struct WaitingLookup {
 
 impl Default for Lookups {
     fn default() -> Lookups {
-        let (waiting, asked) = Default::default();
-        Lookups { waiting, asked, shed: Cache::new(SHED_ADDRESSES) }
+        Lookups {
+            waiting: Mutex::default(),
+            asked: Notify::new(),
+            shed: Cache::new(SHED_ADDRESSES),
+        }
     }
 }
 
