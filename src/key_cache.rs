@@ -106,6 +106,7 @@ impl KeyCache {
         let was_looked_up = cached.is_none();
         let key = match cached {
             Some(key) => key,
+            None if self.is_still_absent(&digest) => return Some(Err(KeyRefusal::Unknown)),
             // In a box, so that requests with a cached key do not carry it.
             None => match Box::pin(self.look_up(digest, address, deadline)).await? {
                 Some(key) => key,
@@ -119,6 +120,15 @@ impl KeyCache {
             self.uses.lock().push((key.row.row, now.wall_ms()));
         }
         Some(Ok(ValidKey { key, was_looked_up }))
+    }
+
+    /// True if no key had this digest and no key has changed since, which an embedded engine tells at
+    /// once: a client that keeps sending such a key costs no statement.
+    fn is_still_absent(&self, digest: &Digest) -> bool {
+        self.cached.absent_at(digest).is_some_and(|absent_at| {
+            let last_changes = self.store.last_changes_at_once();
+            last_changes.is_some_and(|last| last.of_keys() == absent_at)
+        })
     }
 
     /// The key of this digest, if one was issued; `None` if that cannot be known.
@@ -162,6 +172,9 @@ impl KeyCache {
         drop(reflected);
         for Waiter { digest, answer } in waiting {
             let looked_up = LookedUp { key: known.get(&digest).cloned(), as_of: polled.as_of };
+            if looked_up.key.is_none() {
+                self.cached.note_absent(digest, polled.last_changes.of_keys());
+            }
             // The client may have gone away.
             let _ = answer.send(looked_up);
         }

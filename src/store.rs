@@ -98,6 +98,12 @@ pub trait Store: Send + Sync {
     /// no allocation. The answer may bring what the list lacks.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
+    /// The last changes, including every change that any process committed before the call, if the
+    /// engine reads them without waiting.
+    fn last_changes_at_once(&self) -> Option<LastChanges> {
+        None
+    }
+
     /// Names the history that the numbers of changes belong to: the same for every server of the
     /// store and after its restart, and another where numbers may have been used again, as after a
     /// restore or a failover. It does not block.

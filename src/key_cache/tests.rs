@@ -8,7 +8,7 @@ use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,
-    NewKey, OrderChange, OrdersRead, Structure,
+    LastChanges, NewKey, OrderChange, OrdersRead, Structure,
 };
 use chrono::DateTime;
 use futures::FutureExt;
@@ -87,6 +87,11 @@ impl Watched {
 impl Store for Watched {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         unreachable!()
+    }
+
+    fn last_changes_at_once(&self) -> Option<LastChanges> {
+        self.failure().ok()?;
+        self.store.last_changes_at_once()
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -398,4 +403,22 @@ fn uses_of_locked_keys_are_recorded_later() {
     store.is_locked.store(false, Ordering::Relaxed);
     cache.record_uses().unwrap();
     assert_eq!((used(), cache.left_uses.lock().len()), (2, 0));
+}
+
+/// A client with a mistyped or foreign key may send it for long.
+#[test]
+fn a_key_that_was_never_issued_is_looked_up_once_until_keys_change() {
+    let store = Watched::new(Duration::ZERO);
+    let cache = Arc::new(open(&store));
+    let foreign = Watched::new(Duration::ZERO).issue();
+    let look_ups = || store.looked_up.lock().len();
+    for _ in 0..3 {
+        assert_eq!(accepts(&cache, [&foreign]), [Some(false)]);
+        assert_eq!(look_ups(), 1);
+    }
+    store.issue();
+    assert_eq!(accepts(&cache, [&foreign]), [Some(false)]);
+    assert_eq!(look_ups(), 2);
+    store.fails.store(true, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&foreign]), [None]);
 }

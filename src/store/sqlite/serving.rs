@@ -35,6 +35,11 @@ impl Store for SqliteStore {
         Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
     }
 
+    fn last_changes_at_once(&self) -> Option<LastChanges> {
+        self.files.require_lately_in_place().ok()?;
+        self.last_changes.lock().get().ok()
+    }
+
     fn history(&self) -> Result<u64, StoreError> {
         self.history.ok_or_else(|| StoreError::Engine {
             doing: "read",
