@@ -26,7 +26,7 @@ pub use refusal::{Refusal, Refusals};
 
 use serde_json::Value;
 
-/// Why there is no code.
+/// Reasons for which there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The document is outside of the subset.

@@ -23,7 +23,7 @@ impl<'a> Node<'a> {
         Some(Node { pointer: pointer_to(&self.pointer, key), value: self.value.get(key)? })
     }
 
-    /// What follows this path of keys.
+    /// The value at the end of this path of keys.
     pub fn at(&self, path: &[&str]) -> Option<Node<'a>> {
         path.iter().try_fold(self.clone(), |node, key| node.get(key))
     }
@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
             .map(move |(index, value)| Node { pointer: format!("{pointer}/{index}"), value })
     }
 
-    /// What a reference inside the document leads to, seen from the whole document.
+    /// The target of a reference, seen from the whole document.
     pub fn target(&self, reference: &str) -> Option<Node<'a>> {
         let pointer = reference.strip_prefix('#')?.to_string();
         Some(Node { pointer, value: pointer::target(self.value, reference)? })
@@ -58,7 +58,7 @@ impl<'a> Node<'a> {
         self.value.get(key)?.as_str()
     }
 
-    /// Whether a member is `true`.
+    /// True if a member is `true`.
     pub fn is(&self, key: &str) -> bool {
         self.value.get(key).is_some_and(|value| *value == true)
     }

@@ -1,4 +1,4 @@
-//! What a document has and no contract can be made of.
+//! Places of a document that are refused: the problem, and the fix.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use std::fmt;
 pub struct Refusal {
     /// The JSON pointer to the place.
     pub pointer: String,
-    /// What stands there.
-    pub found: String,
-    /// What to do about it.
+    /// Problem there.
+    pub problem: String,
+    /// Text to write instead.
     pub fix: String,
 }
 
 impl Refusal {
     /// At the place that this pointer leads to.
-    pub fn new(pointer: &str, found: impl Into<String>, fix: impl Into<String>) -> Refusal {
-        Refusal { pointer: pointer.to_string(), found: found.into(), fix: fix.into() }
+    pub fn new(pointer: &str, problem: impl Into<String>, fix: impl Into<String>) -> Refusal {
+        Refusal { pointer: pointer.to_string(), problem: problem.into(), fix: fix.into() }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = if self.pointer.is_empty() { "(the whole document)" } else { &self.pointer };
-        write!(f, "{pointer}: {}; {}", self.found, self.fix)
+        write!(f, "{pointer}: {}; {}", self.problem, self.fix)
     }
 }
 

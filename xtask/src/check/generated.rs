@@ -30,12 +30,12 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// What no code can be made of.
+/// Problems of a document that the generator refuses.
 fn refused(refusals: &codegen::Refusals) -> Vec<Problem> {
     let problem = |refusal: &codegen::Refusal| Problem {
         place: refusal.pointer.clone(),
         expected: "what code can be made of".to_string(),
-        found: refusal.found.clone(),
+        found: refusal.problem.clone(),
         reasons: Vec::new(),
         fix: Fix::ByHand(refusal.fix.clone()),
     };

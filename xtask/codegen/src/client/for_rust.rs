@@ -7,7 +7,7 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What progenitor reads.
+/// The document for progenitor, and the types that it names.
 pub struct ForRust {
     pub document: Value,
     /// The names of the schemas that are identifiers: each kind, such as `OrderId`, is one, so
@@ -100,7 +100,7 @@ fn read_parameter(
     }
 }
 
-/// Whether each value of a parameter is one of the enum.
+/// True if each value of a parameter is one of the enum.
 fn has_all(of: &ExtensibleEnum, parameter: &Value) -> bool {
     let values = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_array).cloned();
     let known = values(&of.schema, "x-extensible-enum").unwrap_or_default();
