@@ -10,14 +10,15 @@ use contract::{
     ListBooksQuery, ListBooksSuccess, NewBook, RemoveBookError, RemoveBookPath, RemoveBookSuccess,
 };
 use dropshot::{HttpServer, ServerBuilder};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use hyper::upgrade::OnUpgrade;
 use serde_json::{Value, json};
 use store_orders_api::{answer, emission, parameters, schemas};
 
 const SOURCE: &str = "xtask/codegen/tests/subset/subset.json";
 const ISBN: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
-type Request<'a> = answer::Request<'a, (), ()>;
+type Request<'a> = answer::Request<'a, (), OnUpgrade>;
 
 /// A library that answers with its questions.
 enum Library {}
@@ -38,7 +39,9 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    type Caller = ();
+    /// Hyper puts one into a request that asks for an upgrade. It stands for the sender, whom a
+    /// middleware would put there.
+    type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
         headers.insert("x-error", format!("{} {code}", status.as_u16()).parse().unwrap());
@@ -102,7 +105,6 @@ fn progenitor_makes_a_client_of_it() {
     assert!(code.contains("pub async fn list_books"), "{code}");
 }
 
-/// The server, with a sender in the extensions of each request, as the middleware has it.
 async fn start() -> HttpServer<()> {
     let api = contract::api_description::<Library>().unwrap();
     let log = slog::Logger::root(slog::Discard, slog::o!());
@@ -114,6 +116,52 @@ async fn a_request_that_no_middleware_has_authenticated_is_refused() {
     let server = start().await;
     let address = format!("http://{}/{ISBN}", server.local_addr());
     assert_eq!(reqwest::get(address).await.unwrap().status(), 500);
+}
+
+#[tokio::test]
+async fn requests_and_answers_are_those_of_the_document() {
+    let server = start().await;
+    let send = async |method: Method, path: &str, body: Value| {
+        let address = format!("http://{}{path}", server.local_addr());
+        let request = reqwest::Client::new().request(method, address);
+        let request = request.header("connection", "upgrade").header("upgrade", "x");
+        let request = if body.is_null() { request } else { request.json(&body) };
+        let response = request.send().await.unwrap();
+        let headers = ["x-error", "x-total", "location"];
+        let headers = headers.map(|name| response.headers().get(name).cloned());
+        let headers = headers.map(|value| value.map(|value| value.to_str().unwrap().to_string()));
+        let status = response.status().as_u16();
+        (status, headers, response.json::<Value>().await.unwrap_or_default())
+    };
+    let text = |text: &str| Some(text.to_string());
+    let (status, headers, books) = send(Method::GET, "/?genre=novel&tag=a", Value::Null).await;
+    assert_eq!((status, headers), (200, [None, text("1"), None]));
+    let book = json!({ "isbn": ISBN, "title": "a", "genre": "novel", "type": "hard-cover",
+        "authors": [{ "name": "A" }] });
+    assert_eq!(books, json!([book]));
+    assert_eq!(send(Method::GET, "/?genre=novel&limit=1", Value::Null).await.0, 304);
+    let (status, [error, ..], body) = send(Method::GET, "/?genre=novel&limit=2", Value::Null).await;
+    assert_eq!((status, error), (503, text("503 closed")));
+    assert_eq!(body, json!({ "code": "closed", "message": "Until noon.", "status": 503 }));
+    let new = json!({ "title": "T", "copies": 1 });
+    let (status, headers, added) = send(Method::POST, "/", new).await;
+    assert_eq!((status, headers, &added["title"]), (201, [None, None, text("/1")], &json!("T")));
+    for (body, status, message) in [
+        (json!({ "title": "T" }), 409, "T"),
+        (json!({ "title": "" }), 400, "The member title of the body must be a text of 1 to 5"),
+        (json!({}), 400, "The body of the request is invalid: unable to parse JSON body: missing"),
+    ] {
+        let (answered, _, error) = send(Method::POST, "/", body).await;
+        assert!(answered == status && error["message"].as_str().unwrap().starts_with(message));
+    }
+    let path = format!("/{ISBN}");
+    assert_eq!(send(Method::GET, &path, Value::Null).await.2["isbn"], ISBN);
+    assert_eq!(send(Method::GET, "/1", Value::Null).await.1[0], text("400 invalid"));
+    assert_eq!(send(Method::DELETE, &path, Value::Null).await.0, 204);
+    // Its document names no 400.
+    let (status, headers, body) = send(Method::DELETE, "/1", Value::Null).await;
+    assert_eq!((status, headers[0].clone()), (400, None));
+    assert!(body["message"].as_str().unwrap().contains("must be a UUID"), "{body}");
 }
 
 fn list(query: &str) -> Result<ListBooksQuery, String> {
