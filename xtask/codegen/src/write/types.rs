@@ -95,18 +95,25 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
         }
         serde.push(quote!(skip_serializing_if = "Option::is_none"));
     }
-    field_tokens(field, &serde, !field.is_required)
+    let schema = (schema_type(&field.ty), bounds(&field.ty));
+    field_tokens(field, &serde, !field.is_required, schema)
 }
 
-/// A field with these attributes of serde, and those of schemars.
-fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
+/// A field with these attributes of serde, and those of schemars: the type that has the schema, and
+/// its bounds.
+fn field_tokens(
+    field: &Field,
+    serde: &[TokenStream],
+    is_option: bool,
+    (schema, bounds): (TokenStream, Vec<TokenStream>),
+) -> TokenStream {
     let (name, about) = (&field.name, description(field.description.as_ref(), 4));
-    let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));
+    let rust = rust_type(&field.ty);
     let with = (is_option || rust.to_string() != schema.to_string()).then(|| {
         let text = schema.to_string().replace(' ', "");
         quote!(with = #text)
     });
-    let schemars: Vec<_> = with.into_iter().chain(bounds(&field.ty)).collect();
+    let schemars: Vec<_> = with.into_iter().chain(bounds).collect();
     let ty = if is_option { quote!(Option<#rust>) } else { rust };
     let serde = (!serde.is_empty()).then(|| quote!(#[serde(#(#serde),*)]));
     let schemars = (!schemars.is_empty()).then(|| quote!(#[schemars(#(#schemars),*)]));
@@ -126,7 +133,10 @@ pub fn parameter_record(record: &Record) -> TokenStream {
         if !field.is_required {
             serde.push(quote!(default));
         }
-        field_tokens_of_parameter(field, &serde)
+        // An absent list is empty.
+        let is_list = matches!(field.ty, Type::List { .. });
+        let is_option = !field.is_required && field.default.is_none() && !is_list;
+        field_tokens(field, &serde, is_option, parameter_schema(&field.ty))
     });
     quote! {
         #[derive(Clone, Debug, PartialEq, JsonSchema)]
@@ -135,27 +145,16 @@ pub fn parameter_record(record: &Record) -> TokenStream {
     }
 }
 
-/// A list of a query has the schema that dropshot accepts, from which the list's is made again.
-fn field_tokens_of_parameter(field: &Field, serde: &[TokenStream]) -> TokenStream {
-    let is_list = matches!(field.ty, Type::List { .. });
-    if !is_list {
-        return field_tokens(field, serde, !field.is_required && field.default.is_none());
-    }
-    let (name, about) = (&field.name, description(field.description.as_ref(), 4));
-    let (rust, schema) = (rust_type(&field.ty), parameter_schema(&field.ty));
-    let text = schema.to_string().replace(' ', "");
-    let serde = (!serde.is_empty()).then(|| quote!(#[serde(#(#serde),*)]));
-    quote!(#about #serde #[schemars(with = #text)] pub #name: #rust,)
-}
-
-fn parameter_schema(ty: &Type) -> TokenStream {
+/// The type that has the schema of a parameter, and its bounds. A list of a query has one that
+/// dropshot accepts, from which the list's is made again.
+fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     match ty {
         Type::List { item, min_items, max_items } => {
             let item = schema_type(item);
             let (min, max) = lengths(*min_items, *max_items);
-            quote!(ListOf<#item, {#min}, {#max}>)
+            (quote!(ListOf<#item, {#min}, {#max}>), Vec::new())
         }
-        other => schema_type(other),
+        other => (schema_type(other), bounds(other)),
     }
 }
 
