@@ -26,18 +26,24 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
+impl SqliteStore {
+    /// The last changes, including every change that any process committed before this call.
+    fn last_changes_now(&self) -> Result<LastChanges, StoreError> {
+        self.files.require_lately_in_place()?;
+        Ok(self.last_changes.lock().get()?)
+    }
+}
+
 impl Store for SqliteStore {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         // Without a readable id no list is tagged.
         let history = self.history.unwrap_or_default();
-        self.files.require_lately_in_place()?;
-        let last_changes = self.last_changes.lock().get()?;
+        let last_changes = self.last_changes_now()?;
         Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
     }
 
     fn last_changes_at_once(&self) -> Option<LastChanges> {
-        self.files.require_lately_in_place().ok()?;
-        self.last_changes.lock().get().ok()
+        self.last_changes_now().ok()
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -49,8 +55,7 @@ impl Store for SqliteStore {
 
     fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
         let as_of = BootInstant::now();
-        self.files.require_lately_in_place()?;
-        let last_changes = self.last_changes.lock().get()?;
+        let last_changes = self.last_changes_now()?;
         let polled = PolledChanges::new(last_changes, as_of);
         let Some(after) = after.filter(|after| last_changes.of_keys().has_more_than(*after)) else {
             return Ok(PolledKeys { polled, changes: None });
