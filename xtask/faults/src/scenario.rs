@@ -98,35 +98,38 @@ impl Scenario {
         Scenario { is_timed: false, ..self }
     }
 
-    /// It as a test.
+    /// It as a test. What a failed one reported is listed after all others.
     pub fn into_trial(self, tools: &Arc<Tools>) -> Trial {
         let tools = Arc::clone(tools);
-        Trial::test(self.name.clone(), move || match self.attempt(&tools) {
-            Ok(0) => Ok(()),
-            Ok(3) => Err(Failed::from("the machine stood still each time: nothing was proved")),
-            Ok(_) => Err(Failed::without_message()),
-            Err(error) => {
-                tools.worst.fetch_max(2, Ordering::SeqCst);
-                Err(Failed::from(format!("{error:#}")))
+        Trial::test(self.name.clone(), move || {
+            let mut printed = Vec::new();
+            let code = self
+                .attempt(&tools, &mut printed)
+                .or_else(|error| writeln!(printed, "error: {error:#}").map(|()| 2))?;
+            tools.worst.fetch_max(code, Ordering::SeqCst);
+            if code == 3 {
+                writeln!(printed, "the machine stood still each time: nothing was proved")?;
             }
+            if code == 0 {
+                anstream::stdout().write_all(&printed)?;
+                return Ok(());
+            }
+            Err(Failed::from(String::from_utf8_lossy(&printed)))
         })
     }
 
-    fn attempt(&self, tools: &Tools) -> anyhow::Result<u8> {
+    /// Runs it until it proves something, and returns its exit status.
+    fn attempt(&self, tools: &Tools, out: &mut dyn Write) -> anyhow::Result<u8> {
         let _alone = self.is_timed.then(|| tools.machine.write());
         let _shared = (!self.is_timed).then(|| tools.machine.read());
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let mut printed = Vec::new();
-        writeln!(printed, "\n== {}", self.name)?;
-        let code = until_conclusive(&mut printed, |report| {
+        writeln!(out, "\n== {}", self.name)?;
+        let code = until_conclusive(out, |report| {
             fastrand::seed(tools.seed);
             runtime.block_on(self.until_interrupted(tools, report))
         });
         runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-        let code = code?;
-        anstream::stdout().write_all(&printed)?;
-        tools.worst.fetch_max(code, Ordering::SeqCst);
-        Ok(code)
+        code
     }
 
     /// A signal ends it early, so that no process stays and no disk stays mounted.
@@ -165,7 +168,8 @@ mod tests {
         let tools = Tools::new(Program::at(Path::new("store-orders")), 1);
         let endless = Scenario::new("endless", |_, _| Box::pin(std::future::pending()));
         let endless = Scenario { time_limit: Duration::from_millis(10), ..endless };
-        assert_eq!(endless.attempt(&tools).unwrap(), 1);
-        assert_eq!(tools.exit_status(), 1);
+        let mut printed = Vec::new();
+        assert_eq!(endless.attempt(&tools, &mut printed).unwrap(), 1);
+        assert!(String::from_utf8_lossy(&printed).contains("violation: it did not end within"));
     }
 }
