@@ -1,6 +1,8 @@
 //! Blocking work on tokio's threads, of which each kind may occupy only a few: what the stop
 //! and the keys need always finds one of the 512.
 
+use std::future::pending;
+use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
 /// Runs `work` on a blocking thread. It keeps the permit of its kind until it has ended, even
@@ -16,4 +18,16 @@ where
         let _permit = permit;
         work()
     })
+}
+
+/// Runs `work` on a blocking thread, and goes on with its result or its panic.
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match run_with((), work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is shutting down: whoever waits is about to be dropped.
+            Err(_) => pending().await,
+        },
+    }
 }

@@ -19,7 +19,7 @@ pub struct ServerContext {
     pub orders: Arc<OrderList>,
     /// For single rows.
     pub store: Arc<dyn Store>,
-    /// Bounds the threads that look up single rows.
+    /// Bounds the look-ups of single rows.
     pub row_look_ups: Arc<Semaphore>,
     /// Whether the store is damaged.
     pub store_check: StoreCheck,

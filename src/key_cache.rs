@@ -10,23 +10,22 @@ mod repeating;
 pub use cached_keys::{CachedKeys, MAX_CACHED_KEYS};
 pub use known_key::{KeyRefusal, KnownKey};
 
-use crate::blocking::run_with;
 use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
 use crate::store::agreement::keys::{
     KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
 };
 use crate::store::{ChangeNumber, LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
+use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
-use repeating::repeat_until;
+use repeating::repeat;
 use slog::Logger;
 use std::collections::HashMap;
-use std::io;
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
@@ -52,7 +51,7 @@ pub struct KeyCache {
     /// Rows of keys and when they were used, to be recorded in the store.
     uses: Mutex<Vec<(i64, i64)>>,
     /// Those that could not be recorded, in the order of their rows. Requests do not wait for it.
-    left_uses: Mutex<Vec<(i64, i64)>>,
+    left_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
 }
 
 /// A valid key.
@@ -64,10 +63,10 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// A cache without keys. Blocks until the store has answered.
-    pub fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
+    /// A cache without keys.
+    pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
-        let polled = store.poll_changes()?;
+        let polled = store.poll_changes().await?;
         let reflected = polled.last_changes.of_keys().into();
         let cache = KeyCache {
             store,
@@ -77,7 +76,7 @@ impl KeyCache {
             opened,
             refreshed_at_ms: AtomicU64::default(),
             uses: Mutex::default(),
-            left_uses: Mutex::default(),
+            left_uses: tokio::sync::Mutex::default(),
         };
         cache.note_refresh(polled);
         Ok(cache)
@@ -153,18 +152,18 @@ impl KeyCache {
     /// Looks up the keys that requests wait for, until it is dropped.
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
-            let (cache, waiting) = (Arc::clone(&self), self.lookups.next().await);
+            let waiting = self.lookups.next().await;
             // Those who wait learn of an error, and of a panic, because their senders are dropped.
-            let _ = run_with((), move || cache.answer(waiting)).await;
+            let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }
 
     /// Asks the store for the keys of these requests.
-    fn answer(&self, waiting: Vec<Waiter>) -> Result<(), StoreError> {
+    async fn answer(&self, waiting: Vec<Waiter>) -> Result<(), StoreError> {
         let mut digests: Vec<Digest> = waiting.iter().map(|waiter| waiter.digest).collect();
         digests.sort_unstable_by_key(|digest| digest.0);
         digests.dedup();
-        let LookedUpKeys { polled, keys } = self.store.look_up_keys(&digests)?;
+        let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
         let reflected = self.reflected.lock();
         let enters = may_enter_cache(polled.last_changes.of_keys(), *reflected);
         let known = |(digest, row)| (digest, self.cached.known(digest, row, enters));
@@ -187,42 +186,22 @@ impl KeyCache {
         keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
     }
 
-    /// Refreshes the keys and records their uses until the result is dropped. Two threads,
-    /// so that a revocation never waits for a write, and none of the runtime's, all of
-    /// which may be compressing lists.
-    pub fn keep_current(self: &Arc<Self>, log: &Logger) -> io::Result<KeyRefresh> {
-        Ok(KeyRefresh {
-            _stop: [
-                self.repeat("keys", KeyCache::refresh, "checking keys against the store", log)?,
-                self.repeat(
-                    "key-uses",
-                    KeyCache::record_uses,
-                    "recording uses of keys in the store",
-                    log,
-                )?,
-            ],
-        })
+    /// Refreshes the keys until it is dropped.
+    pub async fn keep_current(self: Arc<Self>, log: Logger) {
+        let doing = "checking keys against the store";
+        repeat(REFRESH_INTERVAL, || self.refresh(), doing, &log).await;
     }
 
-    /// Repeats a step on a thread of this name until the result is dropped.
-    fn repeat(
-        self: &Arc<Self>,
-        thread: &str,
-        step: fn(&KeyCache) -> Result<(), StoreError>,
-        doing: &'static str,
-        log: &Logger,
-    ) -> io::Result<Sender<()>> {
-        let (stop, stopped) = channel();
-        let (cache, log) = (Arc::clone(self), log.clone());
-        let run = move || repeat_until(&stopped, REFRESH_INTERVAL, || step(&cache), doing, &log);
-        std::thread::Builder::new().name(thread.to_string()).spawn(run)?;
-        Ok(stop)
+    /// Records uses of keys until it is dropped. No revocation waits for these writes.
+    pub async fn keep_recording_uses(self: Arc<Self>, log: Logger) {
+        let doing = "recording uses of keys in the store";
+        repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;
     }
 
     /// Brings the cached keys to what the store holds.
-    fn refresh(&self) -> Result<(), StoreError> {
+    async fn refresh(&self) -> Result<(), StoreError> {
         let after = *self.reflected.lock();
-        let PolledKeys { polled, changes } = self.store.poll_keys(Some(after))?;
+        let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
         match keys_catch_up(*reflected, polled.last_changes.of_keys(), rows_after) {
@@ -249,15 +228,21 @@ impl KeyCache {
     /// Records the uses since the last call, in the order of the rows, so that each
     /// transaction writes few pages. Those that are not recorded, all of them after an error,
     /// wait for the next call.
-    fn record_uses(&self) -> Result<(), StoreError> {
-        let mut left = self.left_uses.lock();
+    async fn record_uses(&self) -> Result<(), StoreError> {
+        let mut left = self.left_uses.lock().await;
         let mut uses = std::mem::take(&mut *self.uses.lock());
         uses.append(&mut left);
         uses.sort_unstable();
-        let recorded = uses.chunks(USES_PER_TRANSACTION).try_for_each(|uses| {
-            left.append(&mut self.store.record_last_used(uses)?);
-            Ok(())
-        });
+        let mut recorded = Ok(());
+        for some in uses.chunks(USES_PER_TRANSACTION) {
+            match self.store.record_last_used(some.to_vec()).await {
+                Ok(mut locked) => left.append(&mut locked),
+                Err(error) => {
+                    recorded = Err(error);
+                    break;
+                }
+            }
+        }
         if recorded.is_err() {
             *left = uses;
         }
@@ -280,11 +265,6 @@ impl KeyCache {
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The threads that keep a [`KeyCache`] current. They end soon after this is dropped.
-pub struct KeyRefresh {
-    _stop: [Sender<()>; 2],
 }
 
 #[cfg(test)]

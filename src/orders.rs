@@ -16,7 +16,7 @@ pub use sending::{Payload, PayloadBody};
 pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
-use crate::blocking::run_with;
+use crate::blocking::run;
 use crate::counter::Counter;
 use crate::metrics::Histogram;
 use crate::store::{
@@ -54,17 +54,6 @@ pub enum ListError {
     CutShort,
 }
 
-/// Why the orders could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenListError {
-    /// The store could not be read.
-    #[error("the orders cannot be read")]
-    Store(#[from] StoreError),
-    /// The writer's thread could not be started.
-    #[error("the writer's thread cannot be started")]
-    Thread(#[from] std::io::Error),
-}
-
 /// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
@@ -78,18 +67,19 @@ pub struct OrderList {
 impl OrderList {
     /// Reads all orders from the store and starts the writer, which counts in
     /// `batches` how many cancellations each transaction carries out. Outdated lists may
-    /// hold this many bytes. Blocks.
-    pub fn open(
+    /// hold this many bytes.
+    pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
         outdated_bytes: usize,
         log: &Logger,
-    ) -> Result<OrderList, OpenListError> {
+    ) -> Result<OrderList, StoreError> {
         let memory = ListMemory::default();
         let readers = Arc::new(Readers::new(memory.clone(), outdated_bytes, log));
-        let state = Arc::new(Mutex::new(ListInMemory::open(&*store, Sizes::default(), memory)?));
+        let list = ListInMemory::open(&*store, Sizes::default(), memory).await?;
+        let state = Arc::new(Mutex::new(list));
         let writer =
-            Writer::start(Arc::clone(&store), Arc::clone(&state), batches, REQUEST_TIMEOUT, log)?;
+            Writer::start(Arc::clone(&store), Arc::clone(&state), batches, REQUEST_TIMEOUT, log);
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
@@ -126,11 +116,16 @@ impl OrderList {
             }
         };
         if !refresh.is_long(MAX_INLINE_PAGES) {
-            return Ok(refresh.run(&self.state, &*self.store)?);
+            return Ok(refresh.apply(&self.state, None));
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        let run = run_with(refreshing, move || refresh.run(&state, &*store));
-        run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
+        // It goes on if the client goes away: the next list needs it too.
+        let refreshed = tokio::spawn(async move {
+            let _refreshing = refreshing;
+            let read = refresh.read(&*store).await?;
+            Ok(run(move || refresh.apply(&state, read)).await)
+        });
+        refreshed.await.map_err(|_| ListError::CutShort)?
     }
 
     /// The list as it is sent: plain, or gzip if the client accepts it.
@@ -223,11 +218,12 @@ impl OrderList {
     }
 
     /// Fails unless orders can be cancelled. If the last attempt failed, the store is
-    /// asked to write something. Blocks.
-    pub fn require_writable(&self) -> Result<(), CancelError> {
+    /// asked to write something.
+    pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
-            self.store.try_write().map_err(|error| CancelError::Store(Arc::new(error)))?;
+            let written = self.store.try_write().await;
+            written.map_err(|error| CancelError::Store(Arc::new(error)))?;
         }
         Ok(())
     }
@@ -249,19 +245,19 @@ mod tests {
     use tempfile::TempDir;
 
     /// A list of one pending order, its store, and the directory of that.
-    fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
+    async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
-        let orders =
-            OrderList::open(store.clone(), batch_sizes().unwrap(), 1_000_000, &log).unwrap();
+        let (served, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
+        let orders = OrderList::open(served, batches, 1_000_000, &log).await.unwrap();
         (orders, store, directory)
     }
 
     #[tokio::test]
     async fn a_list_takes_the_snapshot_of_a_refresh_that_it_waited_for() {
-        let (orders, store, _directory) = one_order();
+        let (orders, store, _directory) = one_order().await;
         store.ship_orders(&[1]).unwrap();
         let refreshing = orders.refresh_lock.lock().await;
         let mut waiting = [pin!(orders.list()), pin!(orders.list())];
@@ -278,7 +274,7 @@ mod tests {
     /// The store is asked when the request arrives, and the list is awaited later.
     #[tokio::test]
     async fn a_list_is_as_fresh_as_the_store_was_when_it_was_asked() {
-        let (orders, store, _directory) = one_order();
+        let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
         let before = orders.ask_freshness().unwrap();
         store.ship_orders(&[1]).unwrap();
@@ -289,7 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_list_follows_the_store_without_requests() {
-        let (orders, store, _directory) = one_order();
+        let (orders, store, _directory) = one_order().await;
         let (before, orders) = (orders.reflected(), Arc::new(orders));
         let following = tokio::spawn(Arc::clone(&orders).keep_following());
         store.ship_orders(&[1]).unwrap();
@@ -303,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_list_that_is_still_held_after_a_change_is_outdated() {
-        let (orders, store, _directory) = one_order();
+        let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
         assert_eq!(orders.list_bytes().outdated, 0);
         store.ship_orders(&[1]).unwrap();

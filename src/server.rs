@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
 use crate::http::{Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
-use crate::key_cache::{KeyCache, KeyRefresh};
+use crate::key_cache::KeyCache;
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
@@ -33,8 +33,6 @@ use tokio::task::JoinHandle;
 
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
-
-const NO_THREADS: &str = "the threads that refresh keys and check the store cannot be started";
 
 /// How long the last bans may take to be stored, after the listeners have closed.
 const LAST_BANS_TIMEOUT: Duration = Duration::from_millis(200);
@@ -66,21 +64,19 @@ pub struct Server {
     certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
     ban_recorder: JoinHandle<()>,
-    _key_refresh: KeyRefresh,
     log: Logger,
     stop_delay: Duration,
     drain_timeout: Duration,
 }
 
 impl Server {
-    /// Reads the store and starts to listen. Blocks while it reads; needs a tokio
-    /// runtime around it.
-    pub fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
+    /// Reads the store and starts to listen.
+    pub async fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let certificate =
             TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
-        let context = Arc::new(open(config, parts, &router)?);
+        let context = Arc::new(open(config, parts, &router).await?);
         let docs = served_documents(&config.document, config.environment)
             .and_then(|documents| Docs::new(&documents))
             .context("the API document cannot be emitted")?;
@@ -103,11 +99,13 @@ impl Server {
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
-        let key_refresh = context.keys.keep_current(&log).context(NO_THREADS)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_following()));
-        background.push(tokio::spawn(Arc::clone(&context.keys).keep_looking_up()));
+        let keys = || Arc::clone(&context.keys);
+        background.push(tokio::spawn(keys().keep_looking_up()));
+        background.push(tokio::spawn(keys().keep_current(log.clone())));
+        background.push(tokio::spawn(keys().keep_recording_uses(log.clone())));
         let (begun, bans) = mpsc::unbounded_channel();
         context.limits.bans().send_to(Some(begun));
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
@@ -129,7 +127,6 @@ impl Server {
             certificate,
             background,
             ban_recorder: tokio::spawn(ban_recorder),
-            _key_refresh: key_refresh,
             log,
             stop_delay: config.stop_delay,
             drain_timeout,
@@ -204,8 +201,8 @@ impl Server {
     }
 }
 
-/// Reads the store. Blocks.
-fn open(
+/// Reads the store.
+async fn open(
     config: &ServerConfig,
     parts: Dependencies,
     router: &InnerRouter,
@@ -213,13 +210,13 @@ fn open(
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect())?;
     let outdated_bytes = config.outdated_lists_bytes();
-    let orders =
-        OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;
+    let batches = metrics.batches.clone();
+    let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
+    let orders = orders.context("the orders cannot be read")?;
     // Reading the orders may have found damage.
     let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    let store_check = store_check.context(NO_THREADS)?;
     // Last: a key is refused if the store was asked more than a second ago.
-    let keys = KeyCache::open(Arc::clone(&store)).context("the keys cannot be read")?;
+    let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),
         orders: Arc::new(orders),

@@ -48,15 +48,17 @@ pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expir
 
 use crate::keys::Digest;
 use crate::limits::NewBan;
+use async_trait::async_trait;
 use slog::Logger;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::types::Pet;
+use tokio::sync::mpsc;
 
 /// How long a request waits for the store, from its arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many single rows a server looks up at the same time, on a thread each.
+/// How many single rows a server looks up at the same time.
 pub const ROW_LOOK_UPS: u32 = 16;
 
 /// How long readiness waits for the store: less than a scrape may take.
@@ -76,6 +78,9 @@ pub enum Structure {
     CheckedByEngine,
 }
 
+/// Takes changed orders, some at a time.
+pub type OrderSender = mpsc::Sender<Vec<ChangedOrder>>;
+
 /// Says when a check is to be given up.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
@@ -90,12 +95,13 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::freshness`] and [`Store::history`] blocks, and belongs on a blocking
-/// thread.
+/// No method blocks the thread that polls it: an engine that blocks does so on threads of its own. A
+/// panic of the engine reaches the caller.
+#[async_trait]
 pub trait Store: Send + Sync {
     /// Asks for the last changes, including every change that any process committed before the
-    /// call. For each list, which is at this change: it does not block, and costs an embedded engine
-    /// no allocation. The answer may bring what the list lacks.
+    /// call. For each list, which is at this change: it costs an embedded engine no allocation. The
+    /// answer may bring what the list lacks.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
     /// The last changes, including every change that any process committed before the call, if the
@@ -106,41 +112,41 @@ pub trait Store: Send + Sync {
 
     /// Names the history that the numbers of changes belong to: the same for every server of the
     /// store and after its restart, and another where numbers may have been used again, as after a
-    /// restore or a failover. It does not block.
+    /// restore or a failover.
     fn history(&self) -> Result<u64, StoreError>;
 
     /// The last changes, and how old that news may be, without holding up a list.
-    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
-        Ok(self.poll_keys(None)?.polled)
+    async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+        Ok(self.poll_keys(None).await?.polled)
     }
 
     /// [`Store::poll_changes`] with the accounts and keys that changed after this change, if there is
     /// one.
-    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError>;
+    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError>;
 
     /// Looks up keys that were ever issued, with their accounts, by their digests.
-    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError>;
+    async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Visits, in ascending order of id, every order whose row changed after this change. After
+    /// Sends, in ascending order of id, every order whose row changed after this change. After
     /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
     /// it, and is after the reached change. After any other it may end before the last change, so
     /// that its rows are few. An error if the store is no longer at this generation.
-    fn for_each_order_since(
+    async fn send_orders_since(
         &self,
         after: ChangeNumber,
-        visit: &mut dyn FnMut(OrderChange<'_>),
+        to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
     /// error nothing is changed, unless files of the store were removed or moved. Deadlines are
     /// looked at once nothing else can write: a cancellation past its own is not carried out.
-    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
+    async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// The order of this id, if it is cancelled and no failover loses that.
-    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
+    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
 
     /// The pet of this id.
-    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
+    async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
     /// The damage that reading the orders has found, if any.
     fn damage(&self) -> Option<&str> {
@@ -148,8 +154,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Checks the structure of the store, where that is ours to do. It reads all of it,
-    /// blocks no other call, and ends with an error once `gives_up` returns true.
-    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
+    /// holds up no other call, and ends with an error once `gives_up` returns true.
+    async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn require_ready(&self) -> Result<(), StoreError> {
@@ -166,16 +172,16 @@ pub trait Store: Send + Sync {
 
     /// The last call of a server, which serves no list afterwards. What could not be done within
     /// this time is logged.
-    fn leave(self: Arc<Self>, _timeout: Duration, _log: &Logger) {}
+    async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.
-    fn try_write(&self) -> Result<(), StoreError>;
+    async fn try_write(&self) -> Result<(), StoreError>;
 
     /// Writes these bans to the rows of their keys, in one change. A row that has a ban of this or a
     /// higher number keeps it.
-    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError>;
+    async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
     /// Records when keys were last used: rows of keys, wall time in milliseconds. Returns the
     /// uses of those whose rows another process has locked, which are not recorded.
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError>;
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError>;
 }

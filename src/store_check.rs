@@ -10,7 +10,6 @@
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
 use slog::{Logger, error, info, warn};
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -30,21 +29,17 @@ struct Inner {
 }
 
 impl StoreCheck {
-    /// Starts the check, whose result is logged, unless damage is known by now.
-    pub fn start(
-        store: Arc<dyn Store>,
-        serves_damaged: bool,
-        log: &Logger,
-    ) -> io::Result<StoreCheck> {
+    /// Starts the check, whose result is logged, unless damage is known by now. Call it inside a
+    /// runtime.
+    pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> StoreCheck {
         let check = StoreCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
         if let Some(damage) = store.damage() {
             check.0.set_damaged(damage.to_string(), log);
-            return Ok(check);
+            return check;
         }
         let (inner, log) = (Arc::clone(&check.0), log.clone());
-        let run = move || inner.run(&*store, &log);
-        std::thread::Builder::new().name("store-check".to_string()).spawn(run)?;
-        Ok(check)
+        tokio::spawn(async move { inner.run(&*store, &log).await });
+        check
     }
 
     /// Ends the check, so that its read holds up nothing.
@@ -68,11 +63,11 @@ impl Inner {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    fn run(self: &Arc<Self>, store: &dyn Store, log: &Logger) {
+    async fn run(self: &Arc<Self>, store: &dyn Store, log: &Logger) {
         let started = Instant::now();
         let inner = Arc::clone(self);
         let gives_up = move || inner.is_stopped() || started.elapsed() >= TIMEOUT;
-        let checked = store.quick_check(Box::new(gives_up));
+        let checked = store.quick_check(Box::new(gives_up)).await;
         let seconds = started.elapsed().as_secs_f64();
         match checked {
             Ok(Structure::CheckedByEngine) => {}

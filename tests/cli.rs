@@ -17,6 +17,7 @@ mod runbook;
 mod status;
 
 use std::path::Path;
+use std::sync::Arc;
 use store_orders::cli::command;
 use store_orders::store::sqlite::SqliteStore;
 use testbed::CliSandbox;
@@ -40,8 +41,13 @@ fn name_of(command: &clap::Command) -> &str {
 }
 
 /// The store of the commands, as the server opens it.
-fn store(sandbox: &CliSandbox) -> SqliteStore {
-    SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
+fn store(sandbox: &CliSandbox) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(&sandbox.path("store-orders-data")).unwrap())
+}
+
+/// What a store answers.
+fn wait<T>(asked: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(asked)
 }
 
 /// Inverts every byte of a page of a file.

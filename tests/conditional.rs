@@ -193,7 +193,7 @@ async fn a_list_has_no_tag_of_a_history_that_ended_while_it_was_made() {
         wait_until("a list asks", async || store.unanswered() >= 2).await;
         store.fail_over();
         store.set(Fault::None);
-        store.answer_questions().unwrap();
+        store.answer_questions().await.unwrap();
     };
     let (one, other, ()) = tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), asked);
     let after = tag(&server, &key, LIST).await;

@@ -238,8 +238,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
-#[test]
-fn no_key_is_in_an_error_or_in_debug_output() {
+#[tokio::test]
+async fn no_key_is_in_an_error_or_in_debug_output() {
     let captured = CapturedLog::new();
     let (setup, mut keys) = setup_with_keys(&captured);
     let mut texts = Vec::new();
@@ -264,7 +264,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     let text = issued.key.expose().to_string();
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
-    let looked_up = store.look_up_keys(&[issued.key.digest()]).unwrap();
+    let looked_up = store.look_up_keys(vec![issued.key.digest()]).await.unwrap();
     texts.push(format!("{looked_up:?}"));
     for (digest, row) in looked_up.keys {
         texts.push(format!("{:?}", CachedKeys::default().known(digest, row, true)));

@@ -115,7 +115,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let mut opened = None;
     let list = measure(|| {
         let (log, batches) = (Logger::root(Discard, o!()), batch_sizes().unwrap());
-        let list = OrderList::open(store, batches, usize::MAX, &log).unwrap();
+        let opening = OrderList::open(Arc::new(store), batches, usize::MAX, &log);
+        let list = runtime.block_on(opening).unwrap();
         opened = Some((runtime.block_on(list.list()).unwrap(), list));
     });
     let (snapshot, _list) = opened.unwrap();

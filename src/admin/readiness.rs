@@ -1,7 +1,6 @@
 //! Whether requests should be sent to this server, and why not: for `/readyz`, and as metrics, so
 //! that a monitor sees it although no request arrives.
 
-use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
 use crate::store::{ChangeNumber, READINESS_TIMEOUT, StoreError};
@@ -212,7 +211,12 @@ impl Readiness {
         let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
         let asked = async {
             let asking = Arc::clone(&self.asking).lock_owned().await;
-            run_with(asking, move || ask(&server, &lag)).await
+            // Whoever asks next waits until this one is answered, also if nobody waits for it.
+            let asked = async move {
+                let _asking = asking;
+                ask(&server, &lag).await
+            };
+            tokio::spawn(asked).await
         };
         let silent = |message| Asked {
             is_reachable: false,
@@ -238,8 +242,8 @@ fn unreachable(server: &ServerContext) -> Reason {
     }
 }
 
-/// Asks the store whether it can be read and written. Blocks.
-fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
+/// Asks the store whether it can be read and written.
+async fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {
         StoreError::Refused(why) | StoreError::Unusable(why) => {
@@ -250,7 +254,11 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
             Asked { is_reachable: false, unready: Some(unready(reason, text(&other))) }
         }
     };
-    let stored = match server.store.require_ready().and_then(|()| server.store.poll_changes()) {
+    let polled = async {
+        server.store.require_ready()?;
+        server.store.poll_changes().await
+    };
+    let stored = match polled.await {
         Ok(polled) => polled.last_changes.of_orders(),
         Err(error) => return failed(error),
     };
@@ -260,7 +268,7 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
         server.orders.begin_refresh();
         Some(unready(Reason::ListOutdated, "the list is being read again"))
     } else {
-        let writes = server.orders.require_writable();
+        let writes = server.orders.require_writable().await;
         writes.err().map(|error| unready(Reason::WritesFail, text(&error)))
     };
     Asked { is_reachable: true, unready }

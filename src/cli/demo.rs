@@ -9,6 +9,7 @@ use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, Records, StoreErr
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
+use slog::Logger;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -50,7 +51,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     config.listen = args.listen.clone().unwrap_or_else(|| free(config.listen));
     let keyless = config.keyless_per_minute;
     run(
-        |_, clock, log| ServedStore::embedded(store, keyless, clock, log),
+        async |clock, log: &Logger| ServedStore::embedded(store, keyless, clock, log),
         config,
         HangUp::Stops,
         |server| {

@@ -21,7 +21,6 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 
 /// Serves this store until a signal stops it. The data directory, if there is one, is locked.
 pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
@@ -30,7 +29,7 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
         StoreLocation::Postgres(_) => None,
     };
     let (confirms, keyless) = (config.confirm_lists, config.keyless_per_minute);
-    let open = |runtime: &Handle, clock: Arc<SystemClock>, log: &Logger| {
+    let open = async |clock: Arc<SystemClock>, log: &Logger| {
         if let Some(variables) = unknown_variables() {
             warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }
@@ -40,7 +39,7 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
             }
             StoreLocation::Postgres(url) => {
                 let url = (**url).clone();
-                let store = PostgresStore::open(runtime, url, confirms, SILENT_FOR, log.clone())?;
+                let store = PostgresStore::open(url, confirms, SILENT_FOR, log.clone()).await?;
                 Ok(ServedStore::shared(store, keyless, log))
             }
         }

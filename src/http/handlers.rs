@@ -5,7 +5,6 @@ use super::caller::Caller;
 use super::conditional::names_tag;
 use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
-use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{CancelError, ListError, ListTag, Snapshot, find_order};
@@ -78,7 +77,7 @@ impl v1::Api for Handlers {
         path: v1::GetPetPath,
     ) -> Result<v1::GetPetSuccess, v1::GetPetError> {
         let id = path.pet_id;
-        let pet = look_up(&request, move |store| store.pet(id)).await;
+        let pet = look_up(&request, move |store| async move { store.pet(id).await }).await;
         match pet.map_err(v1_error(&request))? {
             Some(pet) => Ok(v1::GetPetSuccess::Ok(pet.into())),
             None => {
@@ -186,7 +185,7 @@ async fn cancelled_order(
     request: &Request<'_>,
     id: i64,
 ) -> Result<Option<v2::Order>, HandlerFailure> {
-    let found = look_up(request, move |store| store.cancelled_order(id)).await?;
+    let found = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
     let order = |found: CancelledOrder| {
         Ok(v2::Order {
             id,
@@ -201,16 +200,24 @@ async fn cancelled_order(
     found.map(order).transpose().map_err(HandlerFailure::internal::<chrono::ParseError>)
 }
 
-/// Asks the store for a row, on a thread of its own.
-async fn look_up<T: Send + 'static>(
+/// Asks the store for a row. It has its permit until the store answers, also if the client goes away.
+async fn look_up<T, F>(
     request: &Request<'_>,
-    ask: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, HandlerFailure> {
+    ask: impl FnOnce(Arc<dyn Store>) -> F,
+) -> Result<T, HandlerFailure>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, StoreError>> + Send + 'static,
+{
     let server = request.context;
     // It waits until the request's deadline at most, and is never closed.
     let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
-    let store = Arc::clone(&server.store);
-    match run_with(permit, move || ask(&*store)).await {
+    let asked = ask(Arc::clone(&server.store));
+    let answer = tokio::spawn(async move {
+        let _permit = permit;
+        asked.await
+    });
+    match answer.await {
         Ok(Ok(found)) => Ok(found),
         Ok(Err(error)) => Err(HandlerFailure::unavailable(error)),
         Err(error) => Err(HandlerFailure::internal(error)),

@@ -1,24 +1,24 @@
-//! A step that a thread repeats, whether it fails or not.
+//! A step that a task repeats, whether it fails or not.
 
 use crate::log::ErrorChain;
 use crate::store::StoreError;
+use futures::FutureExt;
 use slog::{Logger, error, info, warn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
+use tokio::time::sleep;
 
-/// Repeats a step at this interval until the sender is dropped, and logs when it begins to
-/// fail and when it works again. A refusal lasts until someone acts: it is an error.
-pub fn repeat_until(
-    stopped: &Receiver<()>,
-    interval: Duration,
-    step: impl Fn() -> Result<(), StoreError>,
+/// Repeats a step for ever, with this pause, and logs when it begins to fail and when it works again.
+/// A refusal lasts until someone acts: it is an error.
+pub async fn repeat<F: Future<Output = Result<(), StoreError>>>(
+    pause: Duration,
+    step: impl Fn() -> F,
     doing: &'static str,
     log: &Logger,
 ) {
     let mut fails = false;
     loop {
-        let failure = match catch_unwind(AssertUnwindSafe(&step)) {
+        let failure = match AssertUnwindSafe(step()).catch_unwind().await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
             Err(_) => Some(StoreError::Engine { doing: "asked", source: "it panicked".into() }),
@@ -34,19 +34,17 @@ pub fn repeat_until(
             _ => {}
         }
         fails = failure.is_some();
-        if stopped.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
-            return;
-        }
+        sleep(pause).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parking_lot::Mutex;
+    use std::future::pending;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::channel;
+    use tokio::task::yield_now;
 
     /// A drain that keeps the messages.
     struct Messages(Arc<std::sync::Mutex<Vec<String>>>);
@@ -62,27 +60,30 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_step_that_begins_to_fail_and_works_again_is_logged_once_each() {
+    #[tokio::test]
+    async fn a_step_that_begins_to_fail_and_works_again_is_logged_once_each() {
         let messages = Arc::default();
         let log = Logger::root(Messages(Arc::clone(&messages)), slog::o!());
-        let (stop, stopped) = channel();
-        let stop = Mutex::new(Some(stop));
         let attempts = AtomicUsize::new(0);
-        let step = || match attempts.fetch_add(1, Ordering::Relaxed) {
-            0 => Ok(()),
-            1 => panic!("a store that panics fails too"),
-            2 => Err(StoreError::Refused("a test says so".to_string())),
-            3 => Ok(()),
-            4 => Err(StoreError::Refused("a test says so".to_string())),
-            _ => {
-                stop.lock().take();
-                Ok(())
+        let step = || async {
+            match attempts.fetch_add(1, Ordering::Relaxed) {
+                0 | 3 => Ok(()),
+                1 => panic!("a store that panics fails too"),
+                2 | 4 => Err(StoreError::Refused("a test says so".to_string())),
+                _ => pending().await,
             }
         };
-        repeat_until(&stopped, Duration::ZERO, step, "a step", &log);
-        assert_eq!(attempts.into_inner(), 6, "it goes on until it is stopped");
+        let repeating = repeat(Duration::ZERO, step, "a step", &log);
+        let stopped = async {
+            while attempts.load(Ordering::Relaxed) < 6 {
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = repeating => unreachable!(),
+            () = stopped => {}
+        }
         let expected = ["WARN a step fails", "INFO a step works again", "ERRO a step fails"];
-        assert_eq!(messages.lock().unwrap()[..3], expected);
+        assert_eq!(messages.lock().unwrap()[..], expected);
     }
 }

@@ -1,17 +1,22 @@
 //! Keeps the snapshot fresh: plans a refresh, and carries it out.
 
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
+use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, FreshnessReport, OrderChange, OrdersRead, Store,
-    StoreError,
+    CancelledBatch, ChangeNumber, ChangedOrder, FreshnessReport, OrderChange, OrderSender,
+    OrdersRead, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// A snapshot is joined when it is listed for this time: before, it is not known
 /// whether the copy pays.
 const JOINED_AT_LIST: usize = 2;
+
+/// A snapshot, and the change that it reflects.
+pub type ListedChange = (Arc<Snapshot>, ChangeNumber);
 
 /// The list in memory.
 #[derive(Debug)]
@@ -22,15 +27,15 @@ pub struct ListInMemory {
 }
 
 impl ListInMemory {
-    /// All orders of the store. Blocks.
-    pub fn open(
+    /// All orders of the store.
+    pub async fn open(
         store: &dyn Store,
         sizes: Sizes,
         memory: ListMemory,
     ) -> Result<ListInMemory, StoreError> {
-        let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
+        let none = ChangeNumber::beginning(store.poll_changes().await?.last_changes.generation);
         let empty = Arc::new(Snapshot::empty(sizes, memory));
-        let (snapshot, applied) = read_changes(store, Arc::clone(&empty), none)?;
+        let (snapshot, applied) = read_changes(store, Arc::clone(&empty), none).await?;
         snapshot.replace(empty);
         Ok(ListInMemory { list: ListState::new(snapshot, applied), times_listed: 0 })
     }
@@ -103,43 +108,45 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Brings the snapshot up to date. Blocks.
-    pub fn run(
-        self,
-        state: &Mutex<ListInMemory>,
-        store: &dyn Store,
-    ) -> Result<Arc<Snapshot>, StoreError> {
-        let (snapshot, applied) = self.make_snapshot(store)?;
+    /// Reads what the store holds after the snapshot, if that is planned.
+    pub async fn read(&self, store: &dyn Store) -> Result<Option<ListedChange>, StoreError> {
+        match self.catch_up {
+            CatchUp::ReadingAfter(after) | CatchUp::ReadingAll(after) => {
+                Ok(Some(read_changes(store, Arc::clone(&self.base), after).await?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Brings the snapshot up to date with what was read.
+    pub fn apply(self, state: &Mutex<ListInMemory>, read: Option<ListedChange>) -> Arc<Snapshot> {
+        let (snapshot, applied) = self.make_snapshot(read);
         let state = &mut *state.lock();
         let done = self.removals.len();
         let remove_done = |removals: &mut Vec<i64>| drop(removals.drain(..done));
         let old = state.list.publish(Arc::clone(&snapshot), applied, remove_done);
         snapshot.replace(old);
         state.times_listed = 1;
-        Ok(snapshot)
+        snapshot
     }
 
     /// The next snapshot, and the change that it reflects.
-    fn make_snapshot(
-        &self,
-        store: &dyn Store,
-    ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
-        let base = Arc::clone(&self.base);
-        let (changed, reached) = match self.catch_up {
-            CatchUp::Nothing => (base, self.latest.last_changes.of_orders()),
-            CatchUp::Removals(reached) => (base, reached),
-            CatchUp::Rows(reached) => {
+    fn make_snapshot(&self, read: Option<ListedChange>) -> ListedChange {
+        let (changed, reached) = match (read, self.catch_up) {
+            (Some(read), CatchUp::ReadingAll(_)) => return read,
+            (Some(read), _) => read,
+            (None, CatchUp::Removals(reached)) => (Arc::clone(&self.base), reached),
+            (None, CatchUp::Rows(reached)) => {
                 let rows = self.rows().iter().map(ChangedOrder::change);
-                (edited(&base, rows, reached), reached)
+                (edited(&self.base, rows, reached), reached)
             }
-            CatchUp::ReadingAfter(after) => read_changes(store, base, after)?,
-            CatchUp::ReadingAll(after) => return read_changes(store, base, after),
+            (None, _) => (Arc::clone(&self.base), self.latest.last_changes.of_orders()),
         };
         if self.removals.is_empty() {
-            return Ok((changed, reached));
+            return (changed, reached);
         }
         let removals = self.removals.iter().map(|id| OrderChange::Removed(*id));
-        Ok((edited(&changed, removals, reached), reached))
+        (edited(&changed, removals, reached), reached)
     }
 
     /// The rows that came with the answer, if they are applied.
@@ -162,24 +169,23 @@ fn edited<'a>(
     Arc::new(edit.finish().at_change(reached.number))
 }
 
-/// The snapshot with what the store holds after this change, and the change that
-/// it then reflects.
-fn read_changes(
+/// How many times orders may be sent before the edit takes them.
+const SENT_AHEAD: usize = 4;
+
+/// The snapshot with what the store holds after this change.
+async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
     after: ChangeNumber,
-) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
-    read_until_all(snapshot, after, |after, visit| store.for_each_order_since(after, visit))
+) -> Result<ListedChange, StoreError> {
+    read_until_all(snapshot, after, |after, to| store.send_orders_since(after, to)).await
 }
 
-fn read_until_all(
+async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut snapshot: Arc<Snapshot>,
     after: ChangeNumber,
-    mut for_each_order_since: impl FnMut(
-        ChangeNumber,
-        &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersRead, StoreError>,
-) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
+    mut send_orders_since: impl FnMut(ChangeNumber, OrderSender) -> F,
+) -> Result<ListedChange, StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
     // Until all is read, rows are missing that were changed again after the change reached.
     while !read.is_all {
@@ -187,9 +193,17 @@ fn read_until_all(
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.emptied());
         }
-        let mut edit = Edit::of(&snapshot);
-        read = for_each_order_since(read.reached, &mut |change| edit.apply(change))?;
-        snapshot = Arc::new(edit.finish().at_change(read.reached.number));
+        let (sender, mut changes) = mpsc::channel::<Vec<ChangedOrder>>(SENT_AHEAD);
+        let editing = run(move || {
+            let mut edit = Edit::of(&snapshot);
+            while let Some(orders) = changes.blocking_recv() {
+                orders.iter().for_each(|order| edit.apply(order.change()));
+            }
+            edit.finish()
+        });
+        let (sent, edited) = tokio::join!(send_orders_since(read.reached, sender), editing);
+        read = sent?;
+        snapshot = Arc::new(edited.at_change(read.reached.number));
     }
     Ok((snapshot, read.reached))
 }
@@ -267,14 +281,12 @@ mod tests {
 
     #[test]
     fn a_refresh_leaves_what_is_removed_while_it_runs() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
         let refresh = plan(&state, latest(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
-        let listed = refresh.run(&state, &store).unwrap();
+        let listed = refresh.apply(&state, None);
         assert_eq!(lists(&listed, [2, 3, 5, 7]), [true, false, true, false]);
         let list = state.into_inner().list;
         assert_eq!(
@@ -285,8 +297,6 @@ mod tests {
 
     #[test]
     fn rows_that_came_with_the_answer_are_applied_without_reading() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
         // 7 was updated after another server's change at 5, and cancelled here afterwards.
@@ -297,7 +307,7 @@ mod tests {
         ];
         let refresh = plan(&state, latest(at(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
-        let listed = refresh.run(&state, &store).unwrap();
+        let listed = refresh.apply(&state, None);
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().reflected_after_removals(), at(8));
         assert!(state.lock().list.pending_removals.is_empty());
@@ -306,26 +316,28 @@ mod tests {
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(at(8)));
     }
 
-    #[test]
-    fn a_read_that_begins_again_forgets_what_the_one_before_read() {
+    #[tokio::test]
+    async fn a_read_that_begins_again_forgets_what_the_one_before_read() {
         // The first import is committed meanwhile, and order 5 of it cancelled before the second.
-        let pages: [&[_]; 2] = [&[changed(5, Status::Pending)], &[changed(901, Status::Pending)]];
-        let mut reads = (0..).zip(pages);
+        let mut reads = (0..).zip([5, 901]);
         let empty = Arc::new(snapshot(0));
-        let (listed, reached) = read_until_all(empty, at(0), |after, visit| {
+        let (listed, reached) = read_until_all(empty, at(0), |after, to| {
             assert_eq!(after, at(0));
-            let (number, orders) = reads.next().unwrap();
-            orders.iter().for_each(|order| visit(order.change()));
-            Ok(OrdersRead { reached: at(2 * number), is_all: number == 1 })
+            let (number, order) = reads.next().unwrap();
+            async move {
+                to.send(vec![changed(order, Status::Pending)]).await.unwrap();
+                Ok(OrdersRead { reached: at(2 * number), is_all: number == 1 })
+            }
         })
+        .await
         .unwrap();
         assert_eq!((lists(&listed, [901, 5]), reached), ([true, false], at(2)));
     }
 
-    #[test]
-    fn of_another_generation_the_list_is_read_anew() {
+    #[tokio::test]
+    async fn of_another_generation_the_list_is_read_anew() {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let applied = ChangeNumber { generation: 1, number: 5 };
         let list = ListState::new(Arc::new(snapshot(200)), applied);
@@ -336,7 +348,8 @@ mod tests {
         let refresh = plan(&state, latest(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
-        let listed = refresh.run(&state, &store).unwrap();
+        let read = refresh.read(&store).await.unwrap();
+        let listed = refresh.apply(&state, read);
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
         let list = state.into_inner().list;
         assert_eq!((list.reflected_after_removals(), list.pending_removals.len()), (at(1), 0));

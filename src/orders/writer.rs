@@ -1,9 +1,9 @@
 //! The one writer of cancellations: it takes as many as have queued, carries
 //! them out in one transaction, makes them visible to lists, then answers.
 //!
-//! With one client a batch is one cancellation; with many, one fsync serves them all. The writer
-//! is woken when all requests that arrived together have queued: woken by the first, it often
-//! took that one alone on a busy machine (15 % fewer cancellations while lists are read).
+//! With one client a batch is one cancellation; with many, one fsync serves them all. A batch waits
+//! until all requests that arrived together have queued: otherwise the first was often alone on a
+//! busy machine (15 % fewer cancellations while lists are read).
 //!
 //! No caller waits past its deadline. A request is carried out only if the store can write before
 //! it: after a 503 only the batch under way may still cancel the order.
@@ -13,17 +13,18 @@ mod running_batch;
 pub use running_batch::RunningBatch;
 
 use super::freshness::ListInMemory;
+use crate::gathering::gathered;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
 use chrono::{DateTime, Utc};
+use futures::FutureExt;
 use parking_lot::Mutex;
 use slog::{Logger, error, o};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Thread;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 /// The most cancellations of one transaction: the first waits for the last.
@@ -62,7 +63,7 @@ pub enum CancelError {
 type CancelAnswer = Result<CancelOutcome, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
-/// The writer's thread, as it is asked to cancel. It ends when this is dropped and
+/// The writer's task, as it is asked to cancel. It ends when this is dropped and
 /// the queue is empty.
 #[derive(Debug)]
 pub struct Writer {
@@ -70,21 +71,9 @@ pub struct Writer {
     failed: Arc<AtomicBool>,
     running: RunningBatch,
     stuck_after: Duration,
-    /// Dropped after `queue`: the thread then sees that nothing more will come.
-    wake: Wake,
 }
 
-/// Wakes the writer's thread when dropped, also if the caller is cancelled.
-#[derive(Clone, Debug)]
-struct Wake(Thread);
-
-impl Drop for Wake {
-    fn drop(&mut self) {
-        self.0.unpark();
-    }
-}
-
-/// The parts that the writer's thread works with.
+/// The parts that the writer's task works with.
 struct Work {
     store: Arc<dyn Store>,
     state: Arc<Mutex<ListInMemory>>,
@@ -97,27 +86,23 @@ struct Work {
 }
 
 impl Writer {
-    /// Starts the thread. No more requests are taken while a batch is under way for longer than
-    /// `stuck_after`.
+    /// Starts the task. No more requests are taken while a batch is under way for longer than
+    /// `stuck_after`. Call it inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<ListInMemory>>,
         batches: Histogram,
         stuck_after: Duration,
         log: &Logger,
-    ) -> std::io::Result<Writer> {
+    ) -> Writer {
         let (queue, requests) = mpsc::channel(LONGEST_QUEUE);
         let failed = Arc::new(AtomicBool::new(false));
         let log = log.new(o!("part" => "writer"));
         let running = RunningBatch::none();
-        let of_thread = running.clone();
-        let work =
-            Work { store, state, batches, failed: Arc::clone(&failed), running: of_thread, log };
-        let thread = std::thread::Builder::new()
-            .name("writer".to_string())
-            .spawn(move || run_writer(&work, requests))?;
-        let wake = Wake(thread.thread().clone());
-        Ok(Writer { queue, failed, running, stuck_after, wake })
+        let (of_task, has_failed) = (running.clone(), Arc::clone(&failed));
+        let work = Work { store, state, batches, failed: has_failed, running: of_task, log };
+        tokio::spawn(run_writer(work, requests));
+        Writer { queue, failed, running, stuck_after }
     }
 
     /// The batch under way.
@@ -154,25 +139,22 @@ impl Writer {
             TrySendError::Full(_) => CancelError::QueueFull,
             TrySendError::Closed(_) => CancelError::NoAnswer,
         })?;
-        let wake = self.wake.clone();
-        tokio::task::yield_now().await;
-        drop(wake);
         let answer = tokio::time::timeout_at(deadline.into(), answer).await;
         let answer = answer.map_err(|_| CancelError::TimedOut)?;
         answer.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)
     }
 }
 
-fn run_writer(work: &Work, mut queue: mpsc::Receiver<QueuedCancel>) {
+async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     let mut postponed = None;
     loop {
-        let requests = next_batch(&mut queue, &mut postponed);
+        let requests = next_batch(&mut queue, &mut postponed).await;
         let (batch, senders): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
         if batch.is_empty() {
             return;
         }
         work.running.begin();
-        let answers = catch_unwind(AssertUnwindSafe(|| carry_out(work, &batch)));
+        let answers = AssertUnwindSafe(carry_out(&work, batch.into())).catch_unwind().await;
         work.running.end();
         let carried_out = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
         work.failed.store(!carried_out, Ordering::Relaxed);
@@ -184,30 +166,34 @@ fn run_writer(work: &Work, mut queue: mpsc::Receiver<QueuedCancel>) {
                 }
             }
             // The senders are dropped, which their callers see as no answer.
-            Err(_) => error!(work.log, "the store panicked"; "batch" => batch.len()),
+            Err(_) => error!(work.log, "the store panicked"; "batch" => senders.len()),
         }
     }
 }
 
 /// Waits for requests and takes as many as one transaction may carry out; none if
 /// there will be no more. One with another deadline is left for the next batch.
-fn next_batch(
+async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,
 ) -> Vec<QueuedCancel> {
-    let mut requests = Vec::from_iter(postponed.take());
-    while requests.len() < LARGEST_BATCH {
-        match queue.try_recv() {
-            Ok(request)
-                if requests.first().is_some_and(|first| !deadlines_are_near(first, &request)) =>
-            {
-                *postponed = Some(request);
-                break;
-            }
-            Ok(request) => requests.push(request),
-            Err(TryRecvError::Empty) if requests.is_empty() => std::thread::park(),
-            Err(_) => break,
+    let first = match postponed.take() {
+        Some(first) => first,
+        None => match queue.recv().await {
+            Some(first) => first,
+            None => return Vec::new(),
+        },
+    };
+    gathered(|| queue.len()).await;
+    let mut requests = vec![first];
+    while requests.len() < LARGEST_BATCH
+        && let Ok(next) = queue.try_recv()
+    {
+        if !requests.first().is_some_and(|first| deadlines_are_near(first, &next)) {
+            *postponed = Some(next);
+            break;
         }
+        requests.push(next);
     }
     requests
 }
@@ -218,8 +204,8 @@ fn deadlines_are_near((one, _): &QueuedCancel, (other, _): &QueuedCancel) -> boo
     last.duration_since(first) <= MAX_DEADLINE_SPREAD
 }
 
-fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<CancelAnswer> {
-    match work.store.cancel(batch) {
+async fn carry_out(work: &Work, batch: Arc<[Cancellation]>) -> Vec<CancelAnswer> {
+    match work.store.cancel(Arc::clone(&batch)).await {
         Ok(done) => {
             work.batches.observe(batch.len() as f64);
             let gone = batch

@@ -1,6 +1,5 @@
 //! Writes bans to the store, so that every server refuses the key, also after a restart.
 
-use crate::blocking::run_with;
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
 use crate::store::Store;
@@ -24,7 +23,9 @@ pub async fn record_bans(store: Arc<dyn Store>, mut begun: UnboundedReceiver<New
     while begun.recv_many(&mut bans, MAX_BATCH).await > 0 {
         for attempt in 1..=ATTEMPTS {
             let (store, batch) = (Arc::clone(&store), bans.clone());
-            let error = match run_with((), move || store.record_bans(&batch)).await {
+            // A panic ends the attempt alone.
+            let attempt_made = tokio::spawn(async move { store.record_bans(batch).await });
+            let error = match attempt_made.await {
                 Ok(Ok(())) => break,
                 Ok(Err(error)) => ErrorChain(&error).to_string(),
                 Err(panicked) => panicked.to_string(),

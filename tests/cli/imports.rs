@@ -1,7 +1,7 @@
 //! `orders import` and `pets import`: all of a file or nothing, and why not; long ones in steps.
 
 use super::orders::cancel;
-use super::store;
+use super::{store, wait};
 use crate::server::unchecked_client;
 use rustix::process::{WaitOptions, waitpid};
 use serde_json::json;
@@ -141,13 +141,13 @@ $ echo '[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]' > more.json
 $ store-orders pets import more.json
 (1) error: more.json: line 1, column 25: pet 1 is already in the store; nothing was imported; --skip-existing passes over ids that are in the store
 "#]]);
-    assert_eq!(store(&sandbox).pet(2).unwrap().unwrap().name, "Min, ka");
-    assert_eq!(store(&sandbox).pet(3).unwrap(), None);
+    assert_eq!(wait(store(&sandbox).pet(2)).unwrap().unwrap().name, "Min, ka");
+    assert_eq!(wait(store(&sandbox).pet(3)).unwrap(), None);
     sandbox.session(str![[r#"
 $ store-orders pets import more.json --skip-existing --json
 {"imported":1,"skipped":1,"inexactInJavascript":0}
 "#]]);
-    assert_eq!(store(&sandbox).pet(1).unwrap().unwrap().name, "Rex");
+    assert_eq!(wait(store(&sandbox).pet(1)).unwrap().unwrap().name, "Rex");
 }
 
 #[test]
@@ -162,7 +162,7 @@ $ ls
 orders.csv
 "#]]);
     sandbox.import_pending([1001]);
-    let before = store(&sandbox).poll_changes().unwrap().last_changes;
+    let before = wait(store(&sandbox).poll_changes()).unwrap().last_changes;
     sandbox.session(str![[r#"
 $ store-orders orders import orders.csv --dry-run
 (1) error: orders.csv: line 2: order 1001 is already in the store; nothing was imported; --skip-existing passes over ids that are in the store
@@ -175,7 +175,7 @@ $ store-orders orders list
   id  petId  quantity  complete  status
 1001      1         1  false     pending
 "#]]);
-    assert_eq!(store(&sandbox).poll_changes().unwrap().last_changes, before);
+    assert_eq!(wait(store(&sandbox).poll_changes()).unwrap().last_changes, before);
 }
 
 #[test]

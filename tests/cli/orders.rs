@@ -1,6 +1,6 @@
 //! `orders ship`, `show` and `list`.
 
-use super::store;
+use super::{store, wait};
 use chrono::DateTime;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -36,7 +36,7 @@ pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
     let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let cancellation = Cancellation { order_id, key_id: "key_x".into(), at, deadline };
-    store(sandbox).cancel(&[cancellation]).unwrap();
+    wait(store(sandbox).cancel([cancellation].into())).unwrap();
 }
 
 fn status_of(sandbox: &CliSandbox, id: &str) -> String {

@@ -48,7 +48,7 @@ async fn a_cancellation_whose_key_was_waited_for_is_answered_five_seconds_after_
     let asked = server.send_with(&key, "DELETE", "/v1/store/orders/1");
     let key_is_found = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        store.answer_questions().unwrap();
+        store.answer_questions().await.unwrap();
     };
     let (answer, ()) = tokio::join!(asked, key_is_found);
     let took = sent.elapsed();

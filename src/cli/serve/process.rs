@@ -4,7 +4,7 @@
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};
 use super::systemd;
-use crate::blocking::run_with;
+use crate::blocking::{self, run_with};
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::log::LogBuffer;
@@ -14,7 +14,7 @@ use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 
 /// How long the last log lines may take after a failed start or a panic.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints where
 /// it listens.
 pub fn run(
-    open: impl FnOnce(&Handle, Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
+    open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
@@ -44,7 +44,7 @@ pub fn run(
         .build()
         .context("cannot start the runtime")?;
     let clock = Arc::new(SystemClock::start());
-    let opened = open(runtime.handle(), Arc::clone(&clock), &log);
+    let opened = runtime.block_on(open(Arc::clone(&clock), &log));
     if opened.is_err() {
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }
@@ -79,12 +79,12 @@ impl Process {
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
         runtime.block_on(async {
-            let (server, mut signals) = match self.start(dependencies, announce) {
+            let (server, mut signals) = match self.start(dependencies, announce).await {
                 Ok(started) => started,
                 Err(error) => {
                     let (deadline, buffer) =
                         (Instant::now() + LOG_FLUSH_TIMEOUT, Arc::clone(&self.buffer));
-                    self.finish(deadline);
+                    self.finish(deadline).await;
                     buffer.flush(left(deadline));
                     return Err(error);
                 }
@@ -101,7 +101,7 @@ impl Process {
             let stopping = async {
                 server.stop().await;
                 // A panic in it was logged by the hook.
-                let _ = run_with((), move || self.finish(deadline)).await;
+                let _ = tokio::spawn(self.finish(deadline)).await;
             };
             let second = tokio::select! {
                 () = stopping => None,
@@ -124,13 +124,13 @@ impl Process {
         })
     }
 
-    fn start(
+    async fn start(
         &self,
         dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> anyhow::Result<(Server, Signals)> {
         let signals = Signals::listen()?;
-        let server = Server::start(&self.config, dependencies)?;
+        let server = Server::start(&self.config, dependencies).await?;
         self.served.store.announce(server.url());
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
@@ -140,15 +140,17 @@ impl Process {
     }
 
     /// Writes the last counts and the store's write-ahead log, and leaves time for the log
-    /// before the deadline. Blocks.
-    fn finish(self, deadline: Instant) {
-        let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
-        if self.served.persister.is_some_and(|persister| !persister.finish(left())) {
+    /// before the deadline.
+    async fn finish(self, deadline: Instant) {
+        let left = move || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
+        if let Some(persister) = self.served.persister
+            && !blocking::run(move || persister.finish(left())).await
+        {
             error!(self.log, "last request counts not saved";
                 "effect" => "the next start forgets what was counted since the last save");
         }
         let timeout = left().min(LEAVE_TIMEOUT);
-        self.served.store.leave(timeout, &self.log);
+        self.served.store.leave(timeout, &self.log).await;
     }
 }
 

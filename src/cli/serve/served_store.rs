@@ -34,10 +34,11 @@ impl ServedStore {
         let counting = Arc::clone(&limits);
         let file = LimitsFile::open(directory, store.id()?, counting, clock, log.clone());
         let persister = LimitsPersister::start(file).context("cannot start the limits file")?;
-        Ok(ServedStore { store: Arc::new(store), limits, persister: Some(persister) })
+        let store = Arc::new(Arc::new(store));
+        Ok(ServedStore { store, limits, persister: Some(persister) })
     }
 
-    /// A store that other servers share, as they share the limits in it.
+    /// A store that other servers share, as they share the limits in it. Call it inside a runtime.
     pub fn shared(store: PostgresStore, keyless_per_minute: u32, log: &Logger) -> ServedStore {
         let limits = Arc::new(store.limits(keyless_per_minute, log.clone()));
         ServedStore { store: Arc::new(store), limits, persister: None }

@@ -10,17 +10,16 @@ use tempfile::TempDir;
 
 /// A writer of a store with pending orders 1 to 20, the sizes of its batches, the
 /// state that it updates, and the directory of the store.
-fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
+async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(directory.path()).unwrap();
+    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
     let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let batches = crate::metrics::batch_sizes().unwrap();
     let log = Logger::root(slog::Discard, o!());
-    let state = ListInMemory::open(&store, Sizes::default(), ListMemory::default()).unwrap();
+    let state = ListInMemory::open(&store, Sizes::default(), ListMemory::default()).await.unwrap();
     let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
-    let writer =
-        Writer::start(shared, Arc::clone(&state), batches.clone(), REQUEST_TIMEOUT, &log).unwrap();
+    let writer = Writer::start(shared, Arc::clone(&state), batches.clone(), REQUEST_TIMEOUT, &log);
     (writer, batches, state, directory)
 }
 
@@ -29,20 +28,20 @@ async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> 
     writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH, deadline).await
 }
 
-#[test]
-fn all_that_have_queued_are_one_batch_up_to_the_largest() {
+#[tokio::test]
+async fn all_that_have_queued_are_one_batch_up_to_the_largest() {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
     let all = (0..LARGEST_BATCH as i64 + 20).map(|order_id| request(order_id, deadline));
-    assert_eq!(batch_sizes(all), [LARGEST_BATCH, 20]);
+    assert_eq!(batch_sizes(all).await, [LARGEST_BATCH, 20]);
 }
 
 /// After a stall of the store, requests wait that have 0.6 s left, and others that just arrived.
-#[test]
-fn requests_that_have_time_left_are_not_in_a_batch_with_those_that_have_little() {
+#[tokio::test]
+async fn requests_that_have_time_left_are_not_in_a_batch_with_those_that_have_little() {
     let now = Instant::now();
     let left = [600, 650, 1_000, 1_150, 4_900, 4_950].map(Duration::from_millis);
     let all = left.into_iter().map(|left| request(1, now + left));
-    assert_eq!(batch_sizes(all), [3, 1, 2]);
+    assert_eq!(batch_sizes(all).await, [3, 1, 2]);
 }
 
 fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
@@ -51,31 +50,34 @@ fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
 }
 
 /// The sizes of the batches in which these requests are carried out.
-fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
+async fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     all.for_each(|request| queue.try_send(request).unwrap());
     drop(queue);
-    let mut postponed = None;
-    let sizes = std::iter::repeat_with(|| next_batch(&mut requests, &mut postponed).len());
-    sizes.take_while(|size| *size > 0).collect()
+    let (mut postponed, mut sizes) = (None, Vec::new());
+    loop {
+        match next_batch(&mut requests, &mut postponed).await.len() {
+            0 => return sizes,
+            size => sizes.push(size),
+        }
+    }
 }
 
 #[tokio::test]
 async fn those_that_queue_during_a_batch_are_the_next_one() {
-    let (writer, batches, state, _directory) = writer();
-    let held = state.lock();
+    let (writer, batches, _, directory) = writer().await;
+    let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut first = Box::pin(cancel(&writer, 1));
-    assert!(first.as_mut().now_or_never().is_none());
     let began = Instant::now();
-    // The first batch is committed, and its writer waits for the state.
-    while batches.get_sample_sum() < 1.0 {
-        assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not end");
-        assert!(first.as_mut().now_or_never().is_none());
-        std::thread::sleep(Duration::from_millis(1));
+    while writer.running.age().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not begin");
+        assert!((&mut first).now_or_never().is_none());
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let mut others = Box::pin(join_all((2..=20).map(|id| cancel(&writer, id))));
-    assert!(others.as_mut().now_or_never().is_none());
-    drop(held);
+    assert!((&mut others).now_or_never().is_none());
+    other.execute_batch("ROLLBACK").unwrap();
     assert!(matches!(first.await, Ok(CancelOutcome::Cancelled)));
     let cancelled = others.await;
     assert!(cancelled.iter().all(|outcome| matches!(outcome, Ok(CancelOutcome::Cancelled))));
@@ -84,7 +86,7 @@ async fn those_that_queue_during_a_batch_are_the_next_one() {
 
 #[tokio::test]
 async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
-    let (writer, batches, _, _directory) = writer();
+    let (writer, batches, _, _directory) = writer().await;
     let mut gone = Box::pin(cancel(&writer, 1));
     assert!(gone.as_mut().now_or_never().is_none());
     drop(gone);
@@ -95,7 +97,7 @@ async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_store_that_cannot_write() {
-    let (mut writer, batches, _, directory) = writer();
+    let (mut writer, batches, _, directory) = writer().await;
     writer.stuck_after = Duration::from_millis(50);
     let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -125,19 +127,17 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
 async fn a_full_queue_takes_no_more() {
     let (queue, _requests) = mpsc::channel(1);
     let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
-    let wake = Wake(std::thread::current());
-    let writer = Writer { queue, failed: Arc::default(), running, stuck_after, wake };
+    let writer = Writer { queue, failed: Arc::default(), running, stuck_after };
     assert!(Box::pin(cancel(&writer, 1)).now_or_never().is_none());
     let second = cancel(&writer, 2).await;
     assert!(matches!(second, Err(CancelError::QueueFull)), "{second:?}");
 }
 
 #[tokio::test]
-async fn without_the_writers_thread_there_is_no_answer() {
+async fn without_the_writers_task_there_is_no_answer() {
     let (queue, _) = mpsc::channel(1);
-    let wake = Wake(std::thread::current());
     let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
-    let writer = Writer { queue, failed: Arc::default(), running, stuck_after, wake };
+    let writer = Writer { queue, failed: Arc::default(), running, stuck_after };
     let answer = cancel(&writer, 1).await;
     assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");
 }

@@ -23,35 +23,32 @@ use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
 use crate::store::statements;
 use crate::store::value::Value;
 use crate::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, LastChanges,
-    LookedUpKeys, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledKeys, REQUEST_TIMEOUT,
-    Standbys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangedOrder, Freshness, GivesUp,
+    LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledKeys,
+    REQUEST_TIMEOUT, Standbys, Store, StoreError, Structure,
 };
+use async_trait::async_trait;
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row};
 
-/// The store in PostgreSQL, as a server uses it. Its blocking methods may be called on any
-/// thread, also on one of the runtime's.
+/// The store in PostgreSQL, as a server uses it.
 pub struct PostgresStore {
-    runtime: Handle,
     sessions: watch::Receiver<Current>,
     replica: Arc<Replica>,
 }
 
 impl PostgresStore {
-    /// Opens the store; its tasks run on this runtime, which needs several threads. With
-    /// `confirms_lists`, every question of lists is a commit. Servers that are `silent_for` as long,
-    /// normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that the store shows. Blocks.
-    pub fn open(
-        runtime: &Handle,
+    /// Opens the store. With `confirms_lists`, every question of lists is a commit. Servers that are
+    /// `silent_for` as long, normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that
+    /// the store shows.
+    pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
         silent_for: Duration,
@@ -59,17 +56,16 @@ impl PostgresStore {
     ) -> Result<PostgresStore, StoreError> {
         let replica = Arc::new(Replica::default());
         let opener = Opener { url, replica: Arc::clone(&replica), confirms_lists, silent_for, log };
-        let start = || runtime.block_on(opener.start());
-        let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
+        let sessions = opener.start().await.map_err(|error| match error {
             OpenError::Schema(error) | OpenError::Store(error) => error,
             other => unreachable_because(other.to_string()),
         })?;
-        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
+        Ok(PostgresStore { sessions, replica })
     }
 
-    /// What counts requests; an address may send this many a minute without a valid key.
+    /// What counts requests; an address may send this many a minute without a valid key. Call it
+    /// inside a runtime.
     pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
-        let _in_runtime = self.runtime.enter();
         PostgresLimits::start(self.sessions.clone(), keyless_per_minute, log)
     }
 
@@ -79,7 +75,7 @@ impl PostgresStore {
     }
 
     /// Removes this server from those that the store shows to the operator, within this time.
-    pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
+    pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
         // Other connections wait for a lock much shorter than the heartbeat may hold this row.
@@ -87,7 +83,7 @@ impl PostgresStore {
             let _writing = session.writing.lock().await;
             deregister(&session.writer.client, &self.replica).await
         };
-        self.wait(session.answer(timeout, left))
+        session.answer(timeout, left).await
     }
 
     /// The session of the moment, and which rows it reads after this change.
@@ -100,29 +96,23 @@ impl PostgresStore {
     }
 
     /// What is read of the row of this id that a query asks for.
-    fn only<T>(
+    async fn only<T>(
         &self,
         session: &Session,
         query: &str,
         id: i64,
         read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let rows = self.wait(async {
-            let _reading =
-                within(REQUEST_TIMEOUT, async { Ok(session.reading.read().await) }).await?;
-            let rows = async {
-                session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
-            };
-            session.answer(READ_LIMIT, rows).await
-        })?;
+        let _reading = within(REQUEST_TIMEOUT, async { Ok(session.reading.read().await) }).await?;
+        let rows = async {
+            session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
+        };
+        let rows = session.answer(READ_LIMIT, rows).await?;
         rows.first().map(|row| read_row(row, read_found)).transpose()
-    }
-
-    fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        tokio::task::block_in_place(|| self.runtime.block_on(asked))
     }
 }
 
+#[async_trait]
 impl Store for PostgresStore {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         let session = current(&self.sessions)?;
@@ -137,33 +127,26 @@ impl Store for PostgresStore {
         Ok(current(&self.sessions)?.history)
     }
 
-    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(session.answer(READ_LIMIT, session.poll_keys(&self.replica, after)))
+        session.answer(READ_LIMIT, session.poll_keys(&self.replica, after)).await
     }
 
-    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+    async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(session.answer(READ_LIMIT, session.look_up_keys(&self.replica, digests)))
+        session.answer(READ_LIMIT, session.look_up_keys(&self.replica, &digests)).await
     }
 
-    fn for_each_order_since(
+    async fn send_orders_since(
         &self,
         after: ChangeNumber,
-        visit: &mut dyn FnMut(OrderChange<'_>),
+        to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
         let (session, rows) = self.session_after(after)?;
-        let visit_row = &mut |row: &Row| {
-            visit(changed_order(row, 0)?.change());
-            Ok(())
+        let read = match rows {
+            ReadScope::All => send_all(&session, &self.replica, &to).await?,
+            ReadScope::After(_) => send_changed(&session, &self.replica, after, &to).await?,
         };
-        let read = self.wait(async {
-            if rows == ReadScope::All {
-                let (before, last) = read_all(&session, &self.replica, visit_row).await?;
-                return Ok(OrdersRead::whole(before.of_orders(), last.of_orders()));
-            }
-            read_changes(&session, &self.replica, after, visit_row).await
-        })?;
         session.ending.require_open()?;
         if read.is_all {
             self.replica.lists(read.reached);
@@ -171,20 +154,23 @@ impl Store for PostgresStore {
         Ok(read)
     }
 
-    fn cancel(&self, cancellations: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        let batch = Batch::of(cancellations, Instant::now());
+    async fn cancel(
+        &self,
+        cancellations: Arc<[Cancellation]>,
+    ) -> Result<CancelledBatch, StoreError> {
+        let batch = Batch::of(&cancellations, Instant::now());
         let Some(deadline) = batch.deadline else {
             let outcomes = batch.expired();
             return Ok(CancelledBatch { outcomes, generation: 0, change_numbers: None });
         };
-        let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
+        let done = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
         let (Done { outcomes, change_numbers }, generation) = done;
         let cancelled = CancelledBatch { outcomes, generation, change_numbers };
         self.replica.cancelled(&cancelled);
         Ok(cancelled)
     }
 
-    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
         let session = current(&self.sessions)?;
         let seen = self.replica.seen().last().map(|seen| seen.number);
         if seen > Some(*session.confirmed.borrow()) {
@@ -196,20 +182,20 @@ impl Store for PostgresStore {
             CancelledOrder::SELECT
         );
         let read = |row: &statements::Row<'_>| Ok((CancelledOrder::read(row)?, row.get(5)?));
-        let Some((order, number)) = self.only(&session, &query, id, read)? else {
+        let Some((order, number)) = self.only(&session, &query, id, read).await? else {
             return Ok(None);
         };
-        self.wait(within(READ_LIMIT, session.require_confirmed(number)))?;
+        within(READ_LIMIT, session.require_confirmed(number)).await?;
         Ok(Some(order))
     }
 
-    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+    async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         let session = current(&self.sessions)?;
-        let name = self.only(&session, SELECT_PET, id, |row| row.get(0))?;
+        let name = self.only(&session, SELECT_PET, id, |row| row.get(0)).await?;
         Ok(name.map(|name| Pet { id, name }))
     }
 
-    fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
+    async fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
         Ok(Structure::CheckedByEngine)
     }
 
@@ -230,20 +216,20 @@ impl Store for PostgresStore {
         self.replica.set_address(url);
     }
 
-    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
-        if let Err(error) = self.deregister(timeout) {
+    async fn leave(&self, timeout: Duration, log: &Logger) {
+        if let Err(error) = self.deregister(timeout).await {
             info!(log, "replica not deregistered"; "error" => %ErrorChain(&error));
         }
     }
 
-    fn try_write(&self) -> Result<(), StoreError> {
+    async fn try_write(&self) -> Result<(), StoreError> {
         // A batch of none has the locks and the rights of any other, and changes nothing.
         let (none, deadline) = (Batch::of(&[], Instant::now()), Instant::now() + TEST_LIMIT);
-        self.wait(carry_out(&self.sessions, &self.replica, &none, deadline)).map(drop)
+        carry_out(&self.sessions, &self.replica, &none, deadline).await.map(drop)
     }
 
     /// On a connection of its own, so that no request waits for the lock of changes.
-    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+    async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
         let update = "UPDATE keys SET banned_until = $2, ban_seconds = $3, ban_number = $4,
                              changed_in = (SELECT max(version) FROM changes)
                       WHERE row = $1 AND ban_number < $4";
@@ -253,19 +239,20 @@ impl Store for PostgresStore {
         });
         let writes: Vec<_> = writes.collect();
         let session = current(&self.sessions)?;
-        self.wait(within(REQUEST_TIMEOUT, async {
+        within(REQUEST_TIMEOUT, async {
             let own = session.open_another(&WRITER).await?;
             // Again if a command has changed keys in between.
             while !write_at_once(&own, Scope::Keys, last(&own.client).await?, writes.clone())
                 .await?
             {}
             Ok(())
-        }))
+        })
+        .await
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
-        let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
+        let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
         // A cache that was just read again may not know the last recorded use. The last of a
         // key's uses in one call wins.
         // A locked row would keep all other keys waiting.
@@ -288,10 +275,8 @@ impl Store for PostgresStore {
             ];
             session.reader.client.query_typed(update, &parameters).await.map_err(written)
         };
-        let left = self.wait(async {
-            let _reading = session.reading.write().await;
-            session.answer(READ_LIMIT, asked).await
-        })?;
+        let _reading = session.reading.write().await;
+        let left = session.answer(READ_LIMIT, asked).await?;
         left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }
@@ -313,35 +298,36 @@ const CHANGED_ORDERS: &str = "
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
-/// Visits every order; returns the last changes before the first was read, and after the last. What
-/// changed in between may be among them, and is read again with what changed after those.
-async fn read_all(
+/// Sends every order. What changes meanwhile may be among them, and is read again with what changed
+/// after the last changes before.
+async fn send_all(
     session: &Session,
     replica: &Replica,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<(LastChanges, LastChanges), StoreError> {
-    scanned(session, replica, async |client, before| {
+    to: &OrderSender,
+) -> Result<OrdersRead, StoreError> {
+    let read = scanned(session, replica, async |client, before| {
         let (id_column, mut from) = (0, Some(i64::MIN));
         while let Some(first) = from {
-            let last = read_page(client, ALL_ORDERS, id_column, first, visit).await?.1;
+            let last = send_page(client, ALL_ORDERS, id_column, first, to).await?.1;
             from = last.and_then(|last| last.checked_add(1));
         }
         Ok(before)
-    })
-    .await
+    });
+    let (before, last) = read.await?;
+    Ok(OrdersRead::whole(before.of_orders(), last.of_orders()))
 }
 
-/// Visits the orders of the next changes; returns the last one that was read.
-async fn read_changes(
+/// Sends the orders of the next changes.
+async fn send_changed(
     session: &Session,
     replica: &Replica,
     after: ChangeNumber,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+    to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
     let read = scanned(session, replica, async |client, before| {
         let (rows, last) =
-            read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
+            send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
         Ok(OrdersRead::page(after, before.of_orders(), last, rows >= PAGE_ROWS))
     });
     Ok(read.await?.0)
@@ -371,22 +357,33 @@ async fn scanned<T>(
     }
 }
 
-/// Visits the rows of a page; returns how many they are, and the highest value of this column.
-async fn read_page(
+/// How many orders are sent at a time.
+const SENT_ORDERS: usize = 1_000;
+
+/// Sends the orders of a page; returns how many they are, and the highest value of this column.
+async fn send_page(
     client: &Client,
     query: &str,
     column: usize,
     from: i64,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+    to: &OrderSender,
 ) -> Result<(i64, Option<i64>), StoreError> {
     let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ROWS, Type::INT8)]);
     let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
     pin_mut!(rows);
-    let (mut count, mut highest) = (0, None);
+    let (mut count, mut highest, mut orders) = (0, None, Vec::new());
     while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
         let row = row.map_err(read)?;
         (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, column)?)));
-        visit(&row)?;
+        orders.push(changed_order(&row, 0)?);
+        if orders.len() == SENT_ORDERS {
+            send(to, std::mem::take(&mut orders)).await?;
+        }
     }
+    send(to, orders).await?;
     Ok((count, highest))
+}
+
+async fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
+    to.send(orders).await.map_err(|_| unreachable_because("nothing takes the orders any more"))
 }

@@ -41,7 +41,7 @@ fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Records, Store, Structure};
+    use crate::store::{NewOrder, OperatorStore, Records};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 
@@ -52,11 +52,16 @@ mod tests {
         store
     }
 
+    fn check(directory: &Path, gives_up: fn() -> bool) -> Result<Option<String>, StoreError> {
+        let connection = Connection::open(directory.join("store.sqlite")).unwrap();
+        quick_check_until(connection, Box::new(gives_up))
+    }
+
     #[test]
     fn a_torn_page_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let (store, path) = (store(directory.path(), 1_000), directory.path().join("store.sqlite"));
-        assert_eq!(store.quick_check(Box::new(|| false)).unwrap(), Structure::Sound);
+        assert_eq!(check(directory.path(), || false).unwrap(), None);
         let leaf: i64 = {
             let connection = Connection::open(&path).unwrap();
             let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_version'";
@@ -68,16 +73,15 @@ mod tests {
         let mut half = [0; 2048];
         file.read_exact_at(&mut half, 4096).unwrap();
         file.write_all_at(&half, (leaf as u64 - 1) * 4096).unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        let found = store.quick_check(Box::new(|| false)).unwrap();
-        assert!(matches!(found, Structure::Damaged(damage) if !damage.is_empty()));
+        let found = check(directory.path(), || false).unwrap();
+        assert!(found.is_some_and(|damage| !damage.is_empty()));
     }
 
     #[test]
     fn a_check_that_takes_too_long_is_ended() {
         let directory = tempfile::tempdir().unwrap();
-        let store = store(directory.path(), 10_000);
-        let ended = store.quick_check(Box::new(|| true)).unwrap_err();
+        store(directory.path(), 10_000);
+        let ended = check(directory.path(), || true).unwrap_err();
         assert!(ended.to_string().contains("took too long"), "{ended}");
     }
 }

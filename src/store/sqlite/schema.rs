@@ -96,6 +96,7 @@ mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
     use crate::store::{ChangeNumber, KeyChange, PolledKeys, Store};
+    use std::sync::Arc;
 
     const FILLED: &str = "
         UPDATE versions SET orders = 3, keys = 4;
@@ -115,8 +116,8 @@ mod tests {
         rows.unwrap().map(Result::unwrap).collect()
     }
 
-    #[test]
-    fn a_store_of_the_first_version_keeps_everything() {
+    #[tokio::test]
+    async fn a_store_of_the_first_version_keeps_everything() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.sqlite");
         let mut connection = Connection::open(&path).unwrap();
@@ -144,18 +145,18 @@ mod tests {
         migrate(&mut connection, &path).unwrap();
         assert_eq!(id(&connection), first);
         // A server reads the accounts and keys that it does not know, and those alone.
-        let store = SqliteStore::open(directory.path()).unwrap();
-        let read_after = |number| {
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let read_after = async |number| {
             let after = ChangeNumber { generation: 0, number };
-            let PolledKeys { polled, changes } = store.poll_keys(Some(after)).unwrap();
+            let PolledKeys { polled, changes } = store.poll_keys(Some(after)).await.unwrap();
             assert_eq!(polled.last_changes.keys, 4);
             changes
         };
-        let read = read_after(0).unwrap();
+        let read = read_after(0).await.unwrap();
         let [KeyChange::Account(account), KeyChange::Key(_, key)] = &read[..] else {
             panic!("{read:?}")
         };
         assert!(*account == key.account && !account.is_closed && key.is_revoked);
-        assert!(read_after(4).is_none());
+        assert!(read_after(4).await.is_none());
     }
 }

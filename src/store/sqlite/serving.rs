@@ -1,10 +1,12 @@
-//! What a running server asks of the embedded store.
+//! What a running server asks of the embedded store. What waits for the disk or for a lock does so
+//! on a blocking thread.
 
 use super::SqliteStore;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes};
 use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
+use crate::blocking::run;
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::limits::{KeyBan, NewBan};
@@ -15,14 +17,14 @@ use crate::store::rules::not_cancelled;
 use crate::store::statements::Statements;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
-    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, ListedOrder, LookedUpKeys,
-    MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, PolledKeys, Store, StoreError,
-    Structure,
+    ChangedOrder, Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys,
+    MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledChanges, PolledKeys, Status, Store,
+    StoreError, Structure,
 };
-use rusqlite::{Connection, params};
+use async_trait::async_trait;
+use rusqlite::{Connection, Row, params};
 use slog::{Logger, warn};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
@@ -32,9 +34,19 @@ impl SqliteStore {
         self.files.require_lately_in_place()?;
         Ok(self.last_changes.lock().get()?)
     }
+
+    /// Carries `work` out on a blocking thread.
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&SqliteStore) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = Arc::clone(self);
+        run(move || work(&store)).await
+    }
 }
 
-impl Store for SqliteStore {
+#[async_trait]
+impl Store for Arc<SqliteStore> {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         // Without a readable id no list is tagged.
         let history = self.history.unwrap_or_default();
@@ -53,165 +65,191 @@ impl Store for SqliteStore {
         })
     }
 
-    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
-        let as_of = BootInstant::now();
-        let last_changes = self.last_changes_now()?;
-        let polled = PolledChanges::new(last_changes, as_of);
-        let Some(after) = after.filter(|after| last_changes.of_keys().has_more_than(*after)) else {
-            return Ok(PolledKeys { polled, changes: None });
-        };
-        let mut connection = self.keys.lock();
-        // One read transaction: the rows and the last changes belong together.
-        let transaction = connection.transaction()?;
-        let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
-        let statements: &dyn Statements = &*transaction;
-        let query = select_changed_keys("version", "$1");
-        let changes = statements.all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
-        let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
-        Ok(PolledKeys { polled, changes })
+    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+        self.blocking(move |store| {
+            let as_of = BootInstant::now();
+            let last_changes = store.last_changes_now()?;
+            let polled = PolledChanges::new(last_changes, as_of);
+            let Some(after) = after.filter(|after| last_changes.of_keys().has_more_than(*after))
+            else {
+                return Ok(PolledKeys { polled, changes: None });
+            };
+            let mut connection = store.keys.lock();
+            // One read transaction: the rows and the last changes belong together.
+            let transaction = connection.transaction()?;
+            let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
+            let statements: &dyn Statements = &*transaction;
+            let query = select_changed_keys("version", "$1");
+            let changes =
+                statements.all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
+            let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
+            Ok(PolledKeys { polled, changes })
+        })
+        .await
     }
 
-    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
-        let as_of = BootInstant::now();
-        self.files.require_lately_in_place()?;
-        let mut connection = self.keys.lock();
-        let transaction = connection.transaction()?;
-        let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
-        let statements: &dyn Statements = &*transaction;
-        let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
-        let mut keys = Vec::new();
-        for digest in digests {
-            let row = statements.only(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
-            keys.extend(row.and_then(KeyChange::into_key));
-        }
-        Ok(LookedUpKeys { polled, keys })
+    async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError> {
+        self.blocking(move |store| {
+            let as_of = BootInstant::now();
+            store.files.require_lately_in_place()?;
+            let mut connection = store.keys.lock();
+            let transaction = connection.transaction()?;
+            let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
+            let statements: &dyn Statements = &*transaction;
+            let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
+            let mut keys = Vec::new();
+            for digest in &digests {
+                let row = statements.only(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
+                keys.extend(row.and_then(KeyChange::into_key));
+            }
+            Ok(LookedUpKeys { polled, keys })
+        })
+        .await
     }
 
-    fn for_each_order_since(
+    async fn send_orders_since(
         &self,
         after: ChangeNumber,
-        visit: &mut dyn FnMut(OrderChange<'_>),
+        to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
-        let mut connection = self.scanner.lock();
-        // One read transaction: the rows and the last changes belong together.
-        let transaction = connection.transaction()?;
-        let reached = read_last_changes(&transaction)?.of_orders();
-        for_each_row_since(&transaction, after.number, visit)?;
-        if after.number == 0
-            && let Some(damage) = missing_rows(&transaction)?
-        {
-            let _ = self.damage.set(damage);
-        }
-        Ok(OrdersRead { reached, is_all: true })
-    }
-
-    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
-            let LastChanges { generation, orders: before, .. } = read_last_changes(transaction)?;
-            let writes_from = Instant::now();
-            let cancel = |cancellation: &Cancellation| {
-                if cancellation.deadline <= writes_from {
-                    return Ok(CancelOutcome::Expired);
-                }
-                cancel_one(transaction, cancellation, before + 1)
-            };
-            let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
-            if !outcomes.contains(&CancelOutcome::Cancelled) {
-                return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
+        self.blocking(move |store| {
+            let mut connection = store.scanner.lock();
+            // One read transaction: the rows and the last changes belong together.
+            let transaction = connection.transaction()?;
+            let reached = read_last_changes(&transaction)?.of_orders();
+            send_rows_since(&transaction, after.number, &to)?;
+            if after.number == 0
+                && let Some(damage) = missing_rows(&transaction)?
+            {
+                let _ = store.damage.set(damage);
             }
-            let change_numbers =
-                Some((before, raise_change_number(transaction, ChangeScope::Orders)?));
-            Ok(CancelledBatch { outcomes, generation, change_numbers })
+            Ok(OrdersRead { reached, is_all: true })
         })
+        .await
     }
 
-    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let statements: &dyn Statements = &*self.reader.lock();
-        statements.only(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
+    async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError> {
+        self.blocking(move |store| {
+            in_transaction(&mut store.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
+                let LastChanges { generation, orders: before, .. } =
+                    read_last_changes(transaction)?;
+                let writes_from = Instant::now();
+                let cancel = |cancellation: &Cancellation| {
+                    if cancellation.deadline <= writes_from {
+                        return Ok(CancelOutcome::Expired);
+                    }
+                    cancel_one(transaction, cancellation, before + 1)
+                };
+                let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
+                if !outcomes.contains(&CancelOutcome::Cancelled) {
+                    return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
+                }
+                let change_numbers =
+                    Some((before, raise_change_number(transaction, ChangeScope::Orders)?));
+                Ok(CancelledBatch { outcomes, generation, change_numbers })
+            })
+        })
+        .await
     }
 
-    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let statements: &dyn Statements = &*self.reader.lock();
-        let name = statements.only(SELECT_PET, &[&id], |row| row.get(0))?;
-        Ok(name.map(|name| Pet { id, name }))
+    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.blocking(move |store| {
+            let statements: &dyn Statements = &*store.reader.lock();
+            statements.only(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
+        })
+        .await
+    }
+
+    async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        self.blocking(move |store| {
+            let statements: &dyn Statements = &*store.reader.lock();
+            let name = statements.only(SELECT_PET, &[&id], |row| row.get(0))?;
+            Ok(name.map(|name| Pet { id, name }))
+        })
+        .await
     }
 
     fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
 
-    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
-        let damage = quick_check_until(connect(&self.path)?, gives_up)?;
-        Ok(damage.map_or(Structure::Sound, Structure::Damaged))
-    }
-
-    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
-        if let Err(error) = empty_log(self, timeout) {
-            warn!(log, "write-ahead log not emptied"; "error" => error,
-                "effect" => "store.sqlite is whole only together with store.sqlite-wal");
-        }
-    }
-
-    fn try_write(&self) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-            // SQLite does not write a row that stays the same, but always writes this
-            // number in the file's header.
-            let id: i64 =
-                transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
-            Ok(transaction.pragma_update(None, "application_id", id)?)
+    async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
+        self.blocking(move |store| {
+            let damage = quick_check_until(connect(&store.path)?, gives_up)?;
+            Ok(damage.map_or(Structure::Sound, Structure::Damaged))
         })
+        .await
     }
 
-    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-            let change_number = raise_change_number(transaction, ChangeScope::Keys)?;
-            let mut update = transaction.prepare_cached(
-                "UPDATE keys SET banned_until = ?2, ban_seconds = ?3, ban_number = ?4, version = ?5
-                 WHERE row = ?1 AND ban_number < ?4",
-            )?;
-            for NewBan { key, ban: KeyBan { ends_at_ms, seconds, number } } in bans {
-                update.execute(params![key, ends_at_ms, seconds, number, change_number])?;
-            }
-            Ok(())
-        })
+    async fn leave(&self, timeout: Duration, log: &Logger) {
+        // A disk may block for longer than there is time.
+        let emptying = self.blocking(move |store| store.checkpoint(timeout / 2));
+        let error = match tokio::time::timeout(timeout, emptying).await {
+            Ok(Ok(true)) => return,
+            Ok(Ok(false)) => "another process reads or writes the store".to_string(),
+            Ok(Err(error)) => ErrorChain(&error).to_string(),
+            Err(_) => "not done in time".to_string(),
+        };
+        warn!(log, "write-ahead log not emptied"; "error" => error,
+            "effect" => "store.sqlite is whole only together with store.sqlite-wal");
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
-        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-            // A cache that was just read again may not know the last recorded use.
-            let mut update = transaction.prepare_cached(
-                "UPDATE keys SET used_at = ?2
-                 WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
-            )?;
-            for (row, at) in uses {
-                update.execute([row, at, &MIN_USE_INTERVAL_MS])?;
-            }
-            Ok(Vec::new())
+    async fn try_write(&self) -> Result<(), StoreError> {
+        self.blocking(move |store| {
+            in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
+                // SQLite does not write a row that stays the same, but always writes this
+                // number in the file's header.
+                let id: i64 =
+                    transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+                Ok(transaction.pragma_update(None, "application_id", id)?)
+            })
         })
+        .await
+    }
+
+    async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
+        self.blocking(move |store| {
+            in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
+                let change_number = raise_change_number(transaction, ChangeScope::Keys)?;
+                let mut update = transaction.prepare_cached(
+                    "UPDATE keys SET banned_until = ?2, ban_seconds = ?3, ban_number = ?4, version = ?5
+                     WHERE row = ?1 AND ban_number < ?4",
+                )?;
+                for NewBan { key, ban: KeyBan { ends_at_ms, seconds, number } } in &bans {
+                    update.execute(params![key, ends_at_ms, seconds, number, change_number])?;
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+        self.blocking(move |store| {
+            in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
+                // A cache that was just read again may not know the last recorded use.
+                let mut update = transaction.prepare_cached(
+                    "UPDATE keys SET used_at = ?2
+                     WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
+                )?;
+                for (row, at) in &uses {
+                    update.execute([row, at, &MIN_USE_INTERVAL_MS])?;
+                }
+                Ok(Vec::new())
+            })
+        })
+        .await
     }
 }
 
-/// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
-/// connections are not closed in order, which would do the same.
-fn empty_log(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> {
-    let (sender, outcome) = channel();
-    // A disk may block for longer than there is time.
-    let run = move || sender.send(store.checkpoint(timeout / 2));
-    let thread = std::thread::Builder::new().name("checkpoint".to_string()).spawn(run);
-    thread.map_err(|error| error.to_string())?;
-    match outcome.recv_timeout(timeout) {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err("another process reads or writes the store".to_string()),
-        Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
-        Err(_) => Err("not done in time".to_string()),
-    }
-}
+/// How many orders are sent at a time.
+const SENT_ORDERS: usize = 1_000;
 
-fn for_each_row_since(
+fn send_rows_since(
     connection: &Connection,
     after: i64,
-    visit: &mut dyn FnMut(OrderChange<'_>),
-) -> rusqlite::Result<()> {
+    to: &OrderSender,
+) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(if is_long(connection, after)? {
         // In the order of the table. At number 0 no list shows a cancelled order yet.
         "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
@@ -222,22 +260,37 @@ fn for_each_row_since(
          FROM orders INDEXED BY orders_by_version WHERE version > ?1 ORDER BY id"
     })?;
     let mut rows = statement.query([after])?;
+    let mut orders = Vec::new();
     while let Some(row) = rows.next()? {
-        let id = row.get(0)?;
-        if row.get(5)? {
-            visit(OrderChange::Removed(id));
-            continue;
+        orders.push(changed_order(row)?);
+        if orders.len() == SENT_ORDERS {
+            send(to, std::mem::take(&mut orders))?;
         }
-        visit(OrderChange::Listed(ListedOrder {
-            id,
-            pet_id: row.get(1)?,
-            quantity: row.get(2)?,
-            ship_date: row.get_ref(3)?.as_str_or_null()?,
-            complete: row.get(4)?,
-            is_shipped: row.get(6)?,
-        }));
     }
-    Ok(())
+    send(to, orders)
+}
+
+fn changed_order(row: &Row<'_>) -> rusqlite::Result<ChangedOrder> {
+    let status = match (row.get(5)?, row.get(6)?) {
+        (true, _) => Status::Cancelled,
+        (false, true) => Status::Shipped,
+        (false, false) => Status::Pending,
+    };
+    Ok(ChangedOrder {
+        id: row.get(0)?,
+        pet_id: row.get(1)?,
+        quantity: row.get(2)?,
+        ship_date: row.get(3)?,
+        complete: row.get(4)?,
+        status,
+    })
+}
+
+fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
+    to.blocking_send(orders).map_err(|_| StoreError::Engine {
+        doing: "read",
+        source: "nothing takes the orders any more".into(),
+    })
 }
 
 /// How many changed orders are sorted, in memory: about 10 MB. Of a million orders, the whole table
@@ -290,97 +343,94 @@ fn cancel_one(
 mod tests {
     use super::*;
     use crate::store::{NewOrder, OperatorStore, Records};
+    use futures::FutureExt;
+    use tempfile::TempDir;
+    use tokio::sync::mpsc;
 
-    #[test]
-    fn the_keys_are_read_while_changed_orders_are_read() {
+    /// A new store, and its directory.
+    fn store() -> (Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        let (pet_id, quantity, ship_date) = (7, 1, None);
-        let order =
-            NewOrder { id: 1, pet_id, quantity, ship_date, complete: false, shipped: false };
-        store.import(Records::Orders(&[order]), false).unwrap();
-        std::thread::scope(|scope| {
-            let (read, was_read) = channel();
-            let store = &store;
-            store
-                .for_each_order_since(LastChanges::default().of_orders(), &mut |_| {
-                    let read = read.clone();
-                    scope.spawn(move || {
-                        let keys = store.look_up_keys(&[Digest([0; 32])]);
-                        read.send(keys.unwrap().keys.len())
-                    });
-                    assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
-                })
-                .unwrap();
-        });
+        (Arc::new(SqliteStore::open(directory.path()).unwrap()), directory)
     }
 
-    #[test]
-    fn what_was_cancelled_since_a_change_is_removed_and_was_never_listed_before() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        let order = |id| NewOrder {
-            id,
-            pet_id: 7,
-            quantity: 1,
-            ship_date: None,
-            complete: false,
-            shipped: false,
-        };
-        store.import(Records::Orders(&[order(1), order(2)]), false).unwrap();
-        let changes = |since| {
-            let mut seen = Vec::new();
-            let visit = &mut |change: OrderChange<'_>| {
-                seen.push(match change {
-                    OrderChange::Listed(order) => (order.id, true),
-                    OrderChange::Removed(id) => (id, false),
-                });
-            };
-            let reached = store.for_each_order_since(since, visit).unwrap().reached;
-            (reached, seen)
-        };
-        let (before, all) = changes(LastChanges::default().of_orders());
-        assert_eq!(all, [(1, true), (2, true)]);
-        let cancellation = Cancellation {
-            order_id: 1,
+    /// Imports pending orders of these ids.
+    fn import(store: &SqliteStore, ids: impl Iterator<Item = i64>) {
+        let orders: Vec<_> = ids.map(NewOrder::pending).collect();
+        store.import(Records::Orders(&orders), false).unwrap();
+    }
+
+    /// Cancels these orders.
+    async fn cancel(store: &Arc<SqliteStore>, ids: &[i64]) -> CancelledBatch {
+        let cancellation = |id: &i64| Cancellation {
+            order_id: *id,
             key_id: Arc::from("key_of_nobody"),
             at: chrono::DateTime::UNIX_EPOCH,
             deadline: Instant::now() + Duration::from_secs(60),
         };
-        let batch = store.cancel(&[cancellation]).unwrap();
-        let (after, changed) = changes(before);
-        assert_eq!(batch.change_numbers, Some((before.number, after.number)));
-        assert_eq!(changed, [(1, false)]);
-        assert_eq!(changes(LastChanges::default().of_orders()).1, [(2, true)]);
+        store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }
 
-    #[test]
-    fn many_changes_are_read_like_few() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
+    /// The ids that changed after this change, those of cancelled orders negated, and how far they
+    /// lead.
+    async fn changes(store: &Arc<SqliteStore>, after: ChangeNumber) -> (Vec<i64>, ChangeNumber) {
+        let (sender, mut orders) = mpsc::channel(1);
+        let received = async {
+            let mut changed = Vec::new();
+            while let Some(some) = orders.recv().await {
+                changed.extend(some);
+            }
+            changed
+        };
+        let (read, changed) = tokio::join!(store.send_orders_since(after, sender), received);
+        let signed = |order: &ChangedOrder| match order.status {
+            Status::Cancelled => -order.id,
+            _ => order.id,
+        };
+        (changed.iter().map(signed).collect(), read.unwrap().reached)
+    }
+
+    #[tokio::test]
+    async fn the_keys_are_read_while_changed_orders_are_read() {
+        let (store, _directory) = store();
+        import(&store, 1..=2 * SENT_ORDERS as i64);
+        let (sender, mut orders) = mpsc::channel(1);
+        let mut reading = store.send_orders_since(ChangeNumber::default(), sender);
+        // Nothing takes the second part before the third could be sent.
+        assert!((&mut reading).now_or_never().is_none());
+        let first = orders.recv().await.unwrap();
+        assert_eq!(first.len(), SENT_ORDERS);
+        let keys = store.look_up_keys(vec![Digest([0; 32])]).await.unwrap();
+        assert!(keys.keys.is_empty() && (&mut reading).now_or_never().is_none());
+        drop(orders);
+        assert!(reading.await.is_err(), "it ends once nothing takes the orders");
+    }
+
+    #[tokio::test]
+    async fn what_was_cancelled_since_a_change_is_removed_and_was_never_listed_before() {
+        let (store, _directory) = store();
+        import(&store, 1..=2);
+        let beginning = ChangeNumber::default();
+        let (all, before) = changes(&store, beginning).await;
+        assert_eq!(all, [1, 2]);
+        let batch = cancel(&store, &[1]).await;
+        let (changed, after) = changes(&store, before).await;
+        assert_eq!(batch.change_numbers, Some((before.number, after.number)));
+        assert_eq!(changed, [-1]);
+        assert_eq!(changes(&store, beginning).await.0, [2]);
+    }
+
+    #[tokio::test]
+    async fn many_changes_are_read_like_few() {
+        let (store, _directory) = store();
+        import(&store, 1..=1);
         let since = read_last_changes(&store.scanner.lock()).unwrap().of_orders();
-        let many: Vec<_> = (2..=MAX_SORTED_ORDERS + 2).map(NewOrder::pending).collect();
-        store.import(Records::Orders(&many), false).unwrap();
+        import(&store, 2..=MAX_SORTED_ORDERS + 2);
         let is_long = |after: ChangeNumber| is_long(&store.scanner.lock(), after.number);
         assert!(is_long(since).unwrap());
-        let cancelled = [1, 5].map(|order_id| Cancellation {
-            order_id,
-            key_id: Arc::from("key_of_nobody"),
-            at: chrono::DateTime::UNIX_EPOCH,
-            deadline: Instant::now() + Duration::from_secs(60),
-        });
-        store.cancel(&cancelled).unwrap();
-        let (mut removed, mut listed) = (Vec::new(), Vec::new());
-        let reached = store
-            .for_each_order_since(since, &mut |change| match change {
-                OrderChange::Listed(order) => listed.push(order.id),
-                OrderChange::Removed(id) => removed.push(id),
-            })
-            .unwrap();
-        assert_eq!(removed, [1, 5]);
-        let all = 2..=MAX_SORTED_ORDERS + 2;
-        assert_eq!(listed, all.filter(|id| *id != 5).collect::<Vec<_>>());
-        assert!(!is_long(reached.reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
+        cancel(&store, &[1, 5]).await;
+        let (changed, reached) = changes(&store, since).await;
+        let sign = |id| if [1, 5].contains(&id) { -id } else { id };
+        assert!(changed.into_iter().eq((1..=MAX_SORTED_ORDERS + 2).map(sign)));
+        assert!(!is_long(reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
     }
 }

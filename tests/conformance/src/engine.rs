@@ -1,13 +1,13 @@
 //! An engine of the store, and one thing that it must do.
 
-use std::sync::Arc;
-use store_orders::store::{OperatorStore, Store};
+use crate::ServedStore;
+use store_orders::store::OperatorStore;
 
 /// A new, empty store of one engine.
 pub trait Engine: Sync {
     /// The store as a server that runs uses it. A second call may return the same or, on an
     /// engine that several servers can share, another one.
-    fn serving(&self) -> anyhow::Result<Arc<dyn Store>>;
+    fn serving(&self) -> anyhow::Result<ServedStore>;
 
     /// The store as one command uses it, while that server and other commands run. It is used
     /// on the thread that asked for it, which belongs to no runtime.

@@ -8,6 +8,7 @@
 //! | `listing` | the list and its changes, as a server reads them |
 //! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
 //! | `records` | orders, keys and cancellations to store |
+//! | `served_store` | a server's store, whose calls block |
 //! | `threads` | work on other threads |
 
 /// A case for each of these functions, named after it.
@@ -22,7 +23,9 @@ mod engine;
 mod listing;
 pub mod postgres;
 mod records;
+mod served_store;
 mod threads;
 
 pub use cases::all as cases;
 pub use engine::{Case, Engine};
+pub use served_store::ServedStore;

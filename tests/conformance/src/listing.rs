@@ -1,5 +1,6 @@
 //! The list and its changes, as a server reads them.
 
+use crate::ServedStore;
 use anyhow::Context;
 use futures::executor::block_on;
 use std::collections::{BTreeMap, HashMap};
@@ -7,16 +8,16 @@ use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
     AccountRow, ChangeNumber, FreshnessReport, KeyChange, KeyRow, LastChanges, OperatorStore,
-    OrderChange, OrdersRead, PolledKeys, Status, Store, StoredOrder,
+    OrderChange, OrdersRead, PolledKeys, Status, StoredOrder,
 };
 
 /// What a list is told.
-pub fn latest(store: &dyn Store) -> anyhow::Result<FreshnessReport> {
+pub fn latest(store: &ServedStore) -> anyhow::Result<FreshnessReport> {
     Ok(block_on(store.freshness(None)?.wait())?)
 }
 
 /// The last changes, as a list asks for them.
-pub fn last_changes(store: &dyn Store) -> anyhow::Result<LastChanges> {
+pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(latest(store)?.last_changes)
 }
 
@@ -34,24 +35,24 @@ fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
 
 /// The changes after this one, in the order in which they are told, and how far they lead.
 pub fn changes_since(
-    store: &dyn Store,
+    store: &ServedStore,
     after: ChangeNumber,
 ) -> anyhow::Result<(Vec<(i64, String)>, OrdersRead)> {
-    let mut changes = Vec::new();
-    let read = store.for_each_order_since(after, &mut |change| changes.push(text(change)))?;
-    let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let (orders, read) = store.orders_since(after)?;
+    let changes = orders.iter().map(|order| text(order.change()));
+    let changes = changes.collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
     Ok((changes, read))
 }
 
 /// The ids that changed after this change; of an order that is listed no longer, negated.
-pub fn changed_ids(store: &dyn Store, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
+pub fn changed_ids(store: &ServedStore, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
 /// Before the first change of the store's present generation.
-pub fn beginning(store: &dyn Store) -> anyhow::Result<ChangeNumber> {
+pub fn beginning(store: &ServedStore) -> anyhow::Result<ChangeNumber> {
     Ok(ChangeNumber::beginning(last_changes(store)?.generation))
 }
 
@@ -60,7 +61,7 @@ pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
 
 /// The accounts and keys that changed after this change, and the last change that they lead to.
 pub fn keys_since(
-    store: &dyn Store,
+    store: &ServedStore,
     after: ChangeNumber,
 ) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
@@ -78,17 +79,17 @@ pub fn keys_since(
 }
 
 /// Every account, by its id.
-pub fn accounts(store: &dyn Store) -> anyhow::Result<BTreeMap<i64, AccountRow>> {
+pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, AccountRow>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
 /// Every key.
-pub fn keys(store: &dyn Store) -> anyhow::Result<HashMap<Digest, KeyRow>> {
+pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRow>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
 /// The whole list, a line for each order.
-pub fn list(store: &dyn Store) -> anyhow::Result<Vec<String>> {
+pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     let changes = changes_since(store, beginning(store)?)?.0;
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
@@ -120,12 +121,12 @@ pub struct Follower {
 
 impl Follower {
     /// A list that has not read anything.
-    pub fn of(store: &dyn Store) -> anyhow::Result<Follower> {
+    pub fn of(store: &ServedStore) -> anyhow::Result<Follower> {
         Ok(Follower { reached: beginning(store)?, list: BTreeMap::new() })
     }
 
     /// Reads what changed since the last time.
-    pub fn catch_up(&mut self, store: &dyn Store) -> anyhow::Result<()> {
+    pub fn catch_up(&mut self, store: &ServedStore) -> anyhow::Result<()> {
         loop {
             let (changes, read) = changes_since(store, self.reached)?;
             self.reached = read.reached;

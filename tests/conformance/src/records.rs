@@ -1,11 +1,12 @@
 //! Orders, keys and cancellations to store.
 
+use crate::ServedStore;
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::keys::Environment;
 use store_orders::store::{
-    CancelOutcome, Cancellation, IssuedKey, NewKey, NewOrder, OperatorStore, Records, Store,
+    CancelOutcome, Cancellation, IssuedKey, NewKey, NewOrder, OperatorStore, Records,
 };
 use store_orders_api::plans::Plan;
 
@@ -59,7 +60,7 @@ pub fn cancellation(order_id: i64) -> Cancellation {
 }
 
 /// The outcomes of a batch that cancels these orders.
-pub fn cancel(store: &dyn Store, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
+pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
     let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
     Ok(store.cancel(&batch)?.outcomes)
 }

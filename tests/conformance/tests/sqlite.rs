@@ -1,11 +1,11 @@
 //! The embedded engine does what every engine must do: each case is a test of its name.
 
-use conformance::{Case, Engine, cases};
+use conformance::{Case, Engine, ServedStore, cases};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
+use store_orders::store::OperatorStore;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
-use store_orders::store::{OperatorStore, Store};
 use tempfile::TempDir;
 
 /// A new store in a directory of its own, which a server has.
@@ -24,8 +24,8 @@ impl Embedded {
 }
 
 impl Engine for Embedded {
-    fn serving(&self) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(Arc::clone(&self.store) as Arc<dyn Store>)
+    fn serving(&self) -> anyhow::Result<ServedStore> {
+        ServedStore::embedded(&self.store)
     }
 
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>> {

@@ -1,6 +1,7 @@
 //! A store that fails, panics or blocks on demand, to stand in for a disk that
 //! does.
 
+use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,11 +10,12 @@ use store_orders::limits::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    FreshnessReport, GivesUp, LookedUpKeys, OrderChange, OrdersRead, PolledKeys, Store, StoreError,
-    Structure,
+    FreshnessReport, GivesUp, LookedUpKeys, OrderSender, OrdersRead, PolledChanges, PolledKeys,
+    Store, StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::time::sleep;
 
 /// How often a silent store looks whether it is silent no longer.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -92,9 +94,9 @@ impl FaultyStore {
     }
 
     /// Answers the requests that wait for the last changes, or for their key.
-    pub fn answer_questions(&self) -> Result<(), StoreError> {
+    pub async fn answer_questions(&self) -> Result<(), StoreError> {
         self.answered.fetch_add(1, Ordering::SeqCst);
-        let last_changes = self.store.poll_changes()?.last_changes;
+        let last_changes = self.store.poll_changes().await?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {
             // The requests may have ended.
             sender.send_replace(Some(Ok(FreshnessReport { history, last_changes, changes: None })));
@@ -106,13 +108,13 @@ impl FaultyStore {
         *self.fault.lock() == Fault::Silent
     }
 
-    fn wait_while_silent(&self) {
+    async fn wait_while_silent(&self) {
         while self.is_silent() {
-            std::thread::sleep(SILENCE_CHECK_INTERVAL);
+            sleep(SILENCE_CHECK_INTERVAL).await;
         }
     }
 
-    fn store(&self) -> Result<&SqliteStore, StoreError> {
+    fn store(&self) -> Result<&Arc<SqliteStore>, StoreError> {
         let fault = *self.fault.lock();
         match fault {
             Fault::Fails => {
@@ -125,6 +127,7 @@ impl FaultyStore {
     }
 }
 
+#[async_trait]
 impl Store for FaultyStore {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
@@ -142,70 +145,74 @@ impl Store for FaultyStore {
         Ok(self.store()?.history()? + self.failovers.load(Ordering::SeqCst))
     }
 
-    fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
-        self.store()?.poll_keys(after)
+    async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+        self.wait_while_silent().await;
+        self.store()?.poll_changes().await
     }
 
-    fn for_each_order_since(
+    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+        self.store()?.poll_keys(after).await
+    }
+
+    async fn send_orders_since(
         &self,
         after: ChangeNumber,
-        visit: &mut dyn FnMut(OrderChange<'_>),
+        to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
-        self.store()?.for_each_order_since(after, visit)
+        self.store()?.send_orders_since(after, to).await
     }
 
-    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        self.wait_while_silent();
+    async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError> {
+        self.wait_while_silent().await;
         let mut batch = batch.to_vec();
         if *self.fault.lock() == Fault::Late {
             batch.iter_mut().for_each(|cancellation| cancellation.deadline = Instant::now());
         }
-        self.store()?.cancel(&batch)
+        self.store()?.cancel(batch.into()).await
     }
 
-    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        self.wait_while_silent();
-        self.store()?.cancelled_order(id)
+    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.wait_while_silent().await;
+        self.store()?.cancelled_order(id).await
     }
 
-    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        self.wait_while_silent();
-        self.store()?.pet(id)
+    async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        self.wait_while_silent().await;
+        self.store()?.pet(id).await
     }
 
-    fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+    async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError> {
         let answered = self.answered.load(Ordering::SeqCst);
         while self.is_silent() && self.answered.load(Ordering::SeqCst) == answered {
-            std::thread::sleep(SILENCE_CHECK_INTERVAL);
+            sleep(SILENCE_CHECK_INTERVAL).await;
         }
-        self.store()?.look_up_keys(digests)
+        self.store()?.look_up_keys(digests).await
     }
 
     fn damage(&self) -> Option<&str> {
         self.store.damage()
     }
 
-    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
-        self.store()?.quick_check(gives_up)
+    async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
+        self.store()?.quick_check(gives_up).await
     }
 
     fn require_ready(&self) -> Result<(), StoreError> {
         self.readiness_checks.fetch_add(1, Ordering::SeqCst);
-        self.wait_while_silent();
         self.store()?.require_ready()
     }
 
-    fn try_write(&self) -> Result<(), StoreError> {
-        self.store()?.try_write()
+    async fn try_write(&self) -> Result<(), StoreError> {
+        self.store()?.try_write().await
     }
 
-    fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
-        self.wait_while_silent();
-        self.store()?.record_bans(bans)
+    async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
+        self.wait_while_silent().await;
+        self.store()?.record_bans(bans).await
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
-        let _blocked = self.last_used.blocking_lock();
-        self.store()?.record_last_used(uses)
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+        let _blocked = self.last_used.lock().await;
+        self.store()?.record_last_used(uses).await
     }
 }

@@ -30,7 +30,7 @@ enum Transport {
 impl TestSetup {
     /// Starts a server. Needs a tokio runtime around it.
     pub async fn serve(self) -> TestServer {
-        TestServer::new(Server::start(&self.config, self.dependencies()).unwrap(), self)
+        TestServer::new(Server::start(&self.config, self.dependencies()).await.unwrap(), self)
     }
 }
 

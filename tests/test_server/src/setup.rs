@@ -215,7 +215,7 @@ impl TestSetup {
     pub(super) fn dependencies(&self) -> Dependencies {
         let store: Arc<dyn Store> = match &self.faulty_store {
             Some(faulty) => faulty.clone(),
-            None => self.store.clone(),
+            None => Arc::new(Arc::clone(&self.store)),
         };
         let limits: Arc<dyn Limits> = match &self.other_limits {
             Some(other) => other.clone(),

@@ -44,7 +44,7 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     commands.create_account("  acme ", Plan::Pro, None, now())?;
     commands.create_account("globex", Plan::Free, None, now())?;
     let issued = commands.issue_key(&new_key("acme"), NOW_MS)?;
-    let before = (commands.account("acme", NOW_MS)?, keys(&*store)?.len());
+    let before = (commands.account("acme", NOW_MS)?, keys(&store)?.len());
     let refused = refusal(commands.rename_account("acme", " globex"))?;
     ensure!(refused == "there is an account \"globex\" already", "{refused}");
     commands.rename_account("acme", "acme")?;
@@ -52,10 +52,10 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     commands.rename_account("acme", &format!(" {name} "))?;
     let renamed = commands.account(name, NOW_MS)?;
     ensure!(renamed == Account { name: name.to_string(), ..before.0 }, "{renamed:?}");
-    let names = accounts(&*store)?.into_values().map(|account| account.name.to_string());
+    let names = accounts(&store)?.into_values().map(|account| account.name.to_string());
     ensure!(names.collect::<Vec<_>>() == [name, "globex"], "servers read another name");
     let found = commands.key_record(&issued.key.digest())?;
-    ensure!(found.is_some_and(|key| key.account == name) && keys(&*store)?.len() == before.1);
+    ensure!(found.is_some_and(|key| key.account == name) && keys(&store)?.len() == before.1);
     commands.rename_account("globex", "acme")?;
     ensure!(commands.account("acme", NOW_MS)?.id == 2);
     Ok(())
@@ -76,7 +76,7 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     let account = commands.account("acme", NOW_MS)?;
     ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
     ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
-    let closed: Vec<_> = accounts(&*store)?.values().map(|account| account.is_closed).collect();
+    let closed: Vec<_> = accounts(&store)?.values().map(|account| account.is_closed).collect();
     ensure!(closed == [true, false], "{closed:?}");
     commands.revoke_key(&second.id, NOW_MS + 5)?;
     let ends = commands.key_records()?.iter().map(|key| key.revoked_at).collect::<Vec<_>>();
@@ -98,7 +98,7 @@ pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> an
     commands.create_account("acme", Plan::Enterprise, Some(own), now())?;
     commands.issue_key(&new_key("acme"), NOW_MS)?;
     let served = || -> anyhow::Result<Vec<(Plan, PlanLimits)>> {
-        Ok(accounts(&*store)?.values().map(|account| (account.plan, account.limits)).collect())
+        Ok(accounts(&store)?.values().map(|account| (account.plan, account.limits)).collect())
     };
     ensure!(served()? == [(Plan::Enterprise, own)]);
     ensure!(commands.account("acme", NOW_MS)?.limits == own);

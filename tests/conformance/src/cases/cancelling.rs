@@ -17,16 +17,16 @@ pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyho
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
     // Of one order, the first request owns the outcome.
-    let outcomes = cancel(&*store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
+    let outcomes = cancel(&store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
     let first = [Cancelled, AlreadyShipped, NotFound, Cancelled];
     let again = [AlreadyShipped, NotFound, NotFound, NotFound, NotFound];
     ensure!(outcomes == [&first[..], &again].concat(), "{outcomes:?}");
-    let again = cancel(&*store, &[2, 1, i64::MIN])?;
+    let again = cancel(&store, &[2, 1, i64::MIN])?;
     ensure!(again == [AlreadyShipped, NotFound, NotFound], "{again:?}");
-    ensure!(cancel(&*store, &[])?.is_empty());
+    ensure!(cancel(&store, &[])?.is_empty());
     let counts = commands.check()?.orders.unwrap_or_default();
     ensure!((counts.pending, counts.shipped, counts.cancelled) == (1, 1, 2), "{counts:?}");
-    ensure!(list(&*store)?.len() == 2);
+    ensure!(list(&store)?.len() == 2);
     Ok(())
 }
 
@@ -62,13 +62,13 @@ pub fn a_cancellation_past_its_deadline_is_not_carried_out(
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=3)?;
     let late = |id| Cancellation { deadline: Instant::now(), ..cancellation(id) };
-    let before = last_changes(&*store)?.orders;
+    let before = last_changes(&store)?.orders;
     let none = store.cancel(&[late(1), late(9)])?;
     ensure!(none.outcomes == [Expired, Expired], "{none:?}");
-    ensure!(none.change_numbers.is_none() && last_changes(&*store)?.orders == before, "{none:?}");
+    ensure!(none.change_numbers.is_none() && last_changes(&store)?.orders == before, "{none:?}");
     let one = store.cancel(&[late(1), cancellation(2), late(2), cancellation(1)])?.outcomes;
     ensure!(one == [Expired, Cancelled, Expired, Cancelled], "{one:?}");
-    ensure!(list(&*store)?.len() == 1);
+    ensure!(list(&store)?.len() == 1);
     Ok(())
 }
 
@@ -78,7 +78,7 @@ pub fn an_id_64_times_at_once_is_cancelled_once(engine: &dyn Engine) -> anyhow::
     let barrier = Barrier::new(AT_ONCE);
     let cancel = || -> anyhow::Result<Vec<CancelOutcome>> {
         barrier.wait();
-        cancel(&*store, &[1])
+        cancel(&store, &[1])
     };
     let outcomes = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(cancel)).collect();
@@ -96,15 +96,15 @@ pub fn a_batch_raises_the_change_number_by_one_or_not_at_all(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=10)?;
-    let imported = last_changes(&*store)?;
+    let imported = last_changes(&store)?;
     let batch: Vec<_> = [8, 2, 2, 99].map(cancellation).to_vec();
     let done = store.cancel(&batch)?;
     ensure!(done.change_numbers == Some((imported.orders, imported.orders + 1)), "{done:?}");
     ensure!(done.generation == imported.generation, "{done:?}");
-    ensure!(last_changes(&*store)?.orders == imported.orders + 1);
-    ensure!(changed_ids(&*store, imported.of_orders())? == [-2, -8]);
+    ensure!(last_changes(&store)?.orders == imported.orders + 1);
+    ensure!(changed_ids(&store, imported.of_orders())? == [-2, -8]);
     let none = store.cancel(&batch)?;
     ensure!(none.change_numbers.is_none(), "{none:?}");
-    ensure!(last_changes(&*store)?.orders == imported.orders + 1);
+    ensure!(last_changes(&store)?.orders == imported.orders + 1);
     Ok(())
 }

@@ -18,18 +18,18 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [30, 10, 20, 40, 50])?;
-    let first = last_changes(&*store)?.of_orders();
-    ensure!(changed_ids(&*store, first)?.is_empty());
-    cancel(&*store, &[40, 20])?;
-    let second = last_changes(&*store)?.of_orders();
-    ensure!(changed_ids(&*store, first)? == [-20, -40]);
+    let first = last_changes(&store)?.of_orders();
+    ensure!(changed_ids(&store, first)?.is_empty());
+    cancel(&store, &[40, 20])?;
+    let second = last_changes(&store)?.of_orders();
+    ensure!(changed_ids(&store, first)? == [-20, -40]);
     commands.ship_orders(&[50, 10])?;
     import(&*commands, [35, -5])?;
-    ensure!(changed_ids(&*store, second)? == [-5, 10, 35, 50]);
-    ensure!(changed_ids(&*store, first)? == [-5, 10, -20, 35, -40, 50]);
-    ensure!(list(&*store)?.len() == 5, "no cancelled order from the beginning");
-    let last = last_changes(&*store)?;
-    ensure!(changed_ids(&*store, last.of_orders())?.is_empty());
+    ensure!(changed_ids(&store, second)? == [-5, 10, 35, 50]);
+    ensure!(changed_ids(&store, first)? == [-5, 10, -20, 35, -40, 50]);
+    ensure!(list(&store)?.len() == 5, "no cancelled order from the beginning");
+    let last = last_changes(&store)?;
+    ensure!(changed_ids(&store, last.of_orders())?.is_empty());
     ensure!(last.keys == 0, "orders are no change of keys");
     Ok(())
 }
@@ -39,16 +39,16 @@ pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyh
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
     let log = Logger::root(Discard, o!());
-    let orders = OrderList::open(store, batch_sizes()?, 1_000_000, &log)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let opened = OrderList::open(store.store.clone(), batch_sizes()?, 1_000_000, &log);
+    let orders = store.wait(opened)?;
     let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
     commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;
     import(&*commands, 2..=PAGE_ROWS)?;
     import(&*commands, [PAGE_ROWS + 1])?;
     let freshness = orders.ask_freshness()?;
-    runtime.block_on(freshness.clone().wait())?;
+    store.wait(freshness.clone().wait())?;
     commands.update_orders(&[OrderUpdate { id: 1, ship_date: None, complete: Some(true) }])?;
-    let list = runtime.block_on(orders.tagged_list(freshness))?.0;
+    let list = store.wait(orders.tagged_list(freshness))?.0;
     let order = String::from_utf8(find_order(&list, 1).context("it is listed")?)?;
     ensure!(order.contains("2026-12-01T08:00:00Z"), "{order}");
     Ok(())
@@ -72,7 +72,7 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
     let cancelling = || -> anyhow::Result<()> {
         for first in cancelled.clone().step_by(40) {
             let ids: Vec<_> = (first..first + 40).collect();
-            let outcomes = cancel(&*store, &ids)?;
+            let outcomes = cancel(&store, &ids)?;
             ensure!(outcomes.iter().all(|outcome| *outcome == CancelOutcome::Cancelled));
         }
         Ok(())
@@ -87,11 +87,11 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
         Ok(())
     };
     let following = || -> anyhow::Result<Follower> {
-        let mut follower = Follower::of(&*store)?;
+        let mut follower = Follower::of(&store)?;
         while !done.load(Ordering::Acquire) {
-            follower.catch_up(&*store)?;
+            follower.catch_up(&store)?;
         }
-        follower.catch_up(&*store)?;
+        follower.catch_up(&store)?;
         Ok(follower)
     };
     let follower = std::thread::scope(|scope| {
@@ -105,7 +105,7 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
         outcomes.into_iter().try_for_each(|outcome| outcome?)?;
         follower
     })?;
-    let list = list(&*store)?;
+    let list = list(&store)?;
     let followed = follower.lines();
     ensure!(followed == list, "{} were followed, {} are listed", followed.len(), list.len());
     Ok(())

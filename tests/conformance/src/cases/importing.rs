@@ -42,20 +42,20 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let outcome = commands.import(Records::Orders(&orders(1..=100)), false)?;
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 0 }, "{outcome:?}");
-    let (before, all) = (last_changes(&*store)?, list(&*store)?);
+    let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
     // Named is the first one of the file that the store has.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
-    ensure!(last_changes(&*store)? == before && list(&*store)? == all);
+    ensure!(last_changes(&store)? == before && list(&store)? == all);
 
     let outcome = commands.import(Records::Orders(&more), true)?;
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 2 }, "{outcome:?}");
     let shipped = stored(&*commands, Some(Status::Shipped))?;
     ensure!(shipped.iter().map(|order| order.id).eq(101..=200), "{shipped:?}");
-    ensure!(last_changes(&*store)?.of_orders().has_more_than(before.of_orders()));
+    ensure!(last_changes(&store)?.of_orders().has_more_than(before.of_orders()));
     ensure!(commands.check()?.problems.is_empty());
     Ok(())
 }
@@ -65,18 +65,18 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
     let (store, commands) = (engine.serving()?, engine.commands()?);
     // Numbers are those of all changes on one engine, and of orders alone on the other.
     import(&*commands, [-1])?;
-    let mut follower = Follower::of(&*store)?;
-    let (mut steps, first) = (0, last_changes(&*store)?.orders);
+    let mut follower = Follower::of(&store)?;
+    let (mut steps, first) = (0, last_changes(&store)?.orders);
     let mut after_step = |done: ImportOutcome| -> anyhow::Result<()> {
         steps += 1;
-        let number = last_changes(&*store)?.orders;
+        let number = last_changes(&store)?.orders;
         ensure!(number == first + 2 * steps - 1, "{steps} steps, and the store is at {number}");
-        follower.catch_up(&*store)?;
+        follower.catch_up(&store)?;
         let gone = usize::try_from(steps)? - 1;
         ensure!(follower.lines().len() == 1 + done.imported - gone, "after step {steps}");
         ensure!(commands.check()?.problems.is_empty(), "{:?}", commands.check()?);
-        ensure!(cancel(&*store, &[steps])? == [CancelOutcome::Cancelled]);
-        ensure!(cancel(&*store, &[steps])? == [CancelOutcome::NotFound]);
+        ensure!(cancel(&store, &[steps])? == [CancelOutcome::Cancelled]);
+        ensure!(cancel(&store, &[steps])? == [CancelOutcome::NotFound]);
         Ok(())
     };
     let mut checked = Ok(());
@@ -89,8 +89,8 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
     })?;
     checked?;
     ensure!(steps == 3 && outcome == ImportOutcome { imported: all.len(), skipped: 0 });
-    follower.catch_up(&*store)?;
-    let listed = list(&*store)?;
+    follower.catch_up(&store)?;
+    let listed = list(&store)?;
     ensure!(follower.lines() == listed && listed.len() == all.len() - 2, "{}", listed.len());
     Ok(())
 }
@@ -105,7 +105,7 @@ pub fn a_step_that_fails_leaves_those_before_it(engine: &dyn Engine) -> anyhow::
     let (done, why) = (failed.done, failed.why.as_ref().map(ToString::to_string));
     ensure!(done == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{done:?}");
     ensure!(why == Some(format!("order {taken} is already in the store")), "{why:?}");
-    ensure!(list(&*store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
+    ensure!(list(&store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
 
     let first = orders([taken, LONG + 1]);
     let failed = import_in_steps(&*commands, Records::Orders(&first), false, &mut goes_on);
@@ -114,7 +114,7 @@ pub fn a_step_that_fails_leaves_those_before_it(engine: &dyn Engine) -> anyhow::
     let rest = import_in_steps(&*commands, Records::Orders(&all), true, &mut goes_on)?;
     let skipped = 2 * STEP_RECORDS + 1;
     ensure!(rest == ImportOutcome { imported: all.len() - skipped, skipped }, "{rest:?}");
-    ensure!(list(&*store)?.len() == all.len());
+    ensure!(list(&store)?.len() == all.len());
     Ok(())
 }
 
@@ -124,7 +124,7 @@ pub fn an_import_that_is_stopped_leaves_whole_steps(engine: &dyn Engine) -> anyh
     let stop = &mut |_| ControlFlow::Break(());
     let stopped = unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
     ensure!(stopped.why.is_none() && stopped.done.imported == STEP_RECORDS, "{stopped:?}");
-    ensure!(list(&*store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
+    ensure!(list(&store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
     // There is nothing to stop after the last step.
     let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);
     let skipped = import_in_steps(&*commands, last, true, stop)?.skipped;
@@ -137,7 +137,7 @@ pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::R
     let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
     let refused = refusal(commands.import(Records::Orders(&orders), false))?;
     ensure!(refused == "two orders have the same id", "{refused}");
-    ensure!(list(&*store)?.is_empty());
+    ensure!(list(&store)?.is_empty());
     let outcome = commands.import(Records::Orders(&orders), true)?;
     ensure!(outcome == ImportOutcome { imported: 1, skipped: 1 }, "{outcome:?}");
     let kept = stored(&*commands, None)?;
@@ -148,13 +148,13 @@ pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::R
 pub fn an_id_of_a_cancelled_order_is_never_used_again(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
-    cancel(&*store, &[1])?;
+    cancel(&store, &[1])?;
     ensure!(commands.existing(RecordKind::Order, &[1, 2])? == [1]);
     let refused = refusal(import(&*commands, [1]))?;
     ensure!(refused == "order 1 is already in the store", "{refused}");
     let outcome = commands.import(Records::Orders(&[pending(1)]), true)?;
     ensure!(outcome == ImportOutcome { imported: 0, skipped: 1 }, "{outcome:?}");
-    ensure!(list(&*store)?.is_empty());
+    ensure!(list(&store)?.is_empty());
     Ok(())
 }
 
@@ -181,7 +181,7 @@ pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result
         imports.into_iter().map(|import| joined(import)?).sum::<anyhow::Result<usize>>()
     })?;
     ensure!(imported == usize::try_from(2 * LONG)?, "{imported} were imported");
-    ensure!(list(&*store)?.len() == imported);
+    ensure!(list(&store)?.len() == imported);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Keys: issued, rotated, revoked, unbanned, used.
 
+use crate::ServedStore;
 use crate::engine::Engine;
 use crate::listing::{keys as changed_keys, keys_since, last_changes};
 use crate::records::{NOW_MS, account_and_key, import, new_key, now, refusal};
@@ -10,7 +11,7 @@ use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::{
     ChangeNumber, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
-    Rotation, Store,
+    Rotation,
 };
 use store_orders_api::plans::Plan;
 
@@ -23,7 +24,7 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<KeyRecord> {
     commands.key_records()?.into_iter().find(|record| record.id == id).context("no record")
 }
 
-fn served(store: &dyn Store, digest: &Digest) -> anyhow::Result<KeyRow> {
+fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<KeyRow> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let (found, row) = keys.pop().context("the key is not served")?;
     ensure!(found == *digest && keys.is_empty(), "another key is served");
@@ -35,8 +36,8 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
     let second = issue(&*commands, Some(60))?;
-    let first_row = served(&*store, &first.key.digest())?;
-    let second_row = served(&*store, &second.key.digest())?;
+    let first_row = served(&store, &first.key.digest())?;
+    let second_row = served(&store, &second.key.digest())?;
     ensure!(*first_row.id == *first.id && *second_row.id == *second.id);
     ensure!(first_row.row < second_row.row && first_row.account == second_row.account);
     ensure!(first_row.expires_at_ms.is_none() && !first_row.is_revoked);
@@ -70,7 +71,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
             HashSet::from([first.key.digest(), second.key.digest()])
         }
     );
-    ensure!(looked_up.polled.last_changes == last_changes(&*store)?);
+    ensure!(looked_up.polled.last_changes == last_changes(&store)?);
     ensure!(store.look_up_keys(&[])?.keys.is_empty());
     Ok(())
 }
@@ -86,14 +87,14 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     let refused = refusal(rotate(&old.id, 7 * 24 + 1, NOW_MS))?;
     ensure!(refused == "a rotated key can stay valid for at most 7 days", "{refused}");
     let new = rotate(&old.id, 24, NOW_MS)?;
-    ensure!(served(&*store, &old.key.digest())?.expires_at_ms == Some(NOW_MS + 86_400_000));
-    ensure!(served(&*store, &new.key.digest())?.expires_at_ms.is_none());
+    ensure!(served(&store, &old.key.digest())?.expires_at_ms == Some(NOW_MS + 86_400_000));
+    ensure!(served(&store, &new.key.digest())?.expires_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
 
     // A key that would end anyway ends then, and its successor lives as long as it did.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
-    ensure!(served(&*store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
-    ensure!(served(&*store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
+    ensure!(served(&store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
+    ensure!(served(&store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
     let refused = refusal(rotate(&next.id, 1, NOW_MS + 4_200_000))?;
     ensure!(refused.ends_with("has expired; issue a new key instead"), "{refused}");
     ensure!(commands.key_records()?.len() == 4);
@@ -133,7 +134,7 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let key = account_and_key(&*commands)?;
     commands.revoke_key(&key.id, NOW_MS + 5)?;
-    let row = served(&*store, &key.key.digest())?;
+    let row = served(&store, &key.key.digest())?;
     ensure!(row.is_revoked, "{row:?}");
     commands.revoke_key(&key.id, NOW_MS + 9)?;
     ensure!(record(&*commands, &key.id)?.revoked_at == Some(NOW_MS + 5));
@@ -147,7 +148,7 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
-    let row = |issued: &IssuedKey| served(&*store, &issued.key.digest());
+    let row = |issued: &IssuedKey| served(&store, &issued.key.digest());
     let (key_row, other_row) = (row(&key)?.row, row(&other)?.row);
     let ban = |seconds: u32, number| KeyBan {
         ends_at_ms: NOW_MS + i64::from(seconds) * 1_000,
@@ -155,10 +156,10 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
         number,
     };
     let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
-    let before = last_changes(&*store)?.of_keys();
+    let before = last_changes(&store)?.of_keys();
     write(key_row, ban(300, 1))?;
     // Any server reads what changed, and that alone.
-    let ((_, changed), reached) = keys_since(&*store, before)?;
+    let ((_, changed), reached) = keys_since(&store, before)?;
     ensure!(changed.len() == 1 && reached.number > before.number, "{changed:?}");
     ensure!(row(&key)?.ban == ban(300, 1) && row(&other)?.ban == KeyBan::default());
     write(key_row, ban(301, 1))?;
@@ -169,9 +170,9 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
         NewBan { key: i64::MAX, ban: ban(300, 1) },
     ])?;
     ensure!(row(&key)?.ban == ban(600, 2) && row(&other)?.ban == ban(300, 2));
-    let banned = last_changes(&*store)?.of_keys();
+    let banned = last_changes(&store)?.of_keys();
     commands.unban_key(&key.id)?;
-    ensure!(keys_since(&*store, banned)?.0.1.len() == 1);
+    ensure!(keys_since(&store, banned)?.0.1.len() == 1);
     let lifted = KeyBan { number: 3, ..KeyBan::default() };
     write(key_row, ban(1_200, 3))?;
     ensure!(row(&key)?.ban == lifted, "a ban that was decided before it was lifted");
@@ -182,8 +183,8 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
 pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
-    let row = served(&*store, &key.key.digest())?.row;
-    let before = last_changes(&*store)?;
+    let row = served(&store, &key.key.digest())?.row;
+    let before = last_changes(&store)?;
     let after = |uses: &[i64]| -> anyhow::Result<Option<i64>> {
         let uses: Vec<_> = uses.iter().map(|at| (row, *at)).collect();
         store.record_last_used(&uses)?;
@@ -197,9 +198,9 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     // The wall clock was set back.
     ensure!(after(&[NOW_MS - minute])? == Some(NOW_MS - minute));
     store.record_last_used(&[(i64::MAX, NOW_MS)])?;
-    ensure!(served(&*store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
+    ensure!(served(&store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
     ensure!(record(&*commands, &other.id)?.used_at.is_none());
-    ensure!(last_changes(&*store)? == before, "a use is no change");
+    ensure!(last_changes(&store)? == before, "a use is no change");
     Ok(())
 }
 
@@ -208,13 +209,13 @@ pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> 
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
     let mut known =
-        keys_since(&*store, ChangeNumber::beginning(last_changes(&*store)?.generation))?.1;
+        keys_since(&store, ChangeNumber::beginning(last_changes(&store)?.generation))?.1;
     let mut changed = |account: Option<i64>, expected: &[&IssuedKey]| -> anyhow::Result<()> {
-        let ((accounts, keys), reached) = keys_since(&*store, known)?;
+        let ((accounts, keys), reached) = keys_since(&store, known)?;
         ensure!(accounts.keys().copied().eq(account), "{accounts:?}");
         let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
         ensure!(keys.keys().copied().collect::<HashSet<_>>() == digests, "{keys:?}");
-        ensure!(reached == last_changes(&*store)?.of_keys(), "{reached:?}");
+        ensure!(reached == last_changes(&store)?.of_keys(), "{reached:?}");
         known = reached;
         Ok(())
     };
@@ -234,7 +235,7 @@ pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> 
     changed(Some(1), &[])?;
     commands.rename_account("globex", "initech")?;
     changed(Some(2), &[])?;
-    ensure!(last_changes(&*store)?.orders == 0, "keys are no change of orders");
+    ensure!(last_changes(&store)?.orders == 0, "keys are no change of orders");
     import(&*commands, [1])?;
     store.record_last_used(&[(1, NOW_MS)])?;
     changed(None, &[])?;

@@ -10,27 +10,27 @@ use store_orders::store::{CancelOutcome, Status};
 pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=5)?;
-    cancel(&*store, &[5])?;
-    let mut follower = Follower::of(&*store)?;
-    follower.catch_up(&*store)?;
-    let before = last_changes(&*store)?;
+    cancel(&store, &[5])?;
+    let mut follower = Follower::of(&store)?;
+    follower.catch_up(&store)?;
+    let before = last_changes(&store)?;
     let refused = refusal(commands.ship_orders(&[1, 2, 5]))?;
     let expected = "order 5 is cancelled and cannot be shipped";
     ensure!(refused == expected, "{refused}");
     let refused = refusal(commands.ship_orders(&[1, 9]))?;
     ensure!(refused == "there is no order 9", "{refused}");
     ensure!(stored(&*commands, Some(Status::Shipped))?.is_empty());
-    ensure!(last_changes(&*store)? == before);
+    ensure!(last_changes(&store)? == before);
 
     ensure!(commands.ship_orders(&[2, 1, 2])? == BTreeSet::from([1, 2]));
     ensure!(commands.ship_orders(&[1])?.is_empty());
     let shipped = stored(&*commands, Some(Status::Shipped))?;
     ensure!(shipped.iter().map(|order| order.id).eq([1, 2]), "{shipped:?}");
-    let listed = list(&*store)?;
+    let listed = list(&store)?;
     let are_shipped: Vec<_> = listed.iter().map(|line| line.ends_with(" shipped")).collect();
     ensure!(are_shipped == [true, true, false, false], "{listed:?}");
-    follower.catch_up(&*store)?;
+    follower.catch_up(&store)?;
     ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
-    ensure!(cancel(&*store, &[1])? == [CancelOutcome::AlreadyShipped]);
+    ensure!(cancel(&store, &[1])? == [CancelOutcome::AlreadyShipped]);
     Ok(())
 }

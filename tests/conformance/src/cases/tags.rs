@@ -1,33 +1,33 @@
 //! The entity tag of the list.
 
+use crate::ServedStore;
 use crate::engine::Engine;
 use crate::records::{account_and_key, cancel, import};
 use anyhow::ensure;
 use slog::{Discard, Logger, o};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::OrderList;
-use tokio::runtime::Runtime;
 
 /// A server's list.
 struct Server {
     orders: OrderList,
-    runtime: Runtime,
+    store: ServedStore,
 }
 
 impl Server {
     /// One that starts now.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
-        let orders = OrderList::open(engine.serving()?, batch_sizes()?, 1_000_000, &log)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
-        Ok(Server { orders, runtime })
+        let store = engine.serving()?;
+        let opened = OrderList::open(store.store.clone(), batch_sizes()?, 1_000_000, &log);
+        Ok(Server { orders: store.wait(opened)?, store })
     }
 
     /// The tag of its list, which it was asked for twice: the second one is sent in one piece.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =
-                self.runtime.block_on(self.orders.tagged_list(self.orders.ask_freshness()?))?;
+                self.store.wait(self.orders.tagged_list(self.orders.ask_freshness()?))?;
             Ok(tag.whole().to_str()?.to_string())
         };
         let (first, second) = (tag()?, tag()?);
@@ -50,7 +50,7 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
     let mut tags = vec![tag("an import")?];
     account_and_key(&*commands)?;
     ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
-    cancel(&*engine.serving()?, &[1])?;
+    cancel(&engine.serving()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);
     commands.ship_orders(&[2])?;
     tags.push(tag("a shipment")?);

@@ -10,11 +10,11 @@ use store_orders::store::OrderUpdate;
 pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [i64::MAX, 1, 2, 3])?;
-    cancel(&*store, &[3])?;
+    cancel(&store, &[3])?;
     commands.ship_orders(&[2])?;
-    let mut follower = Follower::of(&*store)?;
-    follower.catch_up(&*store)?;
-    let (before, listed_before) = (last_changes(&*store)?, list(&*store)?);
+    let mut follower = Follower::of(&store)?;
+    follower.catch_up(&store)?;
+    let (before, listed_before) = (last_changes(&store)?, list(&store)?);
     let date = DateTime::from_timestamp(1_796_112_000, 0);
     let update = |id, complete| OrderUpdate { id, ship_date: date, complete };
     for (updates, expected) in [
@@ -24,7 +24,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
         let refused = refusal(commands.update_orders(&updates))?;
         ensure!(refused == expected, "{refused}");
     }
-    ensure!(last_changes(&*store)? == before && list(&*store)? == listed_before);
+    ensure!(last_changes(&store)? == before && list(&store)? == listed_before);
 
     let only_complete = OrderUpdate { id: i64::MAX, ship_date: None, complete: Some(true) };
     commands.update_orders(&[update(1, None), update(2, Some(true)), only_complete])?;
@@ -38,9 +38,9 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     ensure!(fields(1)? == (stored_date.clone(), false), "{:?}", fields(1)?);
     ensure!(fields(2)? == (stored_date, false), "{:?}", fields(2)?);
     ensure!(fields(i64::MAX)? == (None, true), "{:?}", fields(i64::MAX)?);
-    let listed = list(&*store)?;
+    let listed = list(&store)?;
     ensure!(listed != listed_before);
-    follower.catch_up(&*store)?;
+    follower.catch_up(&store)?;
     ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
     Ok(())
 }

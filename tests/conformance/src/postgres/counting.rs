@@ -1,6 +1,6 @@
 //! Where requests are counted: all servers of a store count in one database.
 
-use super::database::{Database, PostgresUnderTest};
+use super::database::{Database, PostgresUnderTest, ServedPostgres};
 use crate::engine::Engine;
 use crate::records::refusal;
 use crate::threads::joined;
@@ -17,7 +17,7 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::schema::{LIMITS, MIGRATIONS, STORE, Schema, migrate as apply};
 use store_orders::store::postgres::{
-    PostgresCommands, PostgresLimitsReport, PostgresStore, begin_new_store, migrate, print_grants,
+    PostgresCommands, PostgresLimitsReport, begin_new_store, migrate, print_grants,
 };
 use store_orders_api::plans::PlanLimits;
 use testbed::WAIT_TIMEOUT;
@@ -32,7 +32,7 @@ const MOVED: &str = "requests are counted in another database";
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 
 /// A request of account 1 that this server admits; how many remain in its minute.
-fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
+fn remaining(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.limits(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
     let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };

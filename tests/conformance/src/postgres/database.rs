@@ -1,17 +1,18 @@
 //! A new database of the server under test, and connections to it.
 
+use crate::ServedStore;
 use crate::engine::Engine;
 use crate::threads::on_another_thread;
 use anyhow::Context;
 use slog::Logger;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
-    PostgresCommands, PostgresStore, PostgresUrl, migrate, print_grants,
+    PostgresCommands, PostgresLimits, PostgresStore, PostgresUrl, SILENT_FOR, migrate, print_grants,
 };
-use store_orders::store::{OperatorStore, Store};
+use store_orders::store::{OperatorStore, StoreError};
 use testbed::relay::Relay;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
@@ -213,12 +214,12 @@ impl Database<'_> {
     }
 
     /// The store for a server of the owner.
-    pub fn server_of_owner(&self) -> anyhow::Result<PostgresStore> {
+    pub fn server_of_owner(&self) -> anyhow::Result<ServedPostgres> {
         self.server_of(&self.server.role)
     }
 
     /// The store for a server of this role.
-    pub fn server_of(&self, role: &str) -> anyhow::Result<PostgresStore> {
+    pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
@@ -227,12 +228,12 @@ impl Database<'_> {
         &self,
         url: PostgresUrl,
         silent_for: Duration,
-    ) -> anyhow::Result<PostgresStore> {
+    ) -> anyhow::Result<ServedPostgres> {
         self.open(url, false, silent_for)
     }
 
     /// The store for a server of the owner that confirms its lists.
-    pub fn server_that_confirms_lists(&self) -> anyhow::Result<PostgresStore> {
+    pub fn server_that_confirms_lists(&self) -> anyhow::Result<ServedPostgres> {
         self.open(self.url().parse()?, true, SILENT_FOR)
     }
 
@@ -241,10 +242,42 @@ impl Database<'_> {
         url: PostgresUrl,
         confirms_lists: bool,
         silent_for: Duration,
-    ) -> anyhow::Result<PostgresStore> {
+    ) -> anyhow::Result<ServedPostgres> {
         let log = Logger::root(slog::Discard, slog::o!());
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
-        Ok(PostgresStore::open(runtime.handle(), url, confirms_lists, silent_for, log)?)
+        let opened = PostgresStore::open(url, confirms_lists, silent_for, log);
+        let store = Arc::new(runtime.block_on(opened)?);
+        let served = ServedStore::new(store.clone(), runtime.handle().clone());
+        Ok(ServedPostgres { served, store })
+    }
+}
+
+/// A server's store in PostgreSQL.
+pub struct ServedPostgres {
+    served: ServedStore,
+    /// The same one, with what no other engine has.
+    store: Arc<PostgresStore>,
+}
+
+impl ServedPostgres {
+    pub fn id(&self) -> anyhow::Result<String> {
+        Ok(self.store.id()?)
+    }
+
+    pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
+        self.wait(async { self.store.limits(keyless_per_minute, log) })
+    }
+
+    pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
+        self.wait(self.store.deregister(timeout))
+    }
+}
+
+impl Deref for ServedPostgres {
+    type Target = ServedStore;
+
+    fn deref(&self) -> &ServedStore {
+        &self.served
     }
 }
 
@@ -257,8 +290,8 @@ impl Drop for Database<'_> {
 }
 
 impl Engine for Database<'_> {
-    fn serving(&self) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(Arc::new(self.server_of_owner()?))
+    fn serving(&self) -> anyhow::Result<ServedStore> {
+        Ok(self.server_of_owner()?.served)
     }
 
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>> {

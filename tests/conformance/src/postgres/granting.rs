@@ -7,7 +7,7 @@ use crate::records::{NOW_MS, account_and_key, cancel, import, refusal};
 use anyhow::{Context, ensure};
 use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::postgres::PostgresCommands;
-use store_orders::store::{CancelOutcome, Records, Store};
+use store_orders::store::{CancelOutcome, Records};
 use store_orders_api::types::Pet;
 
 /// What a server must not be able to do.

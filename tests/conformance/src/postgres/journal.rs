@@ -19,8 +19,8 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
         "CREATE TABLE saved_orders AS SELECT * FROM orders;
          CREATE TABLE saved_changes AS SELECT * FROM changes",
     )?;
-    ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
-    let before = last_changes(&*store)?;
+    ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
+    let before = last_changes(&store)?;
     // As from a backup. The next change has the number of the one that is lost.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
@@ -32,7 +32,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
         (after.generation > before.generation).then_some(after)
     })?;
     ensure!(after.orders == before.orders, "{after:?}");
-    ensure!(list(&*store)?.len() == 3);
+    ensure!(list(&store)?.len() == 3);
     Ok(())
 }
 
@@ -44,15 +44,15 @@ pub fn old_changes_are_removed_and_the_last_stays(
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
-    let before = last_changes(&*store)?;
+    let before = last_changes(&store)?;
     database.execute("UPDATE changes SET made_at = now() - interval '11 minutes'")?;
     wait_blocking("one row stays", WAIT_TIMEOUT, || {
         let count: i64 = database.value("SELECT count(*) FROM changes", &[]).ok()?;
         (count == 1).then_some(())
     })?;
-    ensure!(last_changes(&*store)? == before && store.poll_changes()?.last_changes == before);
+    ensure!(last_changes(&store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
-    ensure!(changed_ids(&*store, before.of_orders())? == [4]);
+    ensure!(changed_ids(&store, before.of_orders())? == [4]);
     Ok(())
 }
 
@@ -64,7 +64,7 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
-    let before = last_changes(&*store)?.orders;
+    let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
     let first = lowest()?;
     // The last of them was made long ago, and is followed by one that few have seen yet.
@@ -85,16 +85,16 @@ pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, 1..=3)?;
-    let before = last_changes(&*store)?;
+    let before = last_changes(&store)?;
     // One transaction, so that no look of the session comes in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    ensure!(last_changes(&*store).is_err(), "the list was told that it lacks one change");
+    ensure!(last_changes(&store).is_err(), "the list was told that it lacks one change");
     let after =
-        wait_blocking("the journal is read again", WAIT_TIMEOUT, || last_changes(&*store).ok())?;
+        wait_blocking("the journal is read again", WAIT_TIMEOUT, || last_changes(&store).ok())?;
     ensure!(after.generation > before.generation, "{after:?}");
     Ok(())
 }

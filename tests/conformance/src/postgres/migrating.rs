@@ -9,7 +9,7 @@ use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
 };
-use store_orders::store::{CancelOutcome, Store, StoreError};
+use store_orders::store::{CancelOutcome, StoreError};
 use store_orders_api::plans::Plan;
 use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
@@ -80,22 +80,22 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     }
     let (store, commands) = (database.serving()?, database.commands()?);
     ensure!(commands.check()?.problems.is_empty());
-    let before = last_changes(&*store)?;
+    let before = last_changes(&store)?;
     ensure!((before.orders, before.keys) == (1_000_000_005, 9), "{before:?}");
-    ensure!(list(&*store)?.len() == 2);
-    let (accounts, keys) = (accounts(&*store)?, keys(&*store)?);
+    ensure!(list(&store)?.len() == 2);
+    let (accounts, keys) = (accounts(&store)?, keys(&store)?);
     let closed: Vec<_> = accounts.values().map(|account| account.is_closed).collect();
     ensure!(closed == [false, true], "{closed:?}");
     ensure!(keys.values().filter(|key| key.is_revoked).count() == 1);
-    ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
+    ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     commands.revoke_key("key_1", 2)?;
-    let after = last_changes(&*store)?;
+    let after = last_changes(&store)?;
     ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
-    ensure!(changed_ids(&*store, before.of_orders())? == [-1]);
-    let ((accounts, keys), revoked) = keys_since(&*store, before.of_keys())?;
+    ensure!(changed_ids(&store, before.of_orders())? == [-1]);
+    let ((accounts, keys), revoked) = keys_since(&store, before.of_keys())?;
     ensure!(accounts.is_empty() && keys.len() == 1, "{accounts:?} {keys:?}");
     commands.set_plan("acme", Plan::Free, None)?;
-    let (accounts, keys) = keys_since(&*store, revoked)?.0;
+    let (accounts, keys) = keys_since(&store, revoked)?.0;
     ensure!(keys.is_empty() && accounts.keys().eq(&[1]), "{accounts:?}");
     Ok(())
 }
@@ -114,10 +114,10 @@ pub fn an_import_that_an_older_program_left_becomes_a_change(
     )?;
     database.migrate()?;
     let (store, commands) = (database.serving()?, database.commands()?);
-    ensure!(commands.check()?.problems.is_empty() && list(&*store)?.len() == 3);
-    ensure!(last_changes(&*store)?.orders == 1_000_000_001);
+    ensure!(commands.check()?.problems.is_empty() && list(&store)?.len() == 3);
+    ensure!(last_changes(&store)?.orders == 1_000_000_001);
     import(&*commands, [1])?;
-    ensure!(last_changes(&*store)?.orders == 1_000_000_002);
+    ensure!(last_changes(&store)?.orders == 1_000_000_002);
     Ok(())
 }
 
@@ -267,7 +267,7 @@ pub fn the_tables_stand_in_the_first_schema_of_the_search_path(
     database.migrate()?;
     let commands = database.commands()?;
     import(&*commands, [1, 2])?;
-    ensure!(list(&*database.serving()?)?.len() == 2);
+    ensure!(list(&database.serving()?)?.len() == 2);
     let tables = tables(&database)?;
     let ours = tables.iter().filter(|table| table.starts_with("Our Shop.")).count();
     ensure!(ours == tables.len() - 1, "{tables:?}");
@@ -299,20 +299,20 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, [1, 2, 3])?;
-    ensure!(list(&*store)?.len() == 3);
+    ensure!(list(&store)?.len() == 3);
     let done = migrate_to(&database, &[SURVIVED])?;
     let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, SURVIVED.what);
     ensure!(done == [expected], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
         store.require_ready()?;
-        ensure!(list(&*store)?.len() == 3);
+        ensure!(list(&store)?.len() == 3);
     }
     for (commands, id) in [(commands, 4), (database.commands()?, 5)] {
         import(&*commands, [id])?;
         ensure!(commands.order(id)?.is_some() && commands.check()?.problems.is_empty());
     }
-    ensure!(cancel(&*database.serving()?, &[1])? == [CancelOutcome::Cancelled]);
+    ensure!(cancel(&database.serving()?, &[1])? == [CancelOutcome::Cancelled]);
     let refused = refusal(database.migrate())?;
     ensure!(refused.contains("use a newer store-orders"), "{refused}");
     Ok(())

@@ -9,7 +9,7 @@ use crate::threads::joined;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
-use store_orders::store::{CancelOutcome, Cancellation, Store};
+use store_orders::store::{CancelOutcome, Cancellation};
 use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
 use testbed::relay::{Fault, Relay};
 use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
@@ -221,10 +221,10 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     import(&*database.commands()?, 1..=3)?;
     let stores = [database.serving()?, database.serving()?];
     for (id, store) in (1..).zip(&stores) {
-        ensure!(cancel(&**store, &[id])? == [CancelOutcome::Cancelled], "order {id}");
+        ensure!(cancel(store, &[id])? == [CancelOutcome::Cancelled], "order {id}");
     }
     for store in &stores {
-        ensure!(list(&**store)?.len() == 1);
+        ensure!(list(store)?.len() == 1);
         store.require_ready()?;
     }
     let left = "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";

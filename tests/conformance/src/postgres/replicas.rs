@@ -6,7 +6,7 @@ use crate::listing::list;
 use crate::records::{cancel, import};
 use anyhow::ensure;
 use std::time::Duration;
-use store_orders::store::{OperatorStore, Store};
+use store_orders::store::OperatorStore;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
 pub fn a_server_is_named_with_its_program_and_address(

@@ -2,6 +2,7 @@
 //! restored under servers.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
+use crate::ServedStore;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, latest, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
@@ -10,13 +11,14 @@ use anyhow::ensure;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation, Store,
+    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -28,9 +30,10 @@ use testbed::{WAIT_TIMEOUT, wait_blocking};
 const ID_GAP: i64 = 1_000_000;
 
 /// An embedded store with rows of every kind.
-fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
-    let store = SqliteStore::open(directory)?;
-    let commands: &dyn OperatorStore = &store;
+fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
+    let embedded = Arc::new(SqliteStore::open(directory)?);
+    let (commands, store): (&dyn OperatorStore, _) =
+        (&*embedded, ServedStore::embedded(&embedded)?);
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
     commands.import(Records::Orders(&[dated]), false)?;
@@ -52,7 +55,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     store.record_bans(&[NewBan { key: 1, ban }])?;
     store.record_last_used(&[(1, NOW_MS + 3)])?;
     commands.close_account("globex", now())?;
-    Ok(store)
+    Ok(embedded)
 }
 
 /// A backup of such a store, next to it in a directory of its own.
@@ -68,7 +71,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (directory, file) = backup()?;
-    let old = SqliteStore::open(directory.path())?;
+    let old = Arc::new(SqliteStore::open(directory.path())?);
     let database = server.new_store()?;
     let (new, before) = (database.commands_of_owner()?, database.commands()?.id()?);
     let report = restore(&file, &new, &|_, _| ())?;
@@ -77,13 +80,13 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
         "{report:?}"
     );
 
-    ensure!(new.id()? != OperatorStore::id(&old)? && new.id()? != before);
-    ensure!(stored_lines(&new)? == stored_lines(&old)?);
+    ensure!(new.id()? != OperatorStore::id(&*old)? && new.id()? != before);
+    ensure!(stored_lines(&new)? == stored_lines(&*old)?);
     ensure!(new.accounts(NOW_MS)? == old.accounts(NOW_MS)?);
     ensure!(new.key_records()? == old.key_records()?);
-    let served = database.server_of_owner()?;
+    let (served, old) = (database.server_of_owner()?, ServedStore::embedded(&old)?);
     ensure!(list(&served)? == list(&old)? && served.pet(-1)?.is_some());
-    let digests = |store: &dyn Store| -> anyhow::Result<HashSet<[u8; 32]>> {
+    let digests = |store: &ServedStore| -> anyhow::Result<HashSet<[u8; 32]>> {
         Ok(keys(store)?.into_keys().map(|digest| digest.0).collect())
     };
     ensure!(digests(&served)? == digests(&old)? && digests(&old)?.len() == 3);
@@ -195,7 +198,7 @@ pub fn tables_that_are_restored_under_a_server_begin_another_history(
     let now = wait_blocking("its list is answered", WAIT_TIMEOUT, || latest(&quiet).ok())?;
     ensure!(now.last_changes.orders == lost.last_changes.orders);
     ensure!(now.history != lost.history, "the list without order 1 has the tag of this one");
-    ensure!(latest(&database.server_of_owner()?)?.history == now.history);
+    ensure!(latest(&*database.server_of_owner()?)?.history == now.history);
     Ok(())
 }
 
@@ -204,7 +207,7 @@ pub fn vacuum_full_begins_no_other_history(server: &PostgresUnderTest) -> anyhow
     let database = server.new_store()?;
     let before = database.server_of_owner()?;
     database.execute("VACUUM FULL")?;
-    let after = latest(&database.server_of_owner()?)?;
+    let after = latest(&*database.server_of_owner()?)?;
     ensure!(latest(&before)?.history == after.history, "a tag holds for one of two servers");
     Ok(())
 }

@@ -5,19 +5,20 @@ use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{beginning, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, account_and_key, cancel, cancellation, import, new_key, now};
-use crate::threads::{joined, on_another_thread};
+use crate::threads::joined;
 use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::keys::{ApiKey, Environment};
+use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::limits::{Decision, KeyBan, KeyedRequest, Limits, NewBan};
 use store_orders::store::postgres::{COMMAND, connect};
-use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status, Store};
+use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
+use tokio::sync::mpsc;
 
 /// How much longer than a request's deadline the lock is held that it needs.
 const LATE: Duration = Duration::from_secs(3);
@@ -199,21 +200,32 @@ fn wait_until_one_sleeps(database: &Database<'_>, what: &str) -> anyhow::Result<
 pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
+    /// More than are sent until the first ones are taken.
+    const MANY: i64 = 5_000;
     let database = server.new_store()?;
-    let (store, commands) = (database.server_of_owner()?, database.commands()?);
-    import(&*commands, [1])?;
-    commands.create_account("acme", Plan::Free, None, now())?;
+    let (served, commands) = (database.server_of_owner()?, database.commands()?);
     commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
-    let find = || on_another_thread(|| Ok(store.pet(1)?));
-    let (mut beside_orders, mut beside_changes) = (None, None);
-    store.for_each_order_since(beginning(&store)?, &mut |_| beside_orders = Some(find()))?;
-    ensure!(beside_orders.context("no order was listed")??.is_some());
-    let before = last_changes(&store)?.of_orders();
-    import(&*commands, [2])?;
-    store.for_each_order_since(before, &mut |_| {
-        beside_changes = Some(on_another_thread(|| Ok(keys(&store)?.len())));
-    })?;
-    ensure!(beside_changes.context("no changed order was listed")?? == 0);
+    let store = &served.store;
+    let beside = async |after| -> anyhow::Result<i64> {
+        let (sender, mut orders) = mpsc::channel::<Vec<_>>(1);
+        let beside = async {
+            let mut sent = orders.recv().await.context("no order was sent")?.len();
+            ensure!(store.pet(1).await?.is_some());
+            ensure!(store.look_up_keys(vec![Digest([0; 32])]).await?.keys.is_empty());
+            while let Some(some) = orders.recv().await {
+                sent += some.len();
+            }
+            Ok(i64::try_from(sent)?)
+        };
+        let (read, beside) = tokio::join!(store.send_orders_since(after, sender), beside);
+        read?;
+        beside
+    };
+    import(&*commands, 1..=MANY)?;
+    ensure!(served.wait(beside(beginning(&served)?))? == MANY);
+    let before = last_changes(&served)?.of_orders();
+    import(&*commands, MANY + 1..=2 * MANY)?;
+    ensure!(served.wait(beside(before))? == MANY);
     Ok(())
 }
 

@@ -14,7 +14,6 @@ use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
 use testbed::postgres::{Cluster, DATABASE};
-use tokio::runtime::Handle;
 
 const ACCOUNTS: i64 = 100;
 const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
@@ -43,7 +42,7 @@ impl Limiter {
         let url: store_orders::config::PostgresUrl = url.parse()?;
         let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
         crate::replicas::blocking(move || Ok(migrate(&migrated)?)).await?;
-        let store = PostgresStore::open(&Handle::current(), url, false, SILENT_FOR, log.clone())?;
+        let store = PostgresStore::open(url, false, SILENT_FOR, log.clone()).await?;
         Ok(Limiter { limits: store.limits(1_000, log), _store: store })
     }
 

@@ -1,0 +1,118 @@
+//! A server's store as a case uses it: calls block the thread of the case.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+use store_orders::keys::Digest;
+use store_orders::limits::NewBan;
+use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::{
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangedOrder, LookedUpKeys,
+    OrdersRead, PolledChanges, PolledKeys, Store, StoreError, Structure,
+};
+use store_orders_api::types::Pet;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::mpsc;
+
+/// A server's store. Its methods are those of [`Store`], and block a thread that belongs to no
+/// runtime.
+#[derive(Clone)]
+pub struct ServedStore {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    runtime: Handle,
+}
+
+impl Deref for ServedStore {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &(dyn Store + 'static) {
+        &*self.store
+    }
+}
+
+impl ServedStore {
+    /// The store, whose tasks run on this runtime.
+    pub fn new(store: Arc<dyn Store>, runtime: Handle) -> ServedStore {
+        ServedStore { store, runtime }
+    }
+
+    /// An embedded store.
+    pub fn embedded(store: &Arc<SqliteStore>) -> anyhow::Result<ServedStore> {
+        static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+        let runtime = match RUNTIME.get() {
+            Some(runtime) => runtime,
+            None => {
+                let mut runtime = Builder::new_multi_thread();
+                let runtime = runtime.worker_threads(1).enable_time().build()?;
+                RUNTIME.get_or_init(|| runtime)
+            }
+        };
+        Ok(ServedStore::new(Arc::new(Arc::clone(store)), runtime.handle().clone()))
+    }
+
+    /// Blocks until this has ended.
+    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+}
+
+#[expect(missing_docs, reason = "the methods of `Store` say it")]
+impl ServedStore {
+    pub fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+        self.wait(self.store.poll_changes())
+    }
+
+    pub fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+        self.wait(self.store.poll_keys(after))
+    }
+
+    pub fn look_up_keys(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        self.wait(self.store.look_up_keys(digests.to_vec()))
+    }
+
+    /// The orders that changed after this change, in the order in which they are sent.
+    pub fn orders_since(
+        &self,
+        after: ChangeNumber,
+    ) -> Result<(Vec<ChangedOrder>, OrdersRead), StoreError> {
+        let (sender, mut orders) = mpsc::channel(1);
+        let received = async {
+            let mut received = Vec::new();
+            while let Some(mut some) = orders.recv().await {
+                received.append(&mut some);
+            }
+            received
+        };
+        let sent = self.store.send_orders_since(after, sender);
+        let (read, received) = self.wait(async { tokio::join!(sent, received) });
+        Ok((received, read?))
+    }
+
+    pub fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        self.wait(self.store.cancel(batch.into()))
+    }
+
+    pub fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.wait(self.store.cancelled_order(id))
+    }
+
+    pub fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        self.wait(self.store.pet(id))
+    }
+
+    pub fn quick_check(&self) -> Result<Structure, StoreError> {
+        self.wait(self.store.quick_check(Box::new(|| false)))
+    }
+
+    pub fn try_write(&self) -> Result<(), StoreError> {
+        self.wait(self.store.try_write())
+    }
+
+    pub fn record_bans(&self, bans: &[NewBan]) -> Result<(), StoreError> {
+        self.wait(self.store.record_bans(bans.to_vec()))
+    }
+
+    pub fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
+        self.wait(self.store.record_last_used(uses.to_vec()))
+    }
+}
