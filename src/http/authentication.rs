@@ -1,15 +1,29 @@
 //! Authentication: from the `Authorization` header to a valid key, or to a 401.
 
 use super::request_scope::RequestScope;
-use crate::key_cache::{KeyRefusal, ValidKey};
+use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
 use crate::keys::Environment;
+use crate::store::Freshness;
 use dropshot::{Body, RequestInfo};
 use http::{HeaderMap, HeaderValue, Response, header};
+use std::sync::Arc;
+use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
 
 /// Query parameters that other APIs read a key from.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
+
+/// Who sent a request with a valid key, as handlers see it.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The key, and its account.
+    pub key: Arc<KnownKey>,
+    /// When the request must have been answered.
+    pub deadline: Instant,
+    /// What the list must reflect, if the operation reads it and the store could be asked.
+    pub freshness: Option<Freshness>,
+}
 
 /// Why a request has no valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The handlers: they unpack a request, call the orders or the store, and wrap the outcome.
 
 use super::accept::accepts_gzip;
-use super::caller::Caller;
+use super::authentication::Caller;
 use super::conditional::names_tag;
 use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
@@ -35,11 +35,11 @@ macro_rules! cancel_order {
             use $version::CancelOrderError as Error;
             let id = path.order_id;
             match cancel(&request, id).await.map_err($error(&request))? {
-                CancelResult::Cancelled => Ok($version::CancelOrderSuccess::NoContent),
-                CancelResult::NotFound => {
+                CancelOutcome::Cancelled => Ok($version::CancelOrderSuccess::NoContent),
+                CancelOutcome::NotFound => {
                     Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
                 }
-                CancelResult::AlreadyShipped => {
+                CancelOutcome::AlreadyShipped => {
                     let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
                     Err(Error::OrderAlreadyShipped(message(example, &[&id])))
                 }
@@ -141,24 +141,16 @@ impl v2::Api for Handlers {
     cancel_order!(v2, v2_error);
 }
 
-/// The outcome of a cancellation.
-enum CancelResult {
-    Cancelled,
-    NotFound,
-    AlreadyShipped,
-}
-
-async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelResult, HandlerFailure> {
+/// Cancels an order.
+async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    match server.orders.cancel(id, Arc::clone(&caller.key.row.id), at, caller.deadline).await {
-        Ok(CancelOutcome::Cancelled) => Ok(CancelResult::Cancelled),
-        Ok(CancelOutcome::NotFound) => Ok(CancelResult::NotFound),
-        Ok(CancelOutcome::AlreadyShipped) => Ok(CancelResult::AlreadyShipped),
-        Ok(CancelOutcome::Expired) => Err(HandlerFailure::unavailable(CancelError::TimedOut)),
-        Err(error @ CancelError::NoAnswer) => Err(HandlerFailure::internal(error)),
-        Err(error) => Err(HandlerFailure::unavailable(error)),
-    }
+    let key_id = Arc::clone(&caller.key.row.id);
+    let outcome = server.orders.cancel(id, key_id, at, caller.deadline).await;
+    outcome.map_err(|error| match error {
+        CancelError::NoAnswer => HandlerFailure::internal(error),
+        error => HandlerFailure::unavailable(error),
+    })
 }
 
 /// True if the client has the response of this tag.

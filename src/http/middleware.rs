@@ -1,8 +1,7 @@
 //! The middleware: the steps that every request takes, in their order. No handler
 //! sees a request that has not passed them.
 
-use super::authentication::{Unauthenticated, authenticate, unauthorized};
-use super::caller::Caller;
+use super::authentication::{Caller, Unauthenticated, authenticate, unauthorized};
 use super::client_ip::TrustedProxies;
 use super::docs::Docs;
 use super::inner_router::{BuildError, DropshotContext, InnerRouter, Route, catch_all};

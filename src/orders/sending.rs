@@ -1,8 +1,58 @@
-//! Sends snapshots, and bounds what slow readers hold in memory.
+//! Sends snapshots and parts of them, plain or as gzip if the caller takes it, and bounds what slow
+//! readers hold in memory.
 
 mod body;
-mod payload;
 mod readers;
 
-pub use payload::{Payload, PayloadBody};
 pub use readers::Readers;
+
+use crate::orders::snapshot::Snapshot;
+use body::ListBody;
+use bytes::Bytes;
+use std::sync::Arc;
+use tokio::task::JoinError;
+
+/// Shorter bodies are not compressed: they fit into one TCP segment.
+const MIN_GZIP_BYTES: usize = 1_024;
+
+/// JSON to be sent.
+pub struct Payload {
+    /// The JSON, or it as gzip.
+    pub body: PayloadBody,
+    /// True if it is compressed.
+    pub is_gzip: bool,
+}
+
+/// The bytes of a payload.
+pub enum PayloadBody {
+    /// In one buffer.
+    Whole(Bytes),
+    /// Piece by piece.
+    Pieces(ListBody),
+}
+
+impl Payload {
+    /// The whole list, as gzip if the client accepts it and it pays.
+    pub fn of_list(list: &Arc<Snapshot>, readers: &Arc<Readers>, accepts_gzip: bool) -> Payload {
+        readers.enforce();
+        let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
+        let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
+        let body = match list.joined_bytes() {
+            _ if is_gzip => PayloadBody::Pieces(ListBody::gzip(list, readers.begin(list))),
+            Some(bytes) if in_one_turn() => PayloadBody::Whole(bytes),
+            _ => PayloadBody::Pieces(ListBody::plain(list, readers.begin(list))),
+        };
+        Payload { body, is_gzip }
+    }
+
+    /// This part of a list, as gzip if the client accepts it and it pays.
+    pub async fn of_part(
+        json: Vec<u8>,
+        readers: &Readers,
+        accepts_gzip: bool,
+    ) -> Result<Payload, JoinError> {
+        let is_gzip = accepts_gzip && json.len() >= MIN_GZIP_BYTES;
+        let bytes = if is_gzip { readers.zip(json).await? } else { readers.hold(json) };
+        Ok(Payload { body: PayloadBody::Whole(bytes), is_gzip })
+    }
+}

@@ -60,7 +60,8 @@ pub enum CancelError {
     NoAnswer,
 }
 
-type CancelAnswer = Result<CancelOutcome, Arc<StoreError>>;
+/// None if the deadline had passed before the store could write.
+type CancelAnswer = Result<Option<CancelOutcome>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
 /// The writer's task, as it is asked to cancel. It ends when this is dropped and
@@ -141,7 +142,8 @@ impl Writer {
         })?;
         let answer = tokio::time::timeout_at(deadline.into(), answer).await;
         let answer = answer.map_err(|_| CancelError::TimedOut)?;
-        answer.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)
+        let outcome = answer.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)?;
+        outcome.ok_or(CancelError::TimedOut)
     }
 }
 
@@ -211,7 +213,7 @@ async fn carry_out(work: &Work, batch: Arc<[Cancellation]>) -> Vec<CancelAnswer>
             let gone = batch
                 .iter()
                 .zip(&done.outcomes)
-                .filter(|(_, outcome)| **outcome == CancelOutcome::Cancelled)
+                .filter(|(_, outcome)| **outcome == Some(CancelOutcome::Cancelled))
                 .map(|(cancellation, _)| cancellation.order_id);
             work.state.lock().remove(gone, &done);
             done.outcomes.into_iter().map(Ok).collect()

@@ -147,15 +147,14 @@ pub enum CancelOutcome {
     NotFound,
     /// The order has shipped and is unchanged.
     AlreadyShipped,
-    /// The deadline had passed before the store could write; the order is unchanged.
-    Expired,
 }
 
 /// The outcomes of a batch of cancellations, made in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One for each request, in their order.
-    pub outcomes: Vec<CancelOutcome>,
+    /// One for each request, in their order; none if its deadline had passed before the store could
+    /// write.
+    pub outcomes: Vec<Option<CancelOutcome>>,
     /// The generation of the store.
     pub generation: u64,
     /// The numbers of the last changes of orders before and after the transaction; `None` if it

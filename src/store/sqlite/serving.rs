@@ -136,12 +136,12 @@ impl Store for Arc<SqliteStore> {
                 let writes_from = Instant::now();
                 let cancel = |cancellation: &Cancellation| {
                     if cancellation.deadline <= writes_from {
-                        return Ok(CancelOutcome::Expired);
+                        return Ok(None);
                     }
-                    cancel_one(transaction, cancellation, before + 1)
+                    cancel_one(transaction, cancellation, before + 1).map(Some)
                 };
                 let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
-                if !outcomes.contains(&CancelOutcome::Cancelled) {
+                if !outcomes.contains(&Some(CancelOutcome::Cancelled)) {
                     return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
                 }
                 let change_numbers =

@@ -1,6 +1,7 @@
 //! Orders, keys and cancellations to store.
 
 use crate::ServedStore;
+use anyhow::Context;
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,10 +60,15 @@ pub fn cancellation(order_id: i64) -> Cancellation {
     Cancellation { order_id, key_id: Arc::from("key_1"), at: now(), deadline }
 }
 
-/// The outcomes of a batch that cancels these orders.
+/// The outcomes of a batch that cancels these orders, which has time left.
 pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
     let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
-    Ok(store.cancel(&batch)?.outcomes)
+    store
+        .cancel(&batch)?
+        .outcomes
+        .into_iter()
+        .map(|outcome| outcome.context("it expired"))
+        .collect()
 }
 
 /// What an operation that must be refused says.

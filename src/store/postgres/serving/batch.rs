@@ -57,8 +57,8 @@ pub struct Batch {
 
 /// What a batch did.
 pub struct Done {
-    /// For each cancellation.
-    pub outcomes: Vec<CancelOutcome>,
+    /// For each cancellation; none if it had expired.
+    pub outcomes: Vec<Option<CancelOutcome>>,
     /// The numbers of the last changes of orders before and after it; none if it cancelled none, or
     /// did so in an earlier attempt.
     pub change_numbers: Option<(i64, i64)>,
@@ -151,21 +151,21 @@ impl Batch {
 
     /// The outcome of each request, derived from the orders' final state: the status of each order,
     /// and whether this batch cancelled it.
-    fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<CancelOutcome> {
+    fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
         let status = |id: &i64| found.get(id).map(|(status, _)| *status);
         let outcome = |slot: &Slot| match slot {
-            Slot::Expired => CancelOutcome::Expired,
+            Slot::Expired => None,
             Slot::First(id) if found.get(id).is_some_and(|(_, is_own)| *is_own) => {
-                CancelOutcome::Cancelled
+                Some(CancelOutcome::Cancelled)
             }
-            Slot::First(id) | Slot::Duplicate(id) => not_cancelled(status(id)),
+            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled(status(id))),
         };
         self.slots.iter().map(outcome).collect()
     }
 
     /// What each has when all have expired.
-    pub fn expired(&self) -> Vec<CancelOutcome> {
-        vec![CancelOutcome::Expired; self.slots.len()]
+    pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
+        vec![None; self.slots.len()]
     }
 }
 
@@ -297,13 +297,15 @@ mod tests {
             (8, (Status::Shipped, false)),
             (6, (Status::Cancelled, false)),
         ];
-        use CancelOutcome::{AlreadyShipped, Cancelled, Expired, NotFound};
-        let expected = [Cancelled, AlreadyShipped, NotFound, Expired, AlreadyShipped, NotFound];
+        let [cancelled, shipped, not_found] =
+            [CancelOutcome::Cancelled, CancelOutcome::AlreadyShipped, CancelOutcome::NotFound]
+                .map(Some);
+        let expected = [cancelled, shipped, not_found, None, shipped, not_found];
         // Also when it is sent again, and finds what it did.
         for _ in 0..2 {
             assert_eq!(batch.outcomes(&found.into_iter().collect()), expected);
         }
-        assert_eq!(batch.outcomes(&HashMap::new())[..3], [NotFound; 3]);
+        assert_eq!(batch.outcomes(&HashMap::new())[..3], [not_found; 3]);
         assert_eq!(Batch::of(&asked[3..4], now).deadline, None);
         assert_ne!(batch.id, Batch::of(&asked, now).id);
     }

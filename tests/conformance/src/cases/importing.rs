@@ -203,7 +203,7 @@ fn cancelled_during(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result
     let cancel = |id| -> anyhow::Result<()> {
         let deadline = Instant::now() + PATIENCE;
         let outcomes = store.cancel(&[Cancellation { deadline, ..cancellation(id) }])?.outcomes;
-        ensure!(outcomes == [CancelOutcome::Cancelled], "{outcomes:?}");
+        ensure!(outcomes == [Some(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
     // No session to PostgreSQL acknowledges one in its first second.

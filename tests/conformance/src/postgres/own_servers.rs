@@ -135,7 +135,8 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
         ensure!(shown.is_err(), "it was shown before the standby had it: {shown:?}");
         wait_blocking("it is shown", WAIT_TIMEOUT, || store.cancelled_order(2).ok()?.map(drop))?;
         ensure!(
-            joined(cancelling)?.is_ok_and(|batch| batch.outcomes == [CancelOutcome::Cancelled])
+            joined(cancelling)?
+                .is_ok_and(|batch| batch.outcomes == [Some(CancelOutcome::Cancelled)])
         );
         Ok(())
     })
