@@ -20,7 +20,8 @@ where
     })
 }
 
-/// Runs `work` on a blocking thread, and goes on with its result or its panic.
+/// Runs `work` on a blocking thread, and goes on with its result or its panic. For work of which the
+/// caller itself has few under way.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match run_with((), work).await {
         Ok(result) => result,
