@@ -22,11 +22,14 @@ use parking_lot::Mutex;
 use repeating::repeat;
 use slog::Logger;
 use std::collections::HashMap;
+use std::io;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 /// How often the store is asked whether keys or accounts have changed. On PostgreSQL an answer is as
@@ -186,10 +189,23 @@ impl KeyCache {
         keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
     }
 
-    /// Refreshes the keys until it is dropped.
-    pub async fn keep_current(self: Arc<Self>, log: Logger) {
-        let doing = "checking keys against the store";
-        repeat(REFRESH_INTERVAL, || self.refresh(), doing, &log).await;
+    /// Refreshes the keys until the result is dropped. On a thread with a runtime of its own: the
+    /// others may all be sending lists, and keys that are not refreshed in time are all refused.
+    pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
+        let (stop, stopped) = oneshot::channel();
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        let keep = move || {
+            let doing = "checking keys against the store";
+            let refreshing = repeat(REFRESH_INTERVAL, || self.refresh(), doing, &log);
+            runtime.block_on(async {
+                tokio::select! {
+                    () = refreshing => {}
+                    _ = stopped => {}
+                }
+            });
+        };
+        std::thread::Builder::new().name("keys".to_string()).spawn(keep)?;
+        Ok(KeyRefresh { _stop: stop })
     }
 
     /// Records uses of keys until it is dropped. No revocation waits for these writes.
@@ -261,6 +277,11 @@ impl KeyCache {
     fn elapsed_ms(&self) -> u64 {
         milliseconds(self.opened.elapsed())
     }
+}
+
+/// The thread that keeps a [`KeyCache`] current. It ends soon after this is dropped.
+pub struct KeyRefresh {
+    _stop: oneshot::Sender<()>,
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -23,7 +23,6 @@
 //! | [`counter`] | counters that exist before the registry of metrics |
 //! | `private_file` | the mode and owner of files in a data directory |
 //! | `blocking` | blocking work, each kind bounded |
-//! | `gathering` | requests that arrive together, for one batch |
 //! | [`clock`] | time, which tests move |
 
 #![deny(clippy::disallowed_methods)]
@@ -40,7 +39,6 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod counter;
-mod gathering;
 pub mod http;
 pub mod import;
 pub mod key_cache;

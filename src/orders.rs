@@ -116,14 +116,14 @@ impl OrderList {
             }
         };
         if !refresh.is_long(MAX_INLINE_PAGES) {
-            return Ok(refresh.apply(&self.state, None));
+            return Ok(refresh.read(&*self.store).await?.apply(&self.state));
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
         // It goes on if the client goes away: the next list needs it too.
         let refreshed = tokio::spawn(async move {
             let _refreshing = refreshing;
             let read = refresh.read(&*store).await?;
-            Ok(run(move || refresh.apply(&state, read)).await)
+            Ok(run(move || read.apply(&state)).await)
         });
         refreshed.await.map_err(|_| ListError::CutShort)?
     }

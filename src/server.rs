@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
 use crate::http::{Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
-use crate::key_cache::KeyCache;
+use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
@@ -62,8 +62,10 @@ pub struct Server {
     admin: Option<HttpServer<Arc<AdminContext>>>,
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
-    background: Vec<JoinHandle<()>>,
+    /// Ends when it is dropped.
+    background: JoinSet<()>,
     ban_recorder: JoinHandle<()>,
+    _key_refresh: KeyRefresh,
     log: Logger,
     stop_delay: Duration,
     drain_timeout: Duration,
@@ -99,13 +101,17 @@ impl Server {
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
-        let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
-        let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
-        background.push(tokio::spawn(Arc::clone(&context.orders).keep_following()));
+        let mut background = JoinSet::new();
+        if let Some(live) = &certificate {
+            background.spawn(Arc::clone(live).keep_current(log.clone()));
+        }
+        background.spawn(Arc::clone(&context.orders).keep_following());
         let keys = || Arc::clone(&context.keys);
-        background.push(tokio::spawn(keys().keep_looking_up()));
-        background.push(tokio::spawn(keys().keep_current(log.clone())));
-        background.push(tokio::spawn(keys().keep_recording_uses(log.clone())));
+        background.spawn(keys().keep_looking_up());
+        background.spawn(keys().keep_recording_uses(log.clone()));
+        let key_refresh = keys().keep_current(log.clone());
+        let key_refresh =
+            key_refresh.context("the thread that refreshes keys cannot be started")?;
         let (begun, bans) = mpsc::unbounded_channel();
         context.limits.bans().send_to(Some(begun));
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
@@ -127,6 +133,7 @@ impl Server {
             certificate,
             background,
             ban_recorder: tokio::spawn(ban_recorder),
+            _key_refresh: key_refresh,
             log,
             stop_delay: config.stop_delay,
             drain_timeout,
@@ -195,9 +202,7 @@ impl Server {
         let recorder = self.ban_recorder.abort_handle();
         let _ = tokio::time::timeout(LAST_BANS_TIMEOUT, self.ban_recorder).await;
         recorder.abort();
-        for task in self.background {
-            task.abort();
-        }
+        drop(self.background);
     }
 }
 

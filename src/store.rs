@@ -95,8 +95,9 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// No method blocks the thread that polls it: an engine that blocks does so on threads of its own. A
-/// panic of the engine reaches the caller.
+/// An asynchronous method does not block the thread that polls it, and the others answer at once,
+/// unless the disk hangs. What a dropped future asked for may go on: who drops one bounds how many
+/// are under way. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Asks for the last changes, including every change that any process committed before the

@@ -15,9 +15,6 @@ use tokio::sync::mpsc;
 /// whether the copy pays.
 const JOINED_AT_LIST: usize = 2;
 
-/// A snapshot, and the change that it reflects.
-pub type ListedChange = (Arc<Snapshot>, ChangeNumber);
-
 /// The list in memory.
 #[derive(Debug)]
 pub struct ListInMemory {
@@ -109,44 +106,16 @@ impl Refresh {
     }
 
     /// Reads what the store holds after the snapshot, if that is planned.
-    pub async fn read(&self, store: &dyn Store) -> Result<Option<ListedChange>, StoreError> {
-        match self.catch_up {
+    pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
+        let base = Arc::clone(&self.base);
+        let (base, reached) = match self.catch_up {
+            CatchUp::Nothing => (base, self.latest.last_changes.of_orders()),
+            CatchUp::Removals(reached) | CatchUp::Rows(reached) => (base, reached),
             CatchUp::ReadingAfter(after) | CatchUp::ReadingAll(after) => {
-                Ok(Some(read_changes(store, Arc::clone(&self.base), after).await?))
+                read_changes(store, base, after).await?
             }
-            _ => Ok(None),
-        }
-    }
-
-    /// Brings the snapshot up to date with what was read.
-    pub fn apply(self, state: &Mutex<ListInMemory>, read: Option<ListedChange>) -> Arc<Snapshot> {
-        let (snapshot, applied) = self.make_snapshot(read);
-        let state = &mut *state.lock();
-        let done = self.removals.len();
-        let remove_done = |removals: &mut Vec<i64>| drop(removals.drain(..done));
-        let old = state.list.publish(Arc::clone(&snapshot), applied, remove_done);
-        snapshot.replace(old);
-        state.times_listed = 1;
-        snapshot
-    }
-
-    /// The next snapshot, and the change that it reflects.
-    fn make_snapshot(&self, read: Option<ListedChange>) -> ListedChange {
-        let (changed, reached) = match (read, self.catch_up) {
-            (Some(read), CatchUp::ReadingAll(_)) => return read,
-            (Some(read), _) => read,
-            (None, CatchUp::Removals(reached)) => (Arc::clone(&self.base), reached),
-            (None, CatchUp::Rows(reached)) => {
-                let rows = self.rows().iter().map(ChangedOrder::change);
-                (edited(&self.base, rows, reached), reached)
-            }
-            (None, _) => (Arc::clone(&self.base), self.latest.last_changes.of_orders()),
         };
-        if self.removals.is_empty() {
-            return (changed, reached);
-        }
-        let removals = self.removals.iter().map(|id| OrderChange::Removed(*id));
-        (edited(&changed, removals, reached), reached)
+        Ok(ReadRefresh { base, reached, planned: self })
     }
 
     /// The rows that came with the answer, if they are applied.
@@ -155,6 +124,45 @@ impl Refresh {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
             _ => &[],
         }
+    }
+}
+
+/// A refresh that has read what it needs of the store.
+#[derive(Debug)]
+pub struct ReadRefresh {
+    /// The snapshot with what was read.
+    base: Arc<Snapshot>,
+    /// The change that it reflects once rows and removals are applied.
+    reached: ChangeNumber,
+    planned: Refresh,
+}
+
+impl ReadRefresh {
+    /// Brings the list up to date.
+    pub fn apply(self, state: &Mutex<ListInMemory>) -> Arc<Snapshot> {
+        let snapshot = self.next_snapshot();
+        let state = &mut *state.lock();
+        let done = self.planned.removals.len();
+        let remove_done = |removals: &mut Vec<i64>| drop(removals.drain(..done));
+        let old = state.list.publish(Arc::clone(&snapshot), self.reached, remove_done);
+        snapshot.replace(old);
+        state.times_listed = 1;
+        snapshot
+    }
+
+    fn next_snapshot(&self) -> Arc<Snapshot> {
+        let Refresh { catch_up, removals, .. } = &self.planned;
+        let mut next = Arc::clone(&self.base);
+        if matches!(catch_up, CatchUp::Rows(_)) {
+            let rows = self.planned.rows().iter().map(ChangedOrder::change);
+            next = edited(&next, rows, self.reached);
+        }
+        // A list of another generation never had these.
+        if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
+            let removals = removals.iter().map(|id| OrderChange::Removed(*id));
+            next = edited(&next, removals, self.reached);
+        }
+        next
     }
 }
 
@@ -172,12 +180,12 @@ fn edited<'a>(
 /// How many times orders may be sent before the edit takes them.
 const SENT_AHEAD: usize = 4;
 
-/// The snapshot with what the store holds after this change.
+/// The snapshot with what the store holds after this change, and the change that it then reflects.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
     after: ChangeNumber,
-) -> Result<ListedChange, StoreError> {
+) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
     read_until_all(snapshot, after, |after, to| store.send_orders_since(after, to)).await
 }
 
@@ -185,7 +193,7 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut snapshot: Arc<Snapshot>,
     after: ChangeNumber,
     mut send_orders_since: impl FnMut(ChangeNumber, OrderSender) -> F,
-) -> Result<ListedChange, StoreError> {
+) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
     // Until all is read, rows are missing that were changed again after the change reached.
     while !read.is_all {
@@ -245,6 +253,13 @@ mod tests {
         state.plan_refresh(latest)
     }
 
+    /// The list after a refresh that reads nothing of the store.
+    async fn refreshed(state: &Mutex<ListInMemory>, refresh: Refresh) -> Arc<Snapshot> {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        refresh.read(&store).await.unwrap().apply(state)
+    }
+
     fn changed(id: i64, status: Status) -> ChangedOrder {
         let (ship_date, complete) = (None, false);
         ChangedOrder { id, pet_id: 7, quantity: 1, ship_date, complete, status }
@@ -279,14 +294,14 @@ mod tests {
         assert!(Arc::ptr_eq(&second, &third));
     }
 
-    #[test]
-    fn a_refresh_leaves_what_is_removed_while_it_runs() {
+    #[tokio::test]
+    async fn a_refresh_leaves_what_is_removed_while_it_runs() {
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
         let refresh = plan(&state, latest(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
-        let listed = refresh.apply(&state, None);
+        let listed = refreshed(&state, refresh).await;
         assert_eq!(lists(&listed, [2, 3, 5, 7]), [true, false, true, false]);
         let list = state.into_inner().list;
         assert_eq!(
@@ -295,8 +310,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn rows_that_came_with_the_answer_are_applied_without_reading() {
+    #[tokio::test]
+    async fn rows_that_came_with_the_answer_are_applied_without_reading() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
         // 7 was updated after another server's change at 5, and cancelled here afterwards.
@@ -307,7 +322,7 @@ mod tests {
         ];
         let refresh = plan(&state, latest(at(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
-        let listed = refresh.apply(&state, None);
+        let listed = refreshed(&state, refresh).await;
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().reflected_after_removals(), at(8));
         assert!(state.lock().list.pending_removals.is_empty());
@@ -348,8 +363,7 @@ mod tests {
         let refresh = plan(&state, latest(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
-        let read = refresh.read(&store).await.unwrap();
-        let listed = refresh.apply(&state, read);
+        let listed = refresh.read(&store).await.unwrap().apply(&state);
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
         let list = state.into_inner().list;
         assert_eq!((list.reflected_after_removals(), list.pending_removals.len()), (at(1), 0));

@@ -39,6 +39,7 @@ use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, watch};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
@@ -328,4 +329,22 @@ pub async fn within<T>(
 /// Whether the connection failed, and not only the statement.
 pub fn is_of_connection(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
+}
+
+/// A batch of this many requests is sent without waiting for more: under steady load every round
+/// could bring more.
+const MAX_GATHERED: usize = 256;
+
+/// Yields to other tasks until a round brings no further requests, so that those that arrived
+/// together share a statement.
+pub(super) async fn gathered(waiting: impl Fn() -> usize) {
+    let mut before = 0;
+    loop {
+        yield_now().await;
+        let now = waiting();
+        if now == before || now >= MAX_GATHERED {
+            return;
+        }
+        before = now;
+    }
 }

@@ -4,14 +4,13 @@
 
 use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
-use crate::gathering::gathered;
 use crate::limits::{
     AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
-use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::{Current, current};
+use crate::store::postgres::session::{Session, gathered};
 use crate::store::postgres::timeouts::{
     COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
 };

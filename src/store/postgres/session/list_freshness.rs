@@ -4,9 +4,8 @@
 //! A list never shares one that was sent before it arrived: a commit in between would be missing.
 //! Instead of waiting for its answer, the next one is sent behind it.
 
-use super::Session;
 use super::replica::Replica;
-use crate::gathering::gathered;
+use super::{Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::questions::{SharedQueries, next_from};
