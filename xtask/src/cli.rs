@@ -87,14 +87,11 @@ enum Command {
 
     /// Run third-party tools against the document and the live server.
     ///
-    /// Runs the tools pinned in tests/judges: openapi-spec-validator, Redocly,
-    /// Spectral with additional rules, all on the document as it is checked in and as
-    /// it is served, `redocly diff` on planted changes and on those since the newest
-    /// published document, schemathesis against the server, once with a large limit and
-    /// once up to 429, each time with requests drawn from SEED, and the clients that
-    /// openapi-typescript, openapi-python-client and @hey-api/openapi-ts generate. Any finding
-    /// fails. The servers listen
-    /// on the loopback interface and stop with the command.
+    /// Runs Redocly's lint on the documents, schemathesis against the server, with requests
+    /// drawn from SEED, the programs to copy, and the clients that openapi-typescript and
+    /// openapi-python-client generate, all pinned in tests/judges; Debian's tools run the
+    /// sessions of README and handbook and read the metrics. Any finding fails. The servers
+    /// listen on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask judge --install            once, and after a version changed\n",

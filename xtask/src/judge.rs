@@ -1,23 +1,18 @@
 //! `cargo xtask judge`: runs third-party tools against the document and the live
 //! server.
 //!
-//! Linters and a validator read the document, as it is checked in and as it is served, another tool
-//! judges breaking changes, and schemathesis sends requests generated from it. The programs to copy
-//! and the sessions with curl, openssl, ss and nginx run against the server, and clients that other
-//! generators make from the document list and cancel orders. promtool reads alerts and metrics. The
-//! tools are pinned in `tests/judges` and installed under `target/judges`, except promtool, curl,
-//! openssl, ss, nginx, systemd-analyze and Python, which are Debian's.
+//! Redocly reads the documents, and schemathesis sends requests generated from them. The programs
+//! to copy and the sessions with curl, openssl, ss and nginx run against the server, and clients
+//! that other generators make from the documents list and cancel orders. promtool reads alerts and
+//! metrics. The tools are pinned in `tests/judges` and installed under `target/judges`, except
+//! promtool, curl, openssl, ss, nginx, systemd-analyze and Python, which are Debian's.
 
-mod breaking_changes;
 mod clients;
 mod documents;
 mod fuzzing;
-mod har;
 mod kubernetes;
 mod metrics;
-mod page;
 mod samples;
-mod served;
 mod server;
 mod sessions;
 mod setup;
@@ -70,23 +65,9 @@ const SESSIONS: &[Need] = &[
 ];
 
 /// The longest first: the others run beside it.
-const JUDGES: [Judge; 15] = [
-    Judge("fuzzing", "schemathesis with a large limit: no findings", PINNED, fuzzing::large_limit),
-    Judge(
-        "documents",
-        "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
-        PINNED,
-        documents::checked_in,
-    ),
-    Judge("rules", "our rules detect what they are for", PINNED, documents::broken_documents),
-    Judge(
-        "redocly-diff",
-        "Redocly diff: agrees on breaking changes, and finds none since publication",
-        PINNED,
-        breaking_changes::second_opinion,
-    ),
-    Judge("served", "the same tools on the served document: no findings", PINNED, served::served),
-    Judge("limited-fuzzing", "schemathesis up to 429: no findings", PINNED, fuzzing::small_limit),
+const JUDGES: [Judge; 10] = [
+    Judge("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
+    Judge("documents", "Redocly's lint: no findings", PINNED, documents::lint),
     Judge("promtool", "promtool: no findings in alerts and metrics", PROMTOOL, metrics::promtool),
     Judge(
         "kubernetes",
@@ -110,7 +91,6 @@ const JUDGES: [Judge; 15] = [
         clients::typescript,
     ),
     Judge("openapi-python-client", "Python: openapi-python-client", PINNED, clients::python),
-    Judge("openapi-ts", "TypeScript: openapi-ts, from a live server", PINNED, served::client),
 ];
 
 /// Runs the tools and prints their findings.

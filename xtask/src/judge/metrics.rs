@@ -1,11 +1,11 @@
 //! promtool, Prometheus' own tool, on the alerts and on what a live server exposes.
 
-use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output_lines};
 use anyhow::{Context, bail};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 /// The rules that the program prints, and the cases in which each fires.
@@ -37,11 +37,15 @@ pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The metrics in the text format, which is sent to those who ask for nothing else.
+/// Returns the metrics in the text format, which is sent to those who ask for nothing else.
 fn scrape(admin: &str) -> anyhow::Result<String> {
-    let (head, metrics) = page(admin, "/metrics")?;
-    if !head.contains("version=0.0.4") {
+    let mut connection = TcpStream::connect(admin)?;
+    write!(connection, "GET /metrics HTTP/1.0\r\nHost: {admin}\r\n\r\n")?;
+    let mut response = String::new();
+    connection.read_to_string(&mut response)?;
+    let (head, metrics) = response.split_once("\r\n\r\n").context("no HTTP response")?;
+    if !head.starts_with("HTTP/1.0 200 ") || !head.contains("version=0.0.4") {
         bail!("the metrics are not in the text format: {head}");
     }
-    Ok(metrics)
+    Ok(metrics.to_string())
 }
