@@ -11,9 +11,8 @@ use std::path::PathBuf;
 use testbed::Program;
 
 /// What the session can do, by its argument.
-const VIEWS: [&str; 9] = [
-    "watch",
-    "faults",
+const VIEWS: [&str; 8] = [
+    "controls",
     "plain",
     "settings",
     "desktop-light",
@@ -35,12 +34,13 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The modules next to `session.ts`.
-const MODULES: [&str; 5] = ["api_document.ts", "faults.ts", "reading.ts", "until.ts", "watch.ts"];
+const MODULES: [&str; 5] = ["api_document.ts", "controls.ts", "reading.ts", "until.ts", "watch.ts"];
 
 fn claim(view: &str) -> String {
     match view {
-        "watch" => "console errors and requests to another server are detected".to_string(),
-        "faults" => "each fault that is planted in the pages is found".to_string(),
+        "controls" => "broken words, cut lines, faint text, exceptions and requests to another \
+                       server are found"
+            .to_string(),
         "plain" => "without JavaScript: the operations of both versions, the addresses of errors, \
                     nothing wider than a phone, in light and dark mode"
             .to_string(),

@@ -1,16 +1,16 @@
 // Goes through the public pages in Chromium as a reader does, in the view named by
 // the argument; `plain` is without scripts, `settings` reads what an operator has set,
-// `watch` and `faults` test the session itself. Prints what is wrong and exits with 1, or
+// `controls` tests the session itself. Prints what is wrong and exits with 1, or
 // with 2 if the session could not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { errorCodes, operations } from "./api_document.js";
 import type { ApiDocument, Operation } from "./api_document.js";
-import { faultsAreFound } from "./faults.js";
+import { controlsAreFound } from "./controls.js";
 import { BELOW_HEADERS, CHECKS, contrast, drawn, accessible } from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
-import { Watch, watchDetectsViolations } from "./watch.js";
+import { Watch } from "./watch.js";
 
 declare const process: {
   argv: string[];
@@ -288,11 +288,10 @@ const browser = await chromium.launch(launch).catch((error) => {
 });
 try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
-  if (view === "watch") await watchDetectsViolations(browser, origin);
-  else if (view === "plain") await plain(browser);
+  if (view === "plain") await plain(browser);
   else if (view === "settings") await settings(browser, document);
-  else if (view === "faults") {
-    await faultsAreFound(browser, VIEWS["phone-light"]!, origin, document);
+  else if (view === "controls") {
+    await controlsAreFound(browser, VIEWS["phone-light"]!, origin, document);
   } else await tour(browser, view, document);
 } catch (error) {
   console.log((error as Error).message);

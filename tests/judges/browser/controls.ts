@@ -1,0 +1,46 @@
+// Breaks pages on purpose. The checks for which no finding is the normal result, and the recording
+// of errors, must find something there.
+
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { ApiDocument } from "./api_document.js";
+import * as reading from "./reading.js";
+import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
+import { Watch } from "./watch.js";
+
+const STYLES: [reading.Check, string][] = [
+  [reading.wholeWords, "#reference .markdown td { word-break: break-all; max-width: 3rem; }"],
+  [reading.nothingCut, "#reference .markdown { min-width: 500px; }"],
+  [reading.accessible, ":root { --quiet: light-dark(#909cb0, #5a6880) !important; }"],
+];
+
+const EXCEPTION = "an exception";
+const SCRIPT = `fetch("http://127.0.0.1:9").catch(() => {});
+  setTimeout(() => { throw new Error("${EXCEPTION}"); })`;
+
+export async function controlsAreFound(
+  browser: Browser,
+  view: BrowserContextOptions,
+  origin: string,
+  document: ApiDocument,
+): Promise<void> {
+  // The page's own policy would block the style and the request.
+  const context = await browser.newContext({ ...view, bypassCSP: true });
+  context.setDefaultTimeout(STEP_TIMEOUT_MS);
+  const page = await context.newPage();
+  const watch = await Watch.start(context, page);
+  await page.goto(`${origin}/docs`);
+  await page.evaluate(`{ ${SCRIPT} }`);
+  for (const finding of ["a request to another server", EXCEPTION]) {
+    await until(
+      async () => watch.findings(origin).some((text) => text.includes(finding)),
+      () => `${finding} is not recorded`,
+    );
+  }
+  await reading.drawn(page, document);
+  for (const [check, content] of STYLES) {
+    const style = await page.addStyleTag({ content });
+    assert((await check(page, document)).length > 0, `nothing is found with ${content}`);
+    await style.evaluate((element) => (element as unknown as Element).remove());
+  }
+  await context.close();
+}
