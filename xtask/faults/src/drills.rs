@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use clap::{Args, ValueEnum};
 use faults::FaultKind;
 use run::Plan;
-use site::Disabled;
+use site::Damage;
 use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
@@ -62,7 +62,7 @@ impl DrillArgs {
                     seed: *seed,
                     lasts: Duration::from(self.lasts),
                     only: self.fault,
-                    disabled: Disabled::default(),
+                    damage: Damage::default(),
                     until: None,
                     repeat: self.command(&group, *seed),
                 };

@@ -2,7 +2,6 @@
 
 mod agreement;
 mod servers;
-mod snapshot;
 mod suspended;
 mod waits;
 
@@ -15,6 +14,5 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("limits::waits", waits::run).untimed(),
         scenario!("limits::servers", servers::run),
         scenario!("limits::suspended", suspended::run),
-        scenario!("limits::snapshot", snapshot::run),
     ]
 }

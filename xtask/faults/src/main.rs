@@ -45,7 +45,7 @@ mounted as root or with sudo.
 Examples:
   cargo xtask faults --list
   cargo xtask faults orders::                       all of these
-  cargo xtask faults orders::alerts --exact         one
+  cargo xtask faults orders::keys --exact           one
   cargo xtask faults drills::postgres --seed 7      a minute of random faults
   cargo xtask faults drills::embedded --for 10m
   cargo xtask faults drills::postgres --for 10m --fault promote-paused

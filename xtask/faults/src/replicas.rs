@@ -98,11 +98,6 @@ impl Replica {
         Ok(Replica { server, admin, http })
     }
 
-    /// Where its admin listener is, HOST:PORT.
-    pub fn admin_address(&self) -> &str {
-        self.admin.trim_start_matches("http://")
-    }
-
     /// `None` if it is ready, or what it says instead.
     pub async fn unready_because(&self) -> Option<String> {
         let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;

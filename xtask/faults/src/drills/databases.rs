@@ -4,7 +4,7 @@
 use anyhow::Context;
 use std::path::Path;
 use testbed::free_address;
-use testbed::postgres::{Cluster, DATABASE, Installed, Postgres};
+use testbed::postgres::{Cluster, Installed, Postgres};
 use testbed::relay::Relay;
 use tokio::task::block_in_place;
 
@@ -25,28 +25,18 @@ pub struct Databases {
     pub standby: usize,
     /// The network from the standby to the primary.
     pub link: Relay,
-    /// Whether commits wait for the standby. If not, clients must notice.
-    is_synchronous: bool,
 }
 
 impl Databases {
     /// Starts a primary and its standby below this directory.
-    pub async fn start(
-        installed: &Installed,
-        directory: &Path,
-        is_synchronous: bool,
-    ) -> anyhow::Result<Databases> {
+    pub async fn start(installed: &Installed, directory: &Path) -> anyhow::Result<Databases> {
         let cluster = block_in_place(|| Cluster::create_in(installed, directory))?;
         let pair = cluster.pair().await?;
         let ports = [pair.primary.port, pair.standby.port, free_address()?.port()];
         let nodes = [Some(pair.primary), Some(pair.standby), None];
         let link = pair.link;
         let (primary, standby) = (0, 1);
-        let databases = Databases { cluster, nodes, ports, primary, standby, link, is_synchronous };
-        if !is_synchronous {
-            databases.primary()?.set("synchronous_standby_names", "").await?;
-        }
-        Ok(databases)
+        Ok(Databases { cluster, nodes, ports, primary, standby, link })
     }
 
     /// Where the nodes listen.
@@ -94,10 +84,7 @@ impl Databases {
     /// confirmed.
     pub async fn restart(&mut self, number: usize) -> anyhow::Result<()> {
         self.start_node(number, number == self.standby).await?;
-        if self.is_synchronous {
-            self.primary()?.wait_for_standby().await?;
-        }
-        Ok(())
+        self.primary()?.wait_for_standby().await
     }
 
     /// Promotes the standby. The node that was the primary may go on, as the third.
@@ -115,10 +102,7 @@ impl Databases {
         let name = *NAMES.get(standby).context("a node")?;
         self.cluster.rebuild(name, self.primary()?).await?;
         self.start_node(standby, true).await?;
-        if self.is_synchronous {
-            self.primary()?.demand_standby().await?;
-        }
-        Ok(())
+        self.primary()?.demand_standby().await
     }
 
     async fn start_node(&mut self, node: usize, follows: bool) -> anyhow::Result<()> {
@@ -129,11 +113,6 @@ impl Databases {
         let started = self.cluster.start_at(name, *port, settings).await?;
         *self.nodes.get_mut(node).context("a node")? = Some(started);
         Ok(())
-    }
-
-    /// Runs statements in the store's database.
-    pub async fn execute(&self, statements: &str) -> anyhow::Result<()> {
-        Ok(self.primary()?.admin(DATABASE).await?.batch_execute(statements).await?)
     }
 
     /// Leaves data and logs where they are.

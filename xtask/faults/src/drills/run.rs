@@ -4,7 +4,7 @@
 use super::faults::{Draw, FaultKind};
 use super::operator::{Operator, VALID_KEYS};
 use super::server::{GIVEN_UP_AFTER, Server};
-use super::site::{Disabled, Site};
+use super::site::{Damage, Site};
 use super::topology::Topology;
 use crate::replicas::wrong_connections;
 use crate::scenario::Tools;
@@ -57,7 +57,7 @@ pub struct Plan {
     /// This fault alone.
     pub only: Option<FaultKind>,
     /// What a control damages.
-    pub disabled: Disabled,
+    pub damage: Damage,
     /// It ends when this is found.
     pub until: Option<Rule>,
     /// The command that runs it again.
@@ -75,7 +75,7 @@ pub async fn run(
     plan: &Plan,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
-    let mut site = Site::start(tools, plan.topology, ORDERS, plan.disabled).await?;
+    let mut site = Site::start(tools, plan.topology, ORDERS, plan.damage).await?;
     let journal = Journal::new(Some(File::create(site.root().join("history.jsonl"))?));
     let mut result = record(&mut site, plan, &journal, report).await;
     let is_control = plan.until.is_some();

@@ -15,28 +15,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::relay::{self, Relay, Tampering};
+use testbed::relay::{Relay, Tampering};
 use testbed::{DataDir, Full, Preload, SmallDisk};
 use tokio::task::block_in_place;
 
 /// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// What a control damages; by default nothing.
+/// The damage of a negative control; by default there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Disabled {
-    /// What relays do to what they carry.
+pub struct Damage {
+    /// Changes of what relays carry.
     pub tampering: Tampering,
-    /// No commit waits for the standby.
-    pub synchronous_standby: bool,
-    /// What is done to the database before the servers start.
-    pub statements: &'static str,
-    /// Servers reach every primary at one address, which moves.
-    pub addresses: bool,
     /// The disk of an embedded store syncs nothing.
     pub syncs: bool,
-    /// The counts of an embedded store are gone whenever its server is started.
-    pub counts: bool,
 }
 
 /// All that runs.
@@ -60,7 +52,7 @@ pub struct Site {
     disk: Option<SmallDisk>,
     /// Copies of the files that were synced.
     synced: Option<SmallDisk>,
-    disabled: Disabled,
+    damage: Damage,
     root: TempDir,
 }
 
@@ -71,26 +63,20 @@ const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Room for an embedded store.
 const DISK_KIB: u64 = 64 * 1024;
 
-/// Where an embedded store's counts are while its server does not run.
-const COUNTS: &str = "limits.snapshot";
-
-/// How far an asynchronous standby is behind.
-const STANDBY_LATE: Duration = Duration::from_millis(500);
-
 impl Site {
     /// Starts everything but the servers, with pending orders from 1 to this one.
     pub async fn start(
         tools: &Tools,
         topology: Topology,
         orders: usize,
-        disabled: Disabled,
+        damage: Damage,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
         // The accounts of the database servers have directories below it.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
-            Topology::Postgres => Site::on_postgres(tools, root, disabled).await?,
-            Topology::Embedded => Site::embedded(tools, root, disabled)?,
+            Topology::Postgres => Site::on_postgres(tools, root, damage).await?,
+            Topology::Embedded => Site::embedded(tools, root, damage)?,
         };
         block_in_place(|| {
             if topology == Topology::Postgres {
@@ -99,20 +85,14 @@ impl Site {
             site.operator.import_pending(1..=i64::try_from(orders)?)?;
             site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if topology == Topology::Postgres {
-            site.databases()?.execute(disabled.statements).await?;
-        } else if disabled.syncs {
+        if damage.syncs {
             site.server(0)?.preload.set(site.held())?;
         }
         Ok(site)
     }
 
-    async fn on_postgres(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
-        let is_synchronous = !disabled.synchronous_standby;
-        let databases = Databases::start(&tools.postgres()?, root.path(), is_synchronous).await?;
-        if disabled.synchronous_standby {
-            databases.link.set(relay::Fault::Delay(STANDBY_LATE));
-        }
+    async fn on_postgres(tools: &Tools, root: TempDir, damage: Damage) -> anyhow::Result<Site> {
+        let databases = Databases::start(&tools.postgres()?, root.path()).await?;
         let program = &tools.program;
         let relays = async |ports: &[u16], tampering| {
             let mut relays = Vec::new();
@@ -127,26 +107,24 @@ impl Site {
         let operator = DataDir::on_store(program, &root.path().join("operator"), &url);
         let mut servers = Vec::new();
         for name in NAMES {
-            let count = if disabled.addresses { 1 } else { nodes.len() };
-            let nodes = nodes.get(..count).context("there are nodes")?;
-            let (to_store, url) = relays(nodes, disabled.tampering).await?;
+            let (to_store, url) = relays(&nodes, damage.tampering).await?;
             let directory = root.path().join(name);
             let data = DataDir::on_store(program, &directory, &url);
             let clock = Preload::wall_clock()?;
             servers.push(Server::new(name, data, &directory, clock, to_store)?);
         }
-        let site = Site::of(Topology::Postgres, servers, operator, disabled, root);
+        let site = Site::of(Topology::Postgres, servers, operator, damage, root);
         Ok(Site { databases: Some(databases), to_commands, ..site })
     }
 
-    fn embedded(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
+    fn embedded(tools: &Tools, root: TempDir, damage: Damage) -> anyhow::Result<Site> {
         let (disk, synced) = (SmallDisk::mount(DISK_KIB)?, SmallDisk::mount(DISK_KIB)?);
         let ([name, ..], fsync) = (NAMES, Preload::disk()?);
         let data = || DataDir::at(&tools.program, disk.path()).keep_synced(&fsync, synced.path());
         let logs = root.path().join(name);
         let operator = data();
         let server = Server::new(name, data(), &logs, fsync, Vec::new())?;
-        let site = Site::of(Topology::Embedded, vec![server], operator, disabled, root);
+        let site = Site::of(Topology::Embedded, vec![server], operator, damage, root);
         Ok(Site { disk: Some(disk), synced: Some(synced), ..site })
     }
 
@@ -154,7 +132,7 @@ impl Site {
         topology: Topology,
         servers: Vec<Server>,
         operator: DataDir,
-        disabled: Disabled,
+        damage: Damage,
         root: TempDir,
     ) -> Site {
         Site {
@@ -168,7 +146,7 @@ impl Site {
             dropped: Vec::new(),
             disk: None,
             synced: None,
-            disabled,
+            damage,
             root,
         }
     }
@@ -190,7 +168,7 @@ impl Site {
 
     /// What a disk does that holds all syncs, for [`testbed::Preload`]; in a control it lies.
     pub fn held(&self) -> i64 {
-        if self.disabled.syncs { -2 } else { -3 }
+        if self.damage.syncs { -2 } else { -3 }
     }
 
     /// Whether the last power cut dropped something.
@@ -221,10 +199,6 @@ impl Site {
 
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
-        if self.disabled.counts {
-            // It is missing before the first start.
-            let _ = std::fs::remove_file(self.disk()?.path().join(COUNTS));
-        }
         for _ in 1..STARTS {
             if self.server_mut(number)?.start().is_ok() {
                 return Ok(());
