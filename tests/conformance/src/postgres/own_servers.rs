@@ -131,7 +131,9 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
             database.value::<bool>(is_visible, &[]).ok()?.then_some(())
         })?;
         let shown = store.cancelled_order(2);
+        let is_acknowledged = cancelling.is_finished();
         standby.signal_all(Signal::CONT)?;
+        ensure!(!is_acknowledged, "it was acknowledged before the standby had it");
         ensure!(shown.is_err(), "it was shown before the standby had it: {shown:?}");
         wait_blocking("it is shown", WAIT_TIMEOUT, || store.cancelled_order(2).ok()?.map(drop))?;
         ensure!(
