@@ -57,7 +57,6 @@ impl Checker {
             }
             What::Fault(fault) => {
                 self.recovery.fault(&fault.name, findings);
-                self.windows.disturb(at);
                 if fault.saves_no_counts {
                     self.windows.unsaved(at);
                 }
@@ -71,7 +70,6 @@ impl Checker {
             What::Synced => self.unsynced_since = None,
             What::Undone => {
                 self.windows.saved(at);
-                self.windows.disturb(at);
                 self.faults.undone(at);
                 self.recovery.undone(at);
             }

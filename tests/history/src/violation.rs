@@ -52,10 +52,10 @@ pub enum Rule {
     /// has no limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
-    /// Admitted per minute and per day within the limits, and not at all with a banned key.
+    /// Admitted per minute and per day within the limits.
     #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
-    /// No 429 before the limit can have been reached, and no ban before enough of them.
+    /// No 429 before the limit can have been reached.
     #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
     /// After a fault every replica is ready again within 5 s.

@@ -1,5 +1,5 @@
-//! Request windows of accounts with a limit that can be reached, and bans of their keys: no
-//! window admits more, none refuses before, and a banned key is not admitted.
+//! Request windows of accounts with a limit that can be reached: no window admits more, and none
+//! refuses before. Bans are tested in `tests/limits`, and across servers in `limits::servers`.
 //!
 //! A minute is known by when it closes, as answers say: with two seconds of rounding, and the
 //! time between request and answer. A recording is shorter than a day.
@@ -25,10 +25,6 @@ const ROUNDING: i64 = 2 * SECOND;
 
 /// When counts can be saved again, they are within a second, and a write of theirs.
 const SAVED_WITHIN: u64 = 2 * SECOND.unsigned_abs();
-
-/// A ban that cannot be stored because of a fault is stored so soon after the fault: an attempt of
-/// 5 s, and the pause before the next one. Until then only the server that decided it knows it.
-const BAN_STORED_WITHIN: u64 = 10 * SECOND.unsigned_abs();
 
 /// A refusal that tells to wait for longer is not of a minute's window.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
@@ -61,10 +57,6 @@ struct Account {
     windows: VecDeque<Window>,
     /// Requests of the last minutes that were counted, or may have been.
     counted: VecDeque<Counted>,
-    /// Requests of the last minutes that were refused, or may have been.
-    refused: VecDeque<Counted>,
-    /// The last ban, and when it ends at the earliest. An account has one key here.
-    banned: Option<(Arc<Operation>, i64)>,
 }
 
 struct Window {
@@ -115,15 +107,6 @@ impl Windows {
             }
             account.windows.retain(|window| !window.admitted.is_empty());
             account.admitted.retain(|ended| *ended <= last);
-            account.banned.take_if(|(ban, _)| ban.ended() > last);
-        }
-    }
-
-    /// A fault begins or ends: a ban that was decided a moment ago may not be stored yet, or no more.
-    pub fn disturb(&mut self, at: u64) {
-        let stored = at.saturating_sub(BAN_STORED_WITHIN);
-        for account in self.accounts.values_mut() {
-            account.banned.take_if(|(ban, _)| ban.ended() > stored);
         }
     }
 
@@ -137,11 +120,9 @@ impl Windows {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
         let oldest = from.saturating_sub((3 * WINDOW).unsigned_abs());
+        while account.counted.pop_front_if(|one| one.interval.to < oldest).is_some() {}
         let interval = Interval { from, to: u64::MAX };
-        for requests in [&mut account.counted, &mut account.refused] {
-            while requests.pop_front_if(|one| one.interval.to < oldest).is_some() {}
-            requests.push_back(Counted { op: operation.asked.op, interval });
-        }
+        account.counted.push_back(Counted { op: operation.asked.op, interval });
         account.may_be_admitted += 1;
     }
 
@@ -161,13 +142,8 @@ impl Windows {
             account.counted.retain(|one| one.op != op);
             account.may_be_admitted -= 1;
         }
-        if is_admitted {
-            account.refused.retain(|one| one.op != op);
-        }
-        for requests in [&mut account.counted, &mut account.refused] {
-            if let Some(own) = requests.iter_mut().rev().find(|one| one.op == op) {
-                own.interval.to = operation.ended();
-            }
+        if let Some(own) = account.counted.iter_mut().rev().find(|one| one.op == op) {
+            own.interval.to = operation.ended();
         }
         let Some(Answered { status, retry_after, closes_in, is_banned }) = status else { return };
         let closes = closes_in.map(|left| {
@@ -182,7 +158,7 @@ impl Windows {
         }
         let waits = retry_after.unwrap_or_default();
         match status {
-            429 if is_banned => account.banned(operation, waits, findings),
+            429 if is_banned => {}
             429 if waits > LONGEST_MINUTE_SECONDS => account.refused_for_a_day(operation, findings),
             429 => account.refused(operation, closes, findings),
             _ => {}
@@ -203,20 +179,6 @@ impl Windows {
 
 impl Account {
     fn admitted_at_all(&mut self, operation: &Arc<Operation>, findings: &mut Findings) {
-        let ended = i64::try_from(operation.ended()).unwrap_or(i64::MAX);
-        if let Some((ban, until)) = &self.banned
-            && ended < *until
-        {
-            let text = "a banned key is admitted".to_string();
-            let violation = Violation::new(Rule::AdmittedTooMany, text, &[ban, operation]);
-            let (from, begun) = (ban.ended(), operation.begun);
-            if ban.asked.server == operation.asked.server && begun > from {
-                findings.add(violation);
-            } else if begun > from.saturating_add(SECOND.unsigned_abs()) {
-                let to = begun.min(from.saturating_add(BAN_STORED_WITHIN));
-                findings.add_unless_stalled(Interval { from, to }, violation);
-            }
-        }
         let Some(limit) = self.per_day else { return };
         self.admitted.push(operation.ended());
         let admitted = self.admitted.len();
@@ -233,25 +195,6 @@ impl Account {
             let text = format!("{counted} requests in a day at most, below the limit");
             findings.add(Violation::new(Rule::RefusedTooEarly, text, &[operation]));
         }
-    }
-
-    /// A request is refused because of a ban. One begins with as many refusals in a minute, the
-    /// first aside, as the account may send requests in it.
-    fn banned(&mut self, operation: &Arc<Operation>, seconds: u64, findings: &mut Findings) {
-        let begun = i64::try_from(operation.begun).unwrap_or(i64::MAX);
-        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let until = begun.saturating_add(seconds.saturating_mul(SECOND)).saturating_sub(ROUNDING);
-        let is_known = self.banned.as_ref().is_some_and(|(_, known)| begun < known + 2 * ROUNDING);
-        if is_known {
-            return;
-        }
-        let since = u64::try_from(begun - WINDOW - ROUNDING).unwrap_or(0);
-        let refused = self.refused.iter().filter(|one| one.interval.to >= since).count();
-        if refused <= self.per_minute as usize {
-            let text = format!("a ban after {refused} refusals, the limit is {}", self.per_minute);
-            findings.add(Violation::new(Rule::RefusedTooEarly, text, &[operation]));
-        }
-        self.banned = Some((Arc::clone(operation), until));
     }
 
     fn admitted(
