@@ -2,14 +2,18 @@
 //! generated client.
 //!
 //! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
-//!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log. `authentication`, `last_used`, `limits`: keys and limits.
+//!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log.
+//! - `authentication`, `last_used`, `limits`: keys and limits.
 //! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
 //! - `client`: the generated client and the contract.
-//! - `every_documented_answer` and `contract_check`: the wire and the document, also of the server
-//!   that the client's crate has for users' tests. `published_documents`: the same, held against
-//!   each document that was published.
-//! - `testbed` starts servers, `history` records and checks what clients saw.
+//! - `every_documented_answer` and `contract_check`: the wire and the document.
+//!   `published_documents`: the same, held against each document that was published.
+//!
+//! What these tests and the tools of `xtask` share is in `tests/support`: `testbed` starts the
+//! program, `test_server` is a server inside the test, `history` records and checks what clients saw,
+//! `conformance` has what every engine must do, and `protocol` searches what replicas decide.
+//! `tests/judges` has what the outside tools need.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,6 +1,6 @@
 //! What the servers of one store decide so that together they keep its promises. Nothing here
 //! waits, sends or reads a clock: time, and what the database answered, are parameters. The server
-//! calls these functions, and `tests/protocol` searches sequences of the same ones, within bounds,
+//! calls these functions, and `tests/support/protocol` searches sequences of the same ones, within bounds,
 //! so they need nothing but `std`.
 //!
 //! | File | What it decides |

@@ -1,5 +1,5 @@
 //! Servers, clients of all kinds, and faults drawn by a seed; what the clients see is held against
-//! the rules of `tests/history` while it goes on and at the end. Controls, which are damaged on
+//! the rules of `tests/support/history` while it goes on and at the end. Controls, which are damaged on
 //! purpose, prove that the rules would notice.
 
 mod controls;

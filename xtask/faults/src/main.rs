@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_violation_shows_the_operations_that_contradict_each_other() {
         let recordings =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/history/tests/recordings");
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/history/tests/recordings");
         let mut printed = Vec::new();
         let status = judge(&Path::new(recordings).join("listed-after204.jsonl"), &mut printed);
         assert_eq!(status.unwrap(), 1);

@@ -77,7 +77,9 @@ fn extract(setup: &Setup, language: &str, end: &str) -> anyhow::Result<PathBuf> 
     }
     let run = SAMPLES.map(|(version, id)| (version, id.to_string()));
     if found != BTreeSet::from(run) {
-        bail!("tests/testbed/src/samples.rs does not run what the documents have: {found:?}");
+        bail!(
+            "tests/support/testbed/src/samples.rs does not run what the documents have: {found:?}"
+        );
     }
     Ok(directory)
 }

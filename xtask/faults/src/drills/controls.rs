@@ -1,4 +1,4 @@
-//! Negative controls: damaged set-ups that break a promise which the drills check. `tests/history`
+//! Negative controls: damaged set-ups that break a promise which the drills check. `tests/support/history`
 //! shows with recordings that each rule fires; the controls show that the drills record what the
 //! rules need. Each breaks another rule, by another part of the set-up.
 //!

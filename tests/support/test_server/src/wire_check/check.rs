@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     let documents = [
-        include_str!("../../../../spec/openapi.json"),
-        include_str!("../../../../spec/openapi-v2.json"),
+        include_str!("../../../../../spec/openapi.json"),
+        include_str!("../../../../../spec/openapi-v2.json"),
     ];
     WIRE_CHECK.get_or_init(|| {
         let documents = documents.map(|text| serde_json::from_str(text).unwrap());

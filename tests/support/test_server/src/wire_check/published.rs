@@ -15,7 +15,7 @@ pub struct PublishedDocument {
 
 /// The published documents, the oldest first.
 pub fn published_documents() -> Vec<PublishedDocument> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/published");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../spec/published");
     let paths = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let documents = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let mut documents: Vec<_> = documents

@@ -48,7 +48,7 @@ pub struct Console<'a> {
 /// The sessions below this heading of a page of this checkout: its blocks marked `console`.
 #[track_caller]
 pub fn consoles(page: &str, heading: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(page);
     let text = std::fs::read_to_string(path).unwrap();
     let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/store/agreement");
+const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../src/store/agreement");
 
 /// Each is found within this time.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -91,14 +91,14 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         }
         Ok(())
     };
-    copy(Path::new("src"), "tests/protocol/src")?;
+    copy(Path::new("src"), "tests/support/protocol/src")?;
     copy(Path::new(DECISIONS), "src/store/agreement")?;
     let (file, text) = mutated(mutant)?;
     std::fs::write(directory.join("src/store/agreement").join(file), text)?;
     let program = directory.join("search");
     let compiled = Command::new("rustc")
         .args(["--edition", "2024", "--test", "-C", "opt-level=3", "--cap-lints", "allow", "-o"])
-        .args([&program, &directory.join("tests/protocol/src/lib.rs")])
+        .args([&program, &directory.join("tests/support/protocol/src/lib.rs")])
         .output()?;
     ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let began = Instant::now();

@@ -1,0 +1,16 @@
+//! What the server decides: its own source.
+
+#[path = "../../../../src/store/agreement/change_numbers.rs"]
+pub mod change_numbers;
+#[path = "../../../../src/store/agreement/journal.rs"]
+pub mod journal;
+#[path = "../../../../src/store/agreement/keys.rs"]
+pub mod keys;
+#[path = "../../../../src/store/agreement/lease.rs"]
+pub mod lease;
+#[path = "../../../../src/store/agreement/list.rs"]
+pub mod list;
+#[path = "../../../../src/store/agreement/questions.rs"]
+pub mod questions;
+#[path = "../../../../src/store/agreement/reading.rs"]
+pub mod reading;
