@@ -8,9 +8,11 @@
 //! - **Values.** What callers send must stay allowed, so its set of values may
 //!   only grow; what they receive must stay expected, so its set may only shrink.
 //!   Where that cannot be decided, the change is breaking.
-//! - **New things.** New fields, headers and errors may be received, as the
-//!   introduction of the document says; new successes and media types may not. A 304 may, where
-//!   `If-None-Match` is new as well: no caller sends it yet.
+//! - **New things.** New fields, headers and errors with the body `Error` may be received, as the
+//!   introduction of the document says; other bodies, new successes and media types may not. A 304
+//!   may, where `If-None-Match` is new as well: no caller sends it yet.
+//! - **Codes.** The examples of an error response are its operation's codes: more may come, none
+//!   may go.
 //! - **Names that generated clients show are promised like the wire:**
 //!   `operationId`, tags, titles, parameters (those of a path too), and that a
 //!   component schema or security scheme of a name exists. A reference to another

@@ -3,6 +3,7 @@
 use super::findings::{Direction, Findings, Place};
 use super::resolved::{METHODS, operation_name};
 use super::{promises, schemas};
+use codegen::pointer::component;
 use serde_json::{Map, Value};
 
 /// Compares the operations of all paths.
@@ -10,6 +11,8 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
+            // What the operations of a path share comes and goes with them.
+            (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
                 let name = member.new.map_or(path.key, |new| operation_name(new, path.key));
@@ -135,7 +138,7 @@ fn request_body(found: &mut Findings, at: &Place<'_>) {
     found.each(at, |found, member| match member.key {
         "description" => found.text(member),
         "required" => required(found, member, Direction::Sent),
-        "content" => content(found, member, Direction::Sent),
+        "content" => content(found, member, Direction::Sent, Findings::text),
         _ => found.other(member),
     });
 }
@@ -158,13 +161,15 @@ fn becomes_conditional(at: &Place<'_>) -> bool {
 fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let at = status.part(status.key);
+        let is_error = at.key.starts_with(['4', '5']);
         match (at.old, at.new) {
-            (Some(_), Some(_)) => response(found, &at),
+            (Some(_), Some(_)) if is_error => response(found, &at, codes),
+            (Some(_), Some(_)) => response(found, &at, Findings::text),
             (Some(_), _) => found.breaking(&at, "is no longer a response"),
             _ if at.key == "304" && becomes_conditional => {
                 found.addition(&at, "is a new response to who sends If-None-Match");
             }
-            _ if !at.key.starts_with(['4', '5']) => {
+            _ if !is_error => {
                 found.breaking(&at, "is a new response that callers do not expect");
             }
             _ => {
@@ -172,34 +177,72 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
                 // Until now a wider response may have described it.
                 let range = at.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
-                let wider = range.or_else(|| responses.old?.get("default"));
-                if wider.is_some() {
-                    response(found, &at.with(wider, at.new));
+                match range.or_else(|| responses.old?.get("default")) {
+                    // The wider response keeps its other codes.
+                    Some(wider) => {
+                        response(found, &at.with(Some(wider), at.new), Findings::text);
+                    }
+                    None => found.each(&at, |found, member| {
+                        if member.key == "content" {
+                            found.each(member, error_body);
+                        }
+                    }),
                 }
             }
         }
     });
 }
 
-fn response(found: &mut Findings, at: &Place<'_>) {
+/// How examples of a body count: as text, or as the codes of an operation.
+type ExamplesRule = fn(&mut Findings, &Place<'_>);
+
+fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
     found.each(at, |found, member| match member.key {
         "description" => found.text(member),
         "headers" => found.each(member, header),
-        "content" => content(found, member, Direction::Received),
+        "content" => content(found, member, Direction::Received, examples),
         "x-outcome" | "x-outcome-after-retry" => outcome(found, member),
         _ => found.other(member),
     });
 }
 
-/// What generated clients call a success, or an error that follows one.
-fn outcome(found: &mut Findings, at: &Place<'_>) {
-    match at.both() {
-        None => found.other(at),
-        Some(_) => found.each(at, |found, member| match member.key {
-            "description" => found.text(member),
-            _ => found.other(member),
-        }),
+/// The body of a new error: callers read each error as `Error`.
+fn error_body(found: &mut Findings, media_type: &Place<'_>) {
+    let is_error = media_type.key == "application/json"
+        && media_type.new.and_then(|new| component(new.get("schema")?)) == Some("Error");
+    if !is_error {
+        let at = media_type.part(media_type.key);
+        found.breaking(&at, "is a new body that is not the `Error` of other errors");
     }
+}
+
+/// Examples of an error are the operation's codes, each named by its code.
+fn codes(found: &mut Findings, examples: &Place<'_>) {
+    found.each(examples, |found, code| {
+        let at = code.part(code.key);
+        match (at.old, at.new) {
+            (None, _) => found.addition(&at, "is a new code"),
+            (_, None) => found.breaking(&at, "is no longer a code"),
+            _ => found.each(&at, |found, member| match member.key {
+                "value" => found.each(member, |found, member| match member.key {
+                    "code" | "status" => found.other(member),
+                    _ => found.text(member),
+                }),
+                _ => found.text(member),
+            }),
+        }
+    });
+}
+
+/// Which outcome of a call a response is: clients return it under this name.
+fn outcome(found: &mut Findings, at: &Place<'_>) {
+    if at.old.is_none() {
+        return found.addition(at, "is an outcome that clients return");
+    }
+    found.each(at, |found, member| match member.key {
+        "description" => found.text(member),
+        _ => found.other(member),
+    });
 }
 
 /// A shared header is known by its name alone.
@@ -213,11 +256,12 @@ fn header(found: &mut Findings, header: &Place<'_>) {
     }
 }
 
-fn content(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+fn content(found: &mut Findings, at: &Place<'_>, direction: Direction, examples: ExamplesRule) {
     found.each(at, |found, media_type| match media_type.both() {
         None => found.breaking(&media_type.part(media_type.key), media_type.transition()),
         Some(_) => found.each(media_type, |found, member| match member.key {
-            "example" | "examples" => found.text(member),
+            "example" => found.text(member),
+            "examples" => examples(found, member),
             "schema" => schemas::compare(found, member, direction),
             _ => found.other(member),
         }),

@@ -25,13 +25,18 @@ const WORDS: [&str; 11] = [
 ];
 
 /// Whether a place is text for people only. Tags of operations and titles of
-/// schemas are not: generated clients name things after them.
+/// schemas are not: generated clients name things after them. Nor are the examples of errors,
+/// which are codes, but for their messages.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
+    let is_code = ["/responses/4", "/responses/5", "/components/responses/"]
+        .iter()
+        .any(|errors| pointer.contains(errors));
     match (keys.first(), first_words.and_then(|position| keys.get(position))) {
         (Some(&"paths"), Some(&"tags")) => false,
         (Some(&("paths" | "components")), Some(&"title")) => false,
+        (_, Some(&"examples")) if is_code => pointer.ends_with("/value/message"),
         (_, words) => words.is_some(),
     }
 }
