@@ -76,9 +76,11 @@ enum Command {
     ///
     /// Copies each document whose version is not published yet under the name of its
     /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes,
-    /// CHANGELOG.md has a section for each, and the tests `every_documented_answer`, which it
-    /// compiles and runs, saw on the wire each status, header, code and field that the
-    /// documents promise. A published document never changes.
+    /// CHANGELOG.md has a section for each, the commit that is checked out has passed
+    /// `.ci/run` here, and two tests pass, which it compiles and runs:
+    /// `every_documented_answer` saw on the wire each status, header, code and field that the
+    /// documents promise, and by `published_documents` the server keeps what each published
+    /// document promised. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -158,7 +160,7 @@ impl Cli {
             Command::Faults { arguments } => {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
-            Command::Publish => publish::publish(&repository, emitted, &evidence::of_tests, out),
+            Command::Publish => publish::publish(&repository, emitted, &evidence::CONDITIONS, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }

@@ -1,24 +1,53 @@
-//! Whether tests pass: those that see on the wire all that the documents promise, and others.
+//! Evidence that a commit keeps its promises: tests that passed on it before, and tests that are run
+//! now.
 
+use crate::history::Git;
 use crate::repository::Repository;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The tests that hold the documents in `spec` against what both servers send.
-const TESTS: &str = "every_documented_answer::";
+/// The tests that see on the wire all that the documents in `spec` promise.
+const ALL_SEEN: &str = "every_documented_answer::";
+/// The tests that hold what the server answers against the published documents.
+const REPLAY: &str = "published_documents::";
 /// How these tests end the line of a promise that they did not see.
 const NEVER_SEEN: &str = " was never seen";
 /// Of an output that names no promise, such as that of a compiler.
 const MAX_LINES: usize = 40;
 
-/// What keeps the documents from being published, a line each; nothing, if every status, header,
-/// code and field that they promise was seen.
-pub type Evidence = dyn Fn(&Repository) -> anyhow::Result<Vec<String>>;
+/// Returns what keeps the documents from being published, a line each.
+pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
-/// Compiles and runs the tests of the documents.
-pub fn of_tests(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    of(repository, TESTS, &[])
+/// What must hold before documents are published, which cannot be undone.
+pub const CONDITIONS: [Condition; 3] = [
+    |repository| {
+        let passed = check_passed(repository, &[CHANGE]);
+        Ok(passed.err().into_iter().map(|error| format!("{error:#}")).collect())
+    },
+    |repository| of(repository, ALL_SEEN, &[]),
+    |repository| of(repository, REPLAY, &[]),
+];
+
+/// A command, and the file of `target/passed` in which it notes the commit that has passed it.
+pub type Note = (&'static str, &'static str);
+/// What must hold before a change is merged.
+pub const CHANGE: Note = (".ci/run", "change");
+/// All other tests.
+pub const NIGHTLY: Note = (".ci/run nightly", "nightly");
+
+/// Fails unless the commit that is checked out, unchanged, is the one that has passed these.
+pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<()> {
+    let git = Git { repository };
+    let changed = git.answer(&["status", "--porcelain"])?;
+    ensure!(changed.is_empty(), "these files are not as in the commit:\n{changed}");
+    let commit = git.answer(&["rev-parse", "HEAD"])?;
+    for (command, name) in notes {
+        let passed = repository.read(&format!("target/passed/{name}"));
+        let is_this = passed.is_ok_and(|passed| passed.trim() == commit);
+        ensure!(is_this, "commit {commit} has not passed `{command}` here");
+    }
+    Ok(())
 }
 
 /// Compiles and runs the tests of this name, with these arguments of their program.
@@ -54,14 +83,43 @@ fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_an_unchanged_commit_that_was_noted_has_passed() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let repository = Repository::at(directory.path());
+        let git = Git { repository: &repository };
+        let who = ["-c", "user.name=a", "-c", "user.email=a@store.example"];
+        let run = |arguments: &[&str]| git.answer(&[&who, arguments].concat()).unwrap();
+        fs::write(file(".gitignore"), "/target\n").unwrap();
+        run(&["init", "--quiet"]);
+        run(&["add", "."]);
+        run(&["commit", "--quiet", "--message", "a"]);
+        let commit = run(&["rev-parse", "HEAD"]);
+        let refused = || check_passed(&repository, &[CHANGE, NIGHTLY]).unwrap_err().to_string();
+
+        fs::create_dir_all(file("target/passed")).unwrap();
+        fs::write(file("target/passed/nightly"), &commit).unwrap();
+        assert_eq!(refused(), format!("commit {commit} has not passed `.ci/run` here"));
+        fs::write(file("target/passed/change"), format!("{commit}\n")).unwrap();
+        check_passed(&repository, &[CHANGE, NIGHTLY]).unwrap();
+        fs::write(file("target/passed/nightly"), "0123\n").unwrap();
+        assert_eq!(refused(), format!("commit {commit} has not passed `.ci/run nightly` here"));
+        assert_eq!(CONDITIONS[0](&repository).unwrap(), [""; 0]);
+        fs::write(file("new"), "").unwrap();
+        assert!(refused().ends_with("?? new"), "{}", refused());
+        assert_eq!(CONDITIONS[0](&repository).unwrap(), [refused()]);
+    }
 
     #[test]
     fn only_tests_that_ran_and_passed_are_evidence() {
         let passed = "test result: ok. 4 passed; 0 failed; 0 ignored\n";
-        assert_eq!(verdict(TESTS, true, passed), [""; 0]);
-        assert!(!verdict(TESTS, false, passed).is_empty());
+        assert_eq!(verdict(REPLAY, true, passed), [""; 0]);
+        assert!(!verdict(REPLAY, false, passed).is_empty());
         let none = "test result: ok. 0 passed; 0 failed; 0 ignored\n";
-        assert_eq!(verdict(TESTS, true, none).last().unwrap(), none.trim());
+        assert_eq!(verdict(REPLAY, true, none).last().unwrap(), none.trim());
     }
 
     #[test]
@@ -69,14 +127,14 @@ mod tests {
         let of_one = "panicked at tests:\nlistOrders 418 was never seen\n\
                       getPet 200 field Pet.colour was never seen\nnote: x\n";
         let named = ["getPet 200 field Pet.colour was never seen", "listOrders 418 was never seen"];
-        assert_eq!(verdict(TESTS, false, &of_one.repeat(2)), named);
+        assert_eq!(verdict(ALL_SEEN, false, &of_one.repeat(2)), named);
     }
 
     #[test]
     fn other_failures_are_shown_as_they_are() {
         let output = format!("{}error: cannot compile\n", "warning\n".repeat(99));
-        let shown = verdict(TESTS, false, &output);
-        assert_eq!(shown[0], "the tests every_documented_answer:: did not pass:");
+        let shown = verdict(REPLAY, false, &output);
+        assert_eq!(shown[0], "the tests published_documents:: did not pass:");
         assert_eq!((shown.len(), shown[40].as_str()), (41, "error: cannot compile"));
     }
 }

@@ -59,8 +59,9 @@ impl History {
     }
 }
 
-struct Git<'a> {
-    repository: &'a Repository,
+/// Git in a checkout.
+pub(crate) struct Git<'a> {
+    pub(crate) repository: &'a Repository,
 }
 
 impl Git<'_> {
@@ -74,7 +75,8 @@ impl Git<'_> {
         command.output().context("cannot run git")
     }
 
-    fn answer(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    /// What git prints.
+    pub(crate) fn answer(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.run(arguments)?;
         if !output.status.success() {
             bail!(

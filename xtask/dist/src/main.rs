@@ -15,6 +15,8 @@ use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 use testbed::exit_code;
+use xtask::evidence::{CHANGE, NIGHTLY, check_passed};
+use xtask::repository::Repository;
 
 /// Make what a release holds, in target/dist.
 ///
@@ -56,8 +58,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
     // What is missing is said before the build, which takes minutes.
     if !cli.untested {
-        checkout
-            .check_passed()
+        check_passed(&Repository::at(&checkout.root), &[CHANGE, NIGHTLY])
             .context("not a tested commit (--untested makes one all the same)")?;
     }
     tools::check()?;
