@@ -26,6 +26,21 @@ fn the_page_on_upstream_has_the_kinds_of_leaves_that_are_not_emitted() {
 }
 
 #[test]
+fn each_test_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
+    let rows = table("README.md", "| Promise |").concat();
+    let links: Vec<_> = rows
+        .split("[`")
+        .skip(1)
+        .filter_map(|link| link.split_once(')')?.0.split_once("`]("))
+        .collect();
+    assert!(links.len() > 5, "{links:?}");
+    for (test, file) in links {
+        let code = Repository::here().read(file).unwrap();
+        assert!(code.contains(&format!("fn {test}(")), "{file} has no {test}");
+    }
+}
+
+#[test]
 fn generate_and_check_run_while_api_does_not_compile() {
     // Of what `cargo xtask` is built from: the default members, with their features unified.
     let output = Command::new(env!("CARGO"))
