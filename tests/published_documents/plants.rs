@@ -14,8 +14,6 @@ pub struct Plant {
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
     more_of_document: fn(&mut Documents),
-    /// Exchanges that are added, if there are any.
-    more: fn(&[Exchange]) -> Vec<Exchange>,
 }
 
 const BETA: &str = "BETA";
@@ -70,7 +68,6 @@ impl Plant {
         (self.more_of_document)(&mut documents);
         let mut planted = exchanges.to_vec();
         (self.wire)(&mut planted);
-        planted.extend((self.more)(exchanges));
         (WireCheck::closed(&documents.0), planted)
     }
 }
@@ -90,8 +87,6 @@ fn each(
         }
     }
 }
-
-const V1: [&str; 3] = ["listOrders", "cancelOrder", "getPet"];
 
 /// Changes a body that is JSON.
 fn body(received: &mut ReceivedResponse, change: impl Fn(&mut Value)) {
@@ -125,13 +120,6 @@ fn remove(value: &mut Value, name: &str) -> Value {
     value.as_object_mut().unwrap().remove(name).unwrap_or(Value::Null)
 }
 
-fn rename(value: &mut Value, from: &str, to: &str) {
-    let taken = remove(value, from);
-    if !taken.is_null() {
-        value[to] = taken;
-    }
-}
-
 /// The response to this request.
 fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedResponse {
     let mut found = exchanges.iter().filter(|(sent, _)| sent.method == method);
@@ -157,13 +145,12 @@ const fn plant(
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
 ) -> Plant {
-    Plant { what, found, document, wire, more_of_document: |_| {}, more: |_| Vec::new() }
+    Plant { what, found, document, wire, more_of_document: |_| {} }
 }
 
 const ORDER: &str = "/components/schemas/Order/properties";
 const CANCEL: &str = "/paths/~1store~1orders~1{orderId}/delete/responses";
 const LIST: &str = "/paths/~1store~1orders/get/responses";
-const PET: &str = "/paths/~1pets~1{petId}/get";
 const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
 
 /// Each break.
@@ -172,18 +159,14 @@ pub fn plants() -> Vec<Plant> {
 }
 
 /// What is a break no more, and since when.
-pub fn excused() -> [(Plant, &'static str); 3] {
+pub fn excused() -> [(Plant, &'static str); 2] {
     let announced = |plant: Plant| {
         let next = |documents: &mut Documents| {
             *documents.at(2, "/info/version") = json!("2.0.0-beta.99");
         };
         (Plant { more_of_document: next, ..plant }, "2026-12-24")
     };
-    [
-        (gone_operation(), "2027-12-02"),
-        announced(renamed_field_of_beta()),
-        announced(lost_filter_of_beta()),
-    ]
+    [(gone_operation(), "2027-12-02"), announced(lost_filter_of_beta())]
 }
 
 /// Today's contract with a header that is a parameter of version 1's list.
@@ -237,21 +220,6 @@ fn fields() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
-            "a list inside an object",
-            "1.0.0.json: listOrders 200: body: ",
-            |documents| {
-                let schema = format!("{LIST}/200/content/application~1json/schema");
-                let list = documents.at(1, &schema).clone();
-                *documents.at(1, &schema) =
-                    json!({ "type": "object", "properties": { "orders": list } });
-            },
-            |exchanges| {
-                each(exchanges, &["listOrders"], 200, |received| {
-                    body(received, |list| *list = json!({ "orders": list.take() }));
-                });
-            },
-        ),
     ]
 }
 
@@ -283,32 +251,6 @@ fn headers() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
-            "Retry-After as a date",
-            "1.0.0.json: listOrders 429: retry-after: ",
-            |documents| {
-                *documents.at(1, "/components/headers/Retry-After/schema") =
-                    json!({ "type": "string" });
-            },
-            |exchanges| {
-                each(exchanges, &V1, 429, |received| {
-                    let date = "Fri, 25 Dec 2026 00:00:00 GMT".parse().unwrap();
-                    received.headers.insert("retry-after", date);
-                });
-            },
-        ),
-        plant(
-            "a deprecation that a 404 does not tell",
-            "1.0.0.json: getPet 404: deprecation is missing",
-            |documents| {
-                documents.take(1, &format!("{PET}/responses/404/headers/Deprecation"));
-            },
-            |exchanges| {
-                each(exchanges, &["getPet"], 404, |received| {
-                    received.headers.remove("deprecation");
-                });
-            },
-        ),
     ]
 }
 
@@ -334,38 +276,11 @@ fn statuses() -> Vec<Plant> {
             |documents| documents.rename(1, &format!("{CANCEL}/204"), "200"),
             |exchanges| each(exchanges, &["cancelOrder"], 204, |received| status(received, 200)),
         ),
-        plant(
-            "422 instead of 409",
-            "1.0.0.json: cancelOrder 409 was promised",
-            |documents| {
-                let example =
-                    "content/application~1json/examples/order_already_shipped/value/status";
-                *documents.at(1, &format!("{CANCEL}/409/{example}")) = json!(422);
-                documents.rename(1, &format!("{CANCEL}/409"), "422");
-            },
-            |exchanges| each(exchanges, &["cancelOrder"], 409, |received| status(received, 422)),
-        ),
     ]
 }
 
 fn paths() -> Vec<Plant> {
     vec![
-        plant(
-            "HEAD that is refused",
-            "1.0.0.json: listOrders documents no such status (HEAD /v1/store/orders was answered 405)",
-            |documents| {
-                let headers = documents.at(1, &format!("{LIST}/200/headers")).clone();
-                documents.at(1, LIST)["405"] = json!({ "headers": headers });
-            },
-            |exchanges| {
-                for (sent, received) in exchanges {
-                    if sent.method == "HEAD" && sent.path() == "/v1/store/orders" {
-                        received.status = 405;
-                        received.headers.remove("content-type");
-                    }
-                }
-            },
-        ),
         plant(
             "a query parameter that was ignored and is refused",
             "1.0.0.json: listOrders documents no such status (GET /v1/store/orders?limit=1 was answered 400)",
@@ -382,30 +297,6 @@ fn paths() -> Vec<Plant> {
                 }
             },
         ),
-        Plant {
-            more: |exchanges| {
-                let mut moved = exchanges.to_vec();
-                moved.retain(|(sent, _)| sent.path() == "/v1/store/orders");
-                for (sent, _) in &mut moved {
-                    sent.target = sent.target.replace("/store/orders", "/orders");
-                }
-                moved
-            },
-            ..plant(
-                "a path that moved",
-                "1.0.0.json: listOrders documents no such status (GET /v1/store/orders was answered 404)",
-                |documents| documents.rename(1, "/paths/~1store~1orders", "/orders"),
-                |exchanges| {
-                    let kept: Vec<_> = exchanges.to_vec();
-                    lose_path(exchanges, "/v1/store/orders");
-                    for ((sent, received), (_, kept)) in exchanges.iter_mut().zip(kept) {
-                        if sent.path() != "/v1/store/orders" {
-                            *received = kept;
-                        }
-                    }
-                },
-            )
-        },
         gone_operation(),
     ]
 }
@@ -435,22 +326,6 @@ fn gone_operation() -> Plant {
 }
 
 /// In a beta it is allowed, but then it is another beta.
-fn renamed_field_of_beta() -> Plant {
-    plant(
-        "an optional field with another name",
-        "BETA.json: v2/listOrders 200 field OrderPage.nextCursor was promised",
-        |documents| {
-            documents.rename(2, "/components/schemas/OrderPage/properties/nextCursor", "next");
-        },
-        |exchanges| {
-            each(exchanges, &["v2/listOrders"], 200, |received| {
-                body(received, |page| rename(page, "nextCursor", "next"));
-            });
-        },
-    )
-}
-
-/// The same.
 fn lost_filter_of_beta() -> Plant {
     plant(
         "a filter that is gone",
@@ -491,7 +366,6 @@ fn each_listed_order_of_beta(exchanges: &mut [Exchange], change: impl Fn(&mut Va
 
 fn version_2() -> Vec<Plant> {
     vec![
-        renamed_field_of_beta(),
         plant(
             "a listed value that one operation alone loses",
             "BETA.json: v2/listOrders 200 value Order.status shipped was promised",
@@ -507,35 +381,6 @@ fn version_2() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
-            "a field that one operation alone loses",
-            "BETA.json: v2/listOrders 200 field Order.shipDate was promised",
-            |documents| {
-                list_orders_of_its_own(documents);
-                documents.take(2, &format!("{LISTED}/shipDate"));
-            },
-            |exchanges| {
-                each_listed_order_of_beta(exchanges, |order| {
-                    remove(order, "shipDate");
-                });
-            },
-        ),
         lost_filter_of_beta(),
-        plant(
-            "cancelled orders that are not found any more",
-            "BETA.json: v2/getOrder 200 field Order.cancelledAt was promised",
-            |documents| {
-                documents.take(2, &format!("{ORDER}/cancelledAt"));
-                documents.unlist(2, &format!("{ORDER}/status/x-extensible-enum"), "cancelled");
-            },
-            |exchanges| {
-                let not_found = response(exchanges, "GET", "/v2/store/orders/9");
-                for (sent, received) in exchanges {
-                    if sent.target == "/v2/store/orders/1" && received.status == 200 {
-                        *received = not_found.clone();
-                    }
-                }
-            },
-        ),
     ]
 }

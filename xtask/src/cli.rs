@@ -35,8 +35,8 @@ enum Command {
     /// the major version of each document with its base URLs; each document with the one of
     /// its base URL that was published last, as of today: a breaking change requires a new
     /// major version, an addition a new minor version, a change of a beta the next beta, all
-    /// an entry in CHANGELOG.md; and the files of spec/published with their checksums and
-    /// with the history of the main branch, where git has it. Finds modules of the server
+    /// an entry in CHANGELOG.md; and the files of spec/published with the history of the
+    /// main branch, where git has it. Finds modules of the server
     /// that import others against the order of src/lib.rs. Runs every check and prints every
     /// difference with its place, what is expected there, what was found, and the file or
     /// command that fixes it. Without --fix, it changes nothing.
@@ -75,7 +75,7 @@ enum Command {
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
     /// Copies each document whose version is not published yet under the name of its
-    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes,
+    /// version, if `check` passes,
     /// CHANGELOG.md has a section for each, the commit that is checked out has passed
     /// `.ci/run` here, and two tests pass, which it compiles and runs:
     /// `every_documented_answer` saw on the wire each status, header, code and field that the

@@ -1,7 +1,7 @@
 //! The published documents as the main branch first had them, from git: a
 //! checksum next to a file can be edited with it, the history cannot.
 
-use crate::published::{PUBLISHED, SUMS};
+use crate::published::{PUBLISHED, version_of};
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ impl Git<'_> {
                 continue;
             };
             let Some(name) = path.strip_prefix(&format!("{PUBLISHED}/")) else { continue };
-            if name != SUMS && !files.contains_key(name) {
+            if version_of(name).is_some() && !files.contains_key(name) {
                 let blob = self.run(&["cat-file", "blob", blob])?;
                 if !blob.status.success() {
                     bail!("git has no content of {path} in {commit}");

@@ -6,7 +6,7 @@ use crate::compatibility::operation_names;
 use crate::documents::DOCUMENTS;
 use crate::emitted::Emitted;
 use crate::evidence::Condition;
-use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name};
+use crate::published::{PUBLISHED, Published, file_name};
 use crate::repository::{CHANGELOG, Repository};
 use crate::{canonical_json, changelog, version};
 use semver::Version;
@@ -26,7 +26,7 @@ pub fn publish(
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);
     }
-    let mut published = Published::read(repository)?;
+    let published = Published::read(repository)?;
     let documents = match unpublished(repository, &published)? {
         Ok(documents) => documents,
         Err(reason) => {
@@ -44,9 +44,9 @@ pub fn publish(
         }
     }
     for (version, text) in documents {
-        write(repository, &mut published, &version, &text)?;
         let name = file_name(&version);
-        writeln!(out, "Published {PUBLISHED}/{name}. Commit it with {PUBLISHED}/{SUMS}.")?;
+        repository.create(&format!("{PUBLISHED}/{name}"), &text)?;
+        writeln!(out, "Published {PUBLISHED}/{name}. Commit it.")?;
     }
     Ok(Outcome::Clean)
 }
@@ -101,18 +101,4 @@ fn has_entry(changelog: &str, version: &Version, operations: &[String]) -> Resul
             Err(format!("{CHANGELOG} does not name {} under \"## {version}\"", missing.join(", ")))
         }
     }
-}
-
-/// The checksum is written last: the check reports a document without one, so an
-/// interrupted command does not pass for a publication.
-fn write(
-    repository: &Repository,
-    published: &mut Published,
-    version: &Version,
-    text: &str,
-) -> anyhow::Result<()> {
-    let name = file_name(version);
-    repository.create(&format!("{PUBLISHED}/{name}"), text)?;
-    published.sums.push_str(&format!("{}  {name}\n", checksum(text.as_bytes())));
-    repository.write(&format!("{PUBLISHED}/{SUMS}"), &published.sums)
 }

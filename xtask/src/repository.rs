@@ -96,20 +96,22 @@ impl Repository {
         Ok(files)
     }
 
-    /// Writes a new file, and its directory if needed. An existing file is an
+    /// Writes a new file whole or not at all, and its directory if needed. An existing file is an
     /// error and stays as it is.
     pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.root.join(name);
-        let written = path
-            .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::File::create_new(&path))
-            .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.with_context(|| format!("cannot create {name}"))
+        let written = whole(&path, text).and_then(|whole| Ok(whole.persist_noclobber(&path)?));
+        written.map(drop).with_context(|| format!("cannot create {name}"))
     }
 }
 
 fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    whole(file, text)?.persist(file)?;
+    Ok(())
+}
+
+/// This text in a file beside the one that it will be.
+fn whole(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let parent = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
     let mut whole = tempfile::Builder::new()
@@ -117,5 +119,5 @@ fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .tempfile_in(parent)?;
     whole.write_all(text.as_bytes())?;
-    whole.persist(file).map(drop).map_err(|error| error.error)
+    Ok(whole)
 }

@@ -40,7 +40,7 @@ fn all_checks_are_listed_with_what_they_hold() {
 ✓ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
 ✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
-✓ spec/published holds what SHA256SUMS says; it is not compared with the history of main, because this is no git checkout
+✓ spec/published holds documents; it is not compared with the history of main, because this is no git checkout
 ✓ the server's modules import each other down the map of src/lib.rs
 8 of 8 checks passed.
 The server was not compiled: `cargo check --workspace`.

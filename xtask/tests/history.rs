@@ -8,11 +8,10 @@ use std::process::Command;
 use testbed::{assert_text, str};
 use xtask::check::Inputs;
 use xtask::documents::V1;
-use xtask::published::{checksum, file_name};
+use xtask::published::file_name;
 use xtask::repository::Repository;
 
 const NAME: &str = "spec/published/1.0.0.json";
-const SUMS: &str = "spec/published/SHA256SUMS";
 
 fn git(root: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
@@ -25,15 +24,9 @@ fn git(root: &Path, arguments: &[&str]) {
 /// The real files, with the real document published as 1.0.0 and no git.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
-    publish(&checkout, &checkout.repository.read(V1.file).unwrap());
+    checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());
     assert!(NAME.ends_with(&file_name(&"1.0.0".parse().unwrap())));
     checkout
-}
-
-/// Writes the published document and the checksum that fits it.
-fn publish(checkout: &Checkout, text: &str) {
-    checkout.put(NAME, text);
-    checkout.put(SUMS, &format!("{}  1.0.0.json\n", checksum(text.as_bytes())));
 }
 
 fn commit(checkout: &Checkout) {
@@ -50,13 +43,13 @@ fn repository() -> Checkout {
 }
 
 #[test]
-fn an_edited_document_is_found_with_its_checksum_edited_too() {
+fn an_edited_document_is_found() {
     let checkout = repository();
     let root = checkout.repository.root();
     let (_, clean) = checkout.check();
-    assert!(clean.contains("by SHA256SUMS and by the history of main\n"), "{clean}");
+    assert!(clean.contains("by the history of main\n"), "{clean}");
     let text = checkout.repository.read(NAME).unwrap();
-    publish(&checkout, &text.replace("\"Pro\"", "\"Max\""));
+    checkout.put(NAME, &text.replace("\"Pro\"", "\"Max\""));
     let found = of_published(checkout.check());
     assert_text(
         &found,
@@ -64,7 +57,7 @@ fn an_edited_document_is_found_with_its_checksum_edited_too() {
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
-    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
     // A commit, also one on main, does not make it right.
@@ -75,18 +68,17 @@ fn an_edited_document_is_found_with_its_checksum_edited_too() {
 }
 
 #[test]
-fn a_removed_document_is_found_with_its_checksum_removed_too() {
+fn a_removed_document_is_found() {
     let checkout = repository();
     let root = checkout.repository.root();
     fs::remove_file(root.join(NAME)).unwrap();
-    checkout.put(SUMS, "");
     assert_text(
         &of_published(checkout.check()),
         str![[r#"
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
     found:    absent
-    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
 }
@@ -103,24 +95,15 @@ fn what_was_tried_on_a_branch_was_not_published() {
     }
     git(root, &["checkout", "--quiet", "main"]);
     git(root, &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
-    // It lacks its checksum, and nothing else.
-    assert_text(
-        &of_published(checkout.check()),
-        str![[r#"
-  spec/published/1.0.1.json
-    expected: absent
-    found:    a document that SHA256SUMS does not have
-    fix: git rm spec/published/1.0.1.json; only `cargo xtask publish` writes there
-"#]],
-    );
+    assert_eq!(of_published(checkout.check()), "");
     checkout.put(second, "{}");
     assert_text(
         &of_published(checkout.check()),
         str![[r#"
-...
+  spec/published/1.0.1.json
     expected: what was published in 1111111111111111111111111111111111111111
     found:    another content
-    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.1.json, and its line in SHA256SUMS
+    fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.1.json
 "#]],
     );
 }
@@ -145,7 +128,7 @@ fn without_a_history_the_check_says_so() {
     let why = without(Repository::at(&to));
     assert!(why.starts_with("the checkout is shallow"), "{why}");
 
-    for name in files().into_iter().chain([NAME, SUMS]) {
+    for name in files().into_iter().chain([NAME]) {
         let text = checkout.repository.read(name).unwrap();
         checkout.put(&format!("vendor/store-orders/{name}"), &text);
     }

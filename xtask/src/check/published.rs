@@ -1,11 +1,11 @@
-//! The check that the published documents are unchanged, by their checksums and by the history of
-//! the main branch, and that none was left out.
+//! The check that the published documents are unchanged, by the history of the main branch, and that
+//! none was left out.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
 use crate::documents::DOCUMENTS;
 use crate::history::History;
-use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name, version_of};
+use crate::published::{PUBLISHED, Published, file_name, version_of};
 use crate::repository::CHANGELOG;
 use crate::{changelog, version};
 use semver::Version;
@@ -13,34 +13,18 @@ use semver::Version;
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {
         Ok(History::Unknown(why)) => format!(
-            "{PUBLISHED} holds what {SUMS} says; it is not compared with the history of main, \
-             because {why}"
+            "{PUBLISHED} holds documents; it is not compared with the history of main, because {why}"
         ),
-        _ => format!("{PUBLISHED} holds what was published, by {SUMS} and by the history of main"),
+        _ => format!("{PUBLISHED} holds what was published, by the history of main"),
     }
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let published = available(&inputs.published)?;
-    let checksums = published.checksums()?;
     let mut problems = Vec::new();
-    for (name, sum) in &checksums {
-        match published.files.get(name) {
-            Some(bytes) if checksum(bytes) == sum.to_lowercase() => {}
-            bytes => {
-                let expected = format!("what was published: SHA-256 {sum}");
-                let found = bytes.map_or(ABSENT.to_string(), |bytes| checksum(bytes));
-                problems.push(problem(name, &expected, &found, restore(name)));
-            }
-        }
-    }
-    for name in published.files.keys().filter(|name| !checksums.contains_key(*name)) {
-        let found = match version_of(name) {
-            Some(_) => format!("a document that {SUMS} does not have"),
-            None => "a file that is no published document".to_string(),
-        };
+    for name in published.files.keys().filter(|name| version_of(name).is_none()) {
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
-        problems.push(problem(name, ABSENT, &found, fix));
+        problems.push(problem(name, ABSENT, "a file that is no published document", fix));
     }
     problems.extend(left_out(published, &inputs.repository.read(CHANGELOG)?));
     if let History::Known(files) = available(&inputs.history)? {
@@ -51,8 +35,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
                 Some(_) => return None,
             };
             let commit = &first.commit;
-            let fix =
-                format!("git restore --source {commit} {PUBLISHED}/{name}, and its line in {SUMS}");
+            let fix = format!("git restore --source {commit} {PUBLISHED}/{name}");
             Some(problem(name, &format!("what was published in {commit}"), found, fix))
         }));
     }
@@ -72,7 +55,7 @@ fn left_out(published: &Published, changelog: &str) -> Vec<Problem> {
         .map(|version| file_name(&version))
         .filter(|name| !published.files.contains_key(name))
         .map(|name| {
-            let fix = format!("add the document of that version, and its line in {SUMS}");
+            let fix = "add the document of that version".to_string();
             problem(&name, &format!("a document, as {CHANGELOG} has its version"), ABSENT, fix)
         })
         .collect()
@@ -86,11 +69,4 @@ fn problem(name: &str, expected: &str, found: &str, fix: String) -> Problem {
         reasons: Vec::new(),
         fix: Fix::ByHand(fix),
     }
-}
-
-/// The checksum may be what is wrong, so both files are named.
-fn restore(name: &str) -> String {
-    format!(
-        "git restore --source COMMIT {PUBLISHED}/{name} {PUBLISHED}/{SUMS}, from before the change"
-    )
 }
