@@ -2,6 +2,8 @@
 //! what proves it instead. `api/UPSTREAM.md` has it as a table for people, which a test holds
 //! against this one.
 
+use std::sync::LazyLock;
+
 /// Leaves of one kind.
 #[derive(Debug)]
 pub struct Kind {
@@ -72,15 +74,17 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
+/// The tokens of each place, with its kind.
+static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
+    let tokens = |place: &'static str| place.split('/').filter(|token| !token.is_empty()).collect();
+    let of_kind = |kind: &'static Kind| kind.places.iter().map(move |place| (tokens(place), kind));
+    KINDS.iter().flat_map(of_kind).collect()
+});
+
 /// The kind of the leaf at this JSON pointer, if dropshot does not emit it.
 pub fn kind_of(pointer: &str) -> Option<&'static Kind> {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
-    KINDS.iter().find(|kind| {
-        kind.places.iter().any(|place| {
-            let place: Vec<&str> = place.split('/').filter(|token| !token.is_empty()).collect();
-            matches(&place, &tokens)
-        })
-    })
+    PLACES.iter().find(|(place, _)| matches(place, &tokens)).map(|(_, kind)| *kind)
 }
 
 fn matches(place: &[&str], tokens: &[&str]) -> bool {
@@ -99,8 +103,11 @@ fn token_matches(pattern: &str, token: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => token.starts_with(start),
         None => {
-            pattern.chars().count() == token.chars().count()
-                && pattern.chars().zip(token.chars()).all(|(one, other)| one == '?' || one == other)
+            pattern.len() == token.len()
+                && pattern
+                    .bytes()
+                    .zip(token.bytes())
+                    .all(|(one, other)| one == b'?' || one == other)
         }
     }
 }
