@@ -78,7 +78,10 @@ pub enum Structure {
     CheckedByEngine,
 }
 
-/// Takes changed orders, some at a time.
+/// How many changed orders are sent at a time.
+pub const SENT_ORDERS: usize = 1_000;
+
+/// Takes changed orders, at most [`SENT_ORDERS`] at a time.
 pub type OrderSender = mpsc::Sender<Vec<ChangedOrder>>;
 
 /// Says when a check is to be given up.

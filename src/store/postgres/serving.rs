@@ -25,7 +25,7 @@ use crate::store::value::Value;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangedOrder, Freshness, GivesUp,
     LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledKeys,
-    REQUEST_TIMEOUT, Standbys, Store, StoreError, Structure,
+    REQUEST_TIMEOUT, SENT_ORDERS, Standbys, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
 use batch::{Batch, Done, carry_out};
@@ -356,9 +356,6 @@ async fn scanned<T>(
         _ = session.ending.ended() => Err(unreachable_because("its session ended")),
     }
 }
-
-/// How many orders are sent at a time.
-const SENT_ORDERS: usize = 1_000;
 
 /// Sends the orders of a page; returns how many they are, and the highest value of this column.
 async fn send_page(

@@ -18,8 +18,8 @@ use crate::store::statements::Statements;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
     ChangedOrder, Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys,
-    MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledChanges, PolledKeys, Status, Store,
-    StoreError, Structure,
+    MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledChanges, PolledKeys, SENT_ORDERS, Status,
+    Store, StoreError, Structure,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
@@ -241,9 +241,6 @@ impl Store for Arc<SqliteStore> {
         .await
     }
 }
-
-/// How many orders are sent at a time.
-const SENT_ORDERS: usize = 1_000;
 
 fn send_rows_since(
     connection: &Connection,
