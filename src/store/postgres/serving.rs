@@ -69,11 +69,6 @@ impl PostgresStore {
         PostgresLimits::start(self.sessions.clone(), keyless_per_minute, log)
     }
 
-    /// The store's id: 128 random bits in hex.
-    pub fn id(&self) -> Result<String, StoreError> {
-        Ok(current(&self.sessions)?.store_id.clone())
-    }
-
     /// Removes this server from those that the store shows to the operator, within this time.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();

@@ -260,10 +260,6 @@ pub struct ServedPostgres {
 }
 
 impl ServedPostgres {
-    pub fn id(&self) -> anyhow::Result<String> {
-        Ok(self.store.id()?)
-    }
-
     pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
         self.wait(async { self.store.limits(keyless_per_minute, log) })
     }
