@@ -70,8 +70,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let orders: Vec<_> = (1..=320).map(order).collect();
     setup.store.import(Records::Orders(&orders), false).unwrap();
     let server = setup.serve().await;
-    let client = v2::Client::builder(format!("{}/v2", server.origin()), &key.text);
-    let client = client.without_retries().build().unwrap();
+    let client = server.client(&key).v2();
 
     let pending = client.list_orders().pet_id(7).status(v2::OrderStatus::Pending).limit(50);
     let first = pending.clone().send().await.unwrap();

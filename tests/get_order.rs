@@ -10,7 +10,7 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     let key = setup.key(Plan::Pro);
     setup.pending([1, 3]).shipped(2);
     let server = setup.serve().await;
-    let client = v2::Client::new(format!("{}/v2", server.origin()), &key.text).unwrap();
+    let client = server.client(&key).v2();
     let order = client.get_order(1).await.unwrap().into_inner();
     assert_eq!(
         (*order.id, &order.status, order.cancelled_at),

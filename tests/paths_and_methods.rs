@@ -91,7 +91,7 @@ async fn an_encoded_letter_or_digit_of_a_path_is_equal_to_the_plain_one() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_of_the_beta_links_to_its_document() {
+async fn an_unknown_path_of_version_2_links_to_its_document() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     setup.pet(1, "Rex");

@@ -5,10 +5,8 @@
 mod plants;
 
 use crate::every_documented_answer::answers_of_server;
-use plants::{excused, plants, with_parameter_of_list};
-use test_server::wire_check::{
-    Exchange, PublishedDocument, published_documents, replay, wire_check,
-};
+use plants::{gone_operation, plants, with_parameter_of_list};
+use test_server::wire_check::{Exchange, published_documents, replay, wire_check};
 
 fn today() -> String {
     chrono::Utc::now().format("%Y-%m-%d").to_string()
@@ -20,18 +18,12 @@ async fn the_server_keeps_what_each_published_document_promised() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// The version of the newest published document of version 2.
-fn newest_beta(published: &[PublishedDocument]) -> &str {
-    let mut versions = published.iter().map(PublishedDocument::full_version);
-    versions.rfind(|version| version.starts_with("2.")).unwrap()
-}
-
 #[tokio::test]
 async fn each_planted_break_is_found_and_named() {
     let (published, exchanges) = (published_documents(), answers_of_server().await);
     let mut missed = Vec::new();
     for plant in plants() {
-        let (document, exchanges) = plant.planted(&exchanges, newest_beta(&published));
+        let (document, exchanges) = plant.planted(&exchanges);
         let seen = document.seen(&exchanges);
         let mut wrong: Vec<_> =
             exchanges.iter().flat_map(|(sent, received)| document.check(sent, received)).collect();
@@ -39,24 +31,19 @@ async fn each_planted_break_is_found_and_named() {
         assert!(wrong.is_empty(), "{}: today's document tells: {wrong:#?}", plant.what);
 
         let broken = replay(&published, &document, &today(), &exchanges);
-        let found = plant.found(newest_beta(&published));
-        if !broken.iter().any(|message| message.starts_with(&found)) {
-            missed.push(format!("{}: {found}: {broken:#?}", plant.what));
+        if !broken.iter().any(|message| message.starts_with(plant.found)) {
+            missed.push(format!("{}: {}: {broken:#?}", plant.what, plant.found));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
 #[tokio::test]
-async fn an_operation_may_go_after_its_sunset_and_a_beta_may_change_in_the_next() {
+async fn an_operation_may_go_after_its_sunset() {
     let (published, exchanges) = (published_documents(), answers_of_server().await);
-    for (plant, day) in excused() {
-        let (document, exchanges) = plant.planted(&exchanges, newest_beta(&published));
-        assert_eq!(replay(&published, &document, day, &exchanges), [""; 0], "{}", plant.what);
-    }
-    let (gone, last_day) = (&excused()[0].0, "2027-12-01");
-    let (document, exchanges) = gone.planted(&exchanges, newest_beta(&published));
-    assert_ne!(replay(&published, &document, last_day, &exchanges), [""; 0]);
+    let (document, exchanges) = gone_operation().planted(&exchanges);
+    assert_eq!(replay(&published, &document, "2027-12-02", &exchanges), [""; 0]);
+    assert_ne!(replay(&published, &document, "2027-12-01", &exchanges), [""; 0]);
 }
 
 #[tokio::test]

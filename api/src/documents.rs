@@ -17,22 +17,20 @@ pub struct Document {
     pub path: &'static str,
     /// Path under which a server has the reference page.
     pub reference: &'static str,
-    /// True if the version may still change.
-    pub is_beta: bool,
     /// The checked-in document, in JSON.
     pub text: &'static str,
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The document of the stable version.
+/// The document of version 1.
 pub static V1: Document =
     document(&versions::V1, v1::VERSION, include_str!("../../spec/openapi.json"), v1::emitted);
 
-/// The document of the version in beta.
+/// The document of version 2.
 pub static V2: Document =
     document(&versions::V2, v2::VERSION, include_str!("../../spec/openapi-v2.json"), v2::emitted);
 
-/// The document of each version, the stable one first.
+/// The document of each version, in ascending order.
 pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
 
 const fn document(
@@ -41,8 +39,8 @@ const fn document(
     text: &'static str,
     emit: fn() -> Result<Value, DocumentError>,
 ) -> Document {
-    let versions::Version { base_path, path, reference, is_beta, .. } = *row;
-    Document { version, base_path, path, reference, is_beta, text, emit }
+    let versions::Version { base_path, path, reference, .. } = *row;
+    Document { version, base_path, path, reference, text, emit }
 }
 
 impl Document {

@@ -126,7 +126,7 @@ fn introduce(
         line("cancel a pending one: 204", format!("-X DELETE {bearer} {base}/store/orders/1001")),
         line("cancel a shipped one: 409", format!("-X DELETE {bearer} {base}/store/orders/1000")),
         line(
-            "version 2, in beta: the pending orders of pet 7, in pages",
+            "version 2: the pending orders of pet 7, in pages",
             format!("{bearer} 'http://{address}/v2/store/orders?petId=7&status=pending'"),
         ),
         line("look up a pet (deprecated)", format!("{bearer} {base}/pets/1")),

@@ -4,7 +4,7 @@ use crate::config::DocumentSettings;
 use crate::http::served_document;
 use crate::keys::Environment;
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::Write;
 use store_orders_api::documents::{V1, V2, text};
 
@@ -15,8 +15,11 @@ pub struct OpenapiArgs {
     /// instead of the examples
     #[arg(long)]
     served: bool,
-    /// Print the v2 (beta) document
-    #[arg(long)]
+    /// Version of the API
+    #[arg(long, value_enum, default_value = "v1")]
+    api: ApiVersion,
+    /// The same as `--api v2`, from when version 2 was in beta
+    #[arg(long, hide = true, conflicts_with = "api")]
     beta: bool,
     /// Environment whose address comes first
     #[arg(long, value_enum, env, default_value = "production")]
@@ -25,9 +28,18 @@ pub struct OpenapiArgs {
     document: DocumentSettings,
 }
 
+/// A version of the API, as it is in the base path.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum ApiVersion {
+    /// The whole list of orders
+    V1,
+    /// The list in pages, with filters and the status of each order
+    V2,
+}
+
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let document = if self.beta { &V2 } else { &V1 };
+        let document = if self.beta || self.api == ApiVersion::V2 { &V2 } else { &V1 };
         if !self.served {
             return Ok(out.write_all(document.text.as_bytes())?);
         }

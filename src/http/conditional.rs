@@ -1,4 +1,23 @@
-//! `If-None-Match` (RFC 9110, 13.1.2): whether a client has what it would be sent.
+//! Conditional requests (RFC 9110): the entity tag of a body, and `If-None-Match` (13.1.2).
+
+use http::HeaderValue;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// Of the hash, so that no two bodies have one tag by chance.
+const TAG_BYTES: usize = 16;
+
+/// The weak entity tag of a body, from its content alone: it stays while other orders change.
+pub fn content_tag(body: &[u8]) -> HeaderValue {
+    let mut tag = String::from("W/\"");
+    for byte in Sha256::digest(body).iter().take(TAG_BYTES) {
+        // A `String` takes every text.
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    // Digits, letters and quotes are a value.
+    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
+}
 
 /// Whether this field names this tag, by weak comparison: without `W/`. Reading ends at the first
 /// malformed tag.

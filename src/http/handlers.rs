@@ -2,7 +2,7 @@
 
 use super::accept::accepts_gzip;
 use super::authentication::Caller;
-use super::conditional::names_tag;
+use super::conditional::{content_tag, names_tag};
 use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
 use crate::context::ServerContext;
@@ -61,7 +61,7 @@ impl v1::Api for Handlers {
         header: v1::ListOrdersHeader,
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
         let (list, tag) = current_list(&request).await.map_err(v1_error(&request))?;
-        let etag = tag.whole();
+        let etag = tag.value;
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
@@ -102,12 +102,12 @@ impl v2::Api for Handlers {
         header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let wanted = PageRequest::of(&query)?;
-        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
-        let etag = tag.of(V2.version, &wanted.canonical_query());
+        let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
+        let PageAnswer { json, link } = wanted.page(&list).await;
+        let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
-        let PageAnswer { json, link } = wanted.page(&list).await;
         let gzip = accepts_gzip(request.headers);
         let body = request.context.orders.part_payload(json, gzip).await;
         let body = body.map_err(HandlerFailure::internal).map_err(v2_error(&request))?;
@@ -120,22 +120,20 @@ impl v2::Api for Handlers {
         header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
-        let body = match find_order(&list, id) {
-            Some(listed) => Json::encoded(json_body(listed)),
-            None => match cancelled_order(&request, id).await.map_err(v2_error(&request))? {
-                Some(order) => order.into(),
-                None => {
-                    let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
-                    return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
-                }
-            },
+        let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
+        let order = match find_order(&list, id) {
+            Some(listed) => Some(listed),
+            None => cancelled_order(&request, id).await.map_err(v2_error(&request))?,
         };
-        let etag = tag.of(V2.version, &id.to_string());
+        let Some(json) = order else {
+            let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
+            return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
+        };
+        let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
-        Ok(v2::GetOrderSuccess::Ok { body, etag })
+        Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json_body(json)), etag })
     }
 
     cancel_order!(v2, v2_error);
@@ -172,13 +170,13 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
     })
 }
 
-/// The order of this id, if it is cancelled. No list shows it.
+/// The JSON of the order of this id, if it is cancelled. No list shows it.
 async fn cancelled_order(
     request: &Request<'_>,
     id: i64,
-) -> Result<Option<v2::Order>, HandlerFailure> {
-    let found = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
-    let order = |found: CancelledOrder| {
+) -> Result<Option<Vec<u8>>, HandlerFailure> {
+    let row = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
+    let order = |found: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
         Ok(v2::Order {
             id,
             pet_id: found.pet_id,
@@ -189,7 +187,10 @@ async fn cancelled_order(
             cancelled_at: Some(found.cancelled_at.parse()?),
         })
     };
-    found.map(order).transpose().map_err(HandlerFailure::internal::<chrono::ParseError>)
+    let Some(order) = row.map(order).transpose().map_err(HandlerFailure::internal)? else {
+        return Ok(None);
+    };
+    serde_json::to_vec(&order).map(Some).map_err(HandlerFailure::internal)
 }
 
 /// Asks the store for a row. It has its permit until the store answers, also if the client goes away.

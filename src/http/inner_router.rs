@@ -125,9 +125,10 @@ impl Route<'_> {
 impl InnerRouter {
     /// The router of the traits that `Handlers` implement.
     pub fn new() -> Result<InnerRouter, BuildError> {
-        let stable = ApiVersion::new(&V1, v1::api_description::<Handlers>()?)?;
-        let beta = ApiVersion::new(&V2, v2::api_description::<Handlers>()?)?;
-        let mut versions = [stable, beta];
+        let mut versions = [
+            ApiVersion::new(&V1, v1::api_description::<Handlers>()?)?,
+            ApiVersion::new(&V2, v2::api_description::<Handlers>()?)?,
+        ];
         let operations = versions.iter_mut().flat_map(|version| &mut version.operations);
         for (index, operation) in operations.enumerate() {
             operation.route = RouteId::of_operation(index);
@@ -141,8 +142,8 @@ impl InnerRouter {
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Where a request of this method and path goes, and the document of its version; of the stable
-    /// one, if the path is outside all versions. HEAD goes where GET goes (RFC 9110, 9.3.2).
+    /// Where a request of this method and path goes, and the document of its version; of version
+    /// 1, if the path is outside all versions. HEAD goes where GET goes (RFC 9110, 9.3.2).
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =

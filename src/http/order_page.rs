@@ -44,12 +44,6 @@ impl PageRequest {
         Ok(PageRequest { filter, from, limit })
     }
 
-    /// The request as a query: one text for one meaning.
-    pub fn canonical_query(&self) -> String {
-        let PageRequest { filter, from, limit } = self;
-        format!("from={from}&limit={limit}{}", filter.query())
-    }
-
     /// The page of this list.
     pub async fn page(&self, list: &Snapshot) -> PageAnswer {
         let PageRequest { filter, from, limit } = self;
@@ -94,6 +88,7 @@ fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::conditional::content_tag;
     use proptest::prelude::*;
 
     #[test]
@@ -107,6 +102,13 @@ mod tests {
         assert_eq!(encode(1043, &filter), cursor);
         assert_eq!(decode(cursor, &filter), Some(1043));
         assert_eq!(page["headers"]["Link"]["example"], next_link(cursor, 100, &filter));
+        let compact = |example: &serde_json::Value| serde_json::to_vec(example).unwrap();
+        let one = &document["paths"]["/store/orders/{orderId}"]["get"]["responses"]["200"];
+        for response in [page, one] {
+            let body = compact(&response["content"]["application/json"]["example"]);
+            let tag = &response["headers"]["ETag"]["example"];
+            assert_eq!(content_tag(&body).to_str().unwrap(), tag);
+        }
         let limit = list["parameters"].as_array().unwrap().iter().find(|of| of["name"] == "limit");
         let limit = limit.unwrap();
         let said = format!("; {} unless sent.", limit["schema"]["default"]);

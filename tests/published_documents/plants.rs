@@ -8,15 +8,11 @@ use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check}
 /// A break of what was promised.
 pub struct Plant {
     pub what: &'static str,
-    /// What the message must begin with: document, operation and promise. [`BETA`] stands for the
-    /// newest published document of version 2.
-    found: &'static str,
+    /// What the message must begin with: document, operation and promise.
+    pub found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
-    more_of_document: fn(&mut Documents),
 }
-
-const BETA: &str = "BETA";
 
 /// Today's documents.
 pub struct Documents([Value; 2]);
@@ -54,18 +50,10 @@ impl Documents {
 }
 
 impl Plant {
-    /// What the message must begin with, where this is the newest published beta.
-    pub fn found(&self, beta: &str) -> String {
-        self.found.replace(BETA, beta)
-    }
-
-    /// The contract of today's documents with the break, and the exchanges with it. Version 2 is
-    /// this beta again: in the next one, breaks are allowed.
-    pub fn planted(&self, exchanges: &[Exchange], beta: &str) -> (WireCheck, Vec<Exchange>) {
+    /// The contract of today's documents with the break, and the exchanges with it.
+    pub fn planted(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
-        *documents.at(2, "/info/version") = json!(beta);
         (self.document)(&mut documents);
-        (self.more_of_document)(&mut documents);
         let mut planted = exchanges.to_vec();
         (self.wire)(&mut planted);
         (WireCheck::closed(&documents.0), planted)
@@ -145,7 +133,7 @@ const fn plant(
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
 ) -> Plant {
-    Plant { what, found, document, wire, more_of_document: |_| {} }
+    Plant { what, found, document, wire }
 }
 
 const ORDER: &str = "/components/schemas/Order/properties";
@@ -156,17 +144,6 @@ const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum
 /// Each break.
 pub fn plants() -> Vec<Plant> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
-}
-
-/// What is a break no more, and since when.
-pub fn excused() -> [(Plant, &'static str); 2] {
-    let announced = |plant: Plant| {
-        let next = |documents: &mut Documents| {
-            *documents.at(2, "/info/version") = json!("2.0.0-beta.99");
-        };
-        (Plant { more_of_document: next, ..plant }, "2026-12-24")
-    };
-    [(gone_operation(), "2027-12-02"), announced(lost_filter_of_beta())]
 }
 
 /// Today's contract with a header that is a parameter of version 1's list.
@@ -302,7 +279,7 @@ fn paths() -> Vec<Plant> {
 }
 
 /// Callers were promised it until its sunset.
-fn gone_operation() -> Plant {
+pub fn gone_operation() -> Plant {
     plant(
         "an operation that is gone before its sunset",
         "1.0.0.json: getPet 200 was promised",
@@ -325,11 +302,10 @@ fn gone_operation() -> Plant {
     )
 }
 
-/// In a beta it is allowed, but then it is another beta.
-fn lost_filter_of_beta() -> Plant {
+fn lost_filter() -> Plant {
     plant(
         "a filter that is gone",
-        "BETA.json: v2/listOrders parameter complete was promised",
+        "2.0.0.json: v2/listOrders parameter complete was promised",
         |documents| {
             let parameters = documents.at(2, "/paths/~1store~1orders/get/parameters");
             parameters.as_array_mut().unwrap().retain(|one| one["name"] != "complete");
@@ -358,7 +334,7 @@ fn list_orders_of_its_own(documents: &mut Documents) {
 }
 
 /// Changes each order of a list of version 2.
-fn each_listed_order_of_beta(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
+fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["v2/listOrders"], 200, |received| {
         body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));
     });
@@ -368,19 +344,19 @@ fn version_2() -> Vec<Plant> {
     vec![
         plant(
             "a listed value that one operation alone loses",
-            "BETA.json: v2/listOrders 200 value Order.status shipped was promised",
+            "2.0.0.json: v2/listOrders 200 value Order.status shipped was promised",
             |documents| {
                 list_orders_of_its_own(documents);
                 documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "shipped");
             },
             |exchanges| {
-                each_listed_order_of_beta(exchanges, |order| {
+                each_listed_order(exchanges, |order| {
                     if order["status"] == "shipped" {
                         order["status"] = json!("sent");
                     }
                 });
             },
         ),
-        lost_filter_of_beta(),
+        lost_filter(),
     ]
 }

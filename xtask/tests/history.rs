@@ -68,6 +68,22 @@ fn an_edited_document_is_found() {
 }
 
 #[test]
+fn a_beta_may_be_removed_once_its_stable_version_is_published() {
+    let beta = "spec/published/1.5.0-beta.1.json";
+    let checkout = archive();
+    let root = checkout.repository.root();
+    checkout.put(beta, &checkout.repository.read(V1.file).unwrap());
+    git(root, &["init", "--quiet", "--initial-branch", "main"]);
+    commit(&checkout);
+    fs::remove_file(root.join(beta)).unwrap();
+    let found = of_published(checkout.check());
+    assert!(found.contains(beta) && found.contains("found:    absent"), "{found}");
+    checkout.put("spec/published/1.5.0.json", &checkout.repository.read(V1.file).unwrap());
+    let found = of_published(checkout.check());
+    assert!(!found.contains(beta), "{found}");
+}
+
+#[test]
 fn a_removed_document_is_found() {
     let checkout = repository();
     let root = checkout.repository.root();

@@ -37,10 +37,21 @@ fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     document
 }
 
+/// The document of version 2 as a beta.
+fn beta_v2(version: &str) -> Value {
+    let mut document = document_of(&V2, version);
+    for path in document["paths"].as_object_mut().unwrap().values_mut() {
+        for operation in path.as_object_mut().unwrap().values_mut() {
+            operation["x-stability"] = json!("beta");
+        }
+    }
+    document
+}
+
 /// The problems of a document after the first was published, with one of each other version.
 fn since(of: &Document, published: &Value, document: &Value, changelog: &str) -> Vec<Problem> {
-    let others = [(&V1, "1.3.0"), (&V2, "2.0.0-beta.1")];
-    let others = others.into_iter().map(|(of, version)| (version, document_of(of, version)));
+    let others = [("1.3.0", document_of(&V1, "1.3.0")), ("2.0.0-beta.1", beta_v2("2.0.0-beta.1"))]
+        .into_iter();
     let own = published["info"]["version"].as_str().unwrap();
     let files = others.chain([(own, published.clone())]);
     let files = files
@@ -157,38 +168,29 @@ fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
         ("/paths/~1store~1orders/get/responses", json!({ "204": { "description": "No body" } })),
     ];
     for change in of_both {
-        let version_problem = |of: &Document, published: &str, version: &str| {
-            let published = document_of(of, published);
-            let document = changed(document_of(of, version), Some(change.clone()));
+        let version_problem = |of: &Document, published: Value, document: Value| {
+            let document = changed(document, Some(change.clone()));
             let found = since(of, &published, &document, "");
             assert!(found.iter().any(|problem| problem.place == CHANGELOG), "{found:?}");
             found.into_iter().find(|problem| problem.place.ends_with(VERSION))
         };
-        let held = version_problem(&V1, "1.4.0", "1.5.0").unwrap();
+        let held = version_problem(&V1, document("1.4.0"), document("1.5.0")).unwrap();
         let expected = "2.0.0 or later, because of a breaking change since 1.4.0";
         assert_eq!(held.expected, expected);
-        assert_eq!(version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.2"), None, "{change:?}");
-        let same = version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.1").unwrap();
+        let beta = beta_v2("2.0.0-beta.1");
+        let next = version_problem(&V2, beta.clone(), beta_v2("2.0.0-beta.2"));
+        assert_eq!(next, None, "{change:?}");
+        let same = version_problem(&V2, beta.clone(), beta).unwrap();
         let expected = "2.0.0-beta.2 or later, because of a change of a beta since 2.0.0-beta.1";
         assert_eq!(same.expected, expected);
     }
 }
 
-/// The document of version 2 as it will be when it is stable.
-fn stable_v2(version: &str) -> Value {
-    let mut document = document_of(&V2, version);
-    for path in document["paths"].as_object_mut().unwrap().values_mut() {
-        for operation in path.as_object_mut().unwrap().values_mut() {
-            operation["x-stability"] = json!("stable");
-        }
-    }
-    document
-}
-
 #[test]
 fn what_becomes_stable_may_not_break_and_is_no_beta() {
     let entry = "## 2.0.0\n\n- `listOrders`, `getOrder` and `cancelOrder` are stable.\n";
-    let beta = document_of(&V2, "2.0.0-beta.1");
+    let stable_v2 = |version| document_of(&V2, version);
+    let beta = beta_v2("2.0.0-beta.1");
     assert_eq!(since(&V2, &beta, &stable_v2("2.0.0"), entry), []);
     let found = problem(&since(&V2, &beta, &stable_v2("2.0.0-beta.2"), ""), VERSION);
     assert!(found.expected.starts_with("three numbers, such as"), "{found:?}");
@@ -196,7 +198,7 @@ fn what_becomes_stable_may_not_break_and_is_no_beta() {
     let broken = changed(stable_v2("2.1.0"), breaking());
     let found = problem(&since(&V2, &stable_v2("2.0.0"), &broken, ""), VERSION);
     assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
-    let found = problem(&since(&V2, &stable_v2("2.0.0"), &document_of(&V2, "2.1.0"), ""), VERSION);
+    let found = problem(&since(&V2, &stable_v2("2.0.0"), &beta_v2("2.1.0"), ""), VERSION);
     assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
 }
 
@@ -223,8 +225,7 @@ fn a_published_version_stays_served_until_its_operations_may_go() {
                 }
             }
         }
-        let files =
-            [("1.4.0.json", document), ("2.0.0-beta.1.json", document_of(&V2, "2.0.0-beta.1"))];
+        let files = [("1.4.0.json", document), ("2.0.0-beta.1.json", beta_v2("2.0.0-beta.1"))];
         let files =
             files.map(|(name, document)| (name.to_string(), document.to_string().into_bytes()));
         Published { files: files.into() }

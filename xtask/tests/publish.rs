@@ -63,7 +63,7 @@ fn publishes_the_exact_bytes_once() {
 }
 
 #[test]
-fn publishes_the_next_beta_alone() {
+fn publishes_one_document_alone() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
     fs::remove_file(root.repository.root().join(PUBLISHED).join(format!("{}.json", version(&V2))))

@@ -6,7 +6,6 @@ use crate::call::Call;
 use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -16,17 +15,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// closed as it opened, which hyper may not notice (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of one version of the API: what a [`ClientBuilder`] makes. Outside this crate it has
-/// no name.
-pub trait Versioned: Sized {
-    /// The end of every base URL: the version of the API that the client speaks.
-    const BASE_PATH: &'static str;
-    /// What a base URL does that ends in another version.
-    const OTHER_VERSION: &'static str;
-
-    /// `root` is the base URL without the version.
-    fn from_parts(root: &str, http: reqwest::Client, call: Call) -> Self;
-}
+/// The versions of the API that the client speaks, as a base URL may end in them.
+const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 /// Why a client could not be made. No message holds the key.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +35,7 @@ pub enum BuildError {
 
 /// Options of a client. From [`Client::builder`].
 #[must_use = "nothing is made before `build`"]
-pub struct ClientBuilder<C = Client> {
+pub struct ClientBuilder {
     base_url: String,
     key: String,
     retry: RetryPolicy,
@@ -55,10 +45,9 @@ pub struct ClientBuilder<C = Client> {
     call_timeout: Option<Duration>,
     max_in_flight: Option<usize>,
     http: Option<reqwest::ClientBuilder>,
-    client: PhantomData<fn() -> C>,
 }
 
-impl<C: Versioned> ClientBuilder<C> {
+impl ClientBuilder {
     pub(crate) fn new(base_url: String, key: String) -> Self {
         Self {
             base_url,
@@ -70,7 +59,6 @@ impl<C: Versioned> ClientBuilder<C> {
             call_timeout: None,
             max_in_flight: None,
             http: None,
-            client: PhantomData,
         }
     }
 
@@ -156,8 +144,8 @@ impl<C: Versioned> ClientBuilder<C> {
     }
 
     /// Makes the client, if base URL and key are valid. It sends nothing.
-    pub fn build(self) -> Result<C, BuildError> {
-        let root = checked_root::<C>(&self.base_url)?;
+    pub fn build(self) -> Result<Client, BuildError> {
+        let root = checked_root(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
@@ -179,12 +167,12 @@ impl<C: Versioned> ClientBuilder<C> {
         let mut call = Call::new(self.retry, self.observer);
         call.timeout = self.call_timeout;
         call.places = places.map(|places| Arc::new(Semaphore::new(places)));
-        Ok(C::from_parts(&root, http, call))
+        Ok(Client::from_parts(&root, http, call))
     }
 }
 
 /// Without the key, and the address, which may hold a password until it is checked.
-impl<C> std::fmt::Debug for ClientBuilder<C> {
+impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")
             .field("retry", &self.retry)
@@ -198,22 +186,21 @@ impl<C> std::fmt::Debug for ClientBuilder<C> {
 }
 
 /// The URL without the version and without a slash at its end, because paths are appended to it.
-fn checked_root<C: Versioned>(text: &str) -> Result<String, BuildError> {
+fn checked_root(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let path = url.path().trim_end_matches('/');
-    let before = path.strip_suffix(C::BASE_PATH).unwrap_or(path);
+    let (parent, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let before = if VERSIONS.contains(&last) { parent } else { path };
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
     } else if !url.username().is_empty() || url.password().is_some() {
         "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
-    } else if before.split('/').any(|segment| format!("/{segment}") == C::BASE_PATH) {
+    } else if before.split('/').any(|segment| VERSIONS.contains(&segment)) {
         "must end with the version: no path after it"
-    } else if is_version(C::BASE_PATH.trim_start_matches('/'))
-        && before.rsplit('/').next().is_some_and(is_version)
-    {
-        C::OTHER_VERSION
+    } else if before.rsplit('/').next().is_some_and(is_version) {
+        "ends in a version that this client does not speak: leave it out, or write /v1 or /v2"
     } else {
         let text = text.trim().trim_end_matches('/');
         return Ok(text.strip_suffix(&path[before.len()..]).unwrap_or(text).to_string());
@@ -221,7 +208,7 @@ fn checked_root<C: Versioned>(text: &str) -> Result<String, BuildError> {
     Err(BuildError::BaseUrl(fault))
 }
 
-/// Whether a segment of a path is a version such as `v2`.
+/// True for a segment of a path that is a version such as `v3`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v');
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|of| of.is_ascii_digit()))
@@ -244,9 +231,10 @@ mod tests {
 
     #[test]
     fn base_urls_are_checked() {
-        let root = |url: &str| checked_root::<Client>(url).map_err(|error| error.to_string());
+        let root = |url: &str| checked_root(url).map_err(|error| error.to_string());
         for (url, expected) in [
             ("https://o.example/v1", "https://o.example"),
+            ("https://o.example/v2", "https://o.example"),
             ("https://o.example/v1//", "https://o.example"),
             ("https://o.example", "https://o.example"),
             ("https://o.example/", "https://o.example"),
@@ -265,7 +253,7 @@ mod tests {
             "https://me:secret@orders.example/v1",
             "https://orders.example/v1?key=secret",
             "https://orders.example/v1#x",
-            "https://orders.example/v2",
+            "https://orders.example/v3",
             "https://orders.example/v1/v2/",
             "https://orders.example/v1/v1",
             "https://orders.example/v1/store/orders",
@@ -273,18 +261,17 @@ mod tests {
             let message = root(wrong).unwrap_err();
             assert!(!message.contains("secret"), "{message}");
         }
-        let message = root("https://orders.example/v2").unwrap_err();
-        assert!(message.contains("another version") && message.contains("Client::v2"), "{message}");
+        let message = root("https://orders.example/v3").unwrap_err();
+        assert!(message.contains("leave it out, or write /v1 or /v2"), "{message}");
     }
 
     #[test]
-    fn the_base_path_is_the_version_of_the_document() {
-        fn check<C: Versioned, G: progenitor_client::ClientInfo<Call>>() {
-            assert_eq!(format!("/v{}", G::api_version().split('.').next().unwrap()), C::BASE_PATH);
+    fn the_versions_are_those_of_the_documents() {
+        fn version<G: progenitor_client::ClientInfo<Call>>() -> String {
+            format!("v{}", G::api_version().split('.').next().unwrap())
         }
-        check::<Client, crate::generated::v1::Client>();
-        #[cfg(feature = "v2-beta")]
-        check::<crate::v2::Client, crate::generated::v2::Client>();
+        use crate::generated::{v1, v2};
+        assert_eq!([version::<v1::Client>(), version::<v2::Client>()], VERSIONS);
     }
 
     #[test]

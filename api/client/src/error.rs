@@ -68,7 +68,6 @@ impl Error {
         Self(Box::new(Inner { kind, sent, body: None, source, cursor: None }))
     }
 
-    #[cfg(feature = "v2-beta")]
     pub(crate) fn at_cursor(mut self, cursor: Option<String>) -> Self {
         self.0.cursor = cursor;
         self

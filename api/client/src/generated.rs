@@ -2,6 +2,5 @@
 
 #[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
 pub(crate) mod v1;
-#[cfg(feature = "v2-beta")]
 #[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
 pub(crate) mod v2;

@@ -1,12 +1,15 @@
 //! Client of the Store Orders API: list the orders of a pet store, cancel one.
 //!
 //! ```no_run
+//! use store_orders_client::v2::OrderStatus;
 //! use store_orders_client::{CancelOrderOutcome, Client, ErrorCode};
 //!
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::new("https://orders.example.com", key)?;
-//! for order in client.list_orders().await? {
-//!     println!("order {} is for pet {}", order.id, order.pet_id);
+//! let client = Client::new("https://orders.example.com", key)?.v2();
+//! let mut orders = client.list_orders().pet_id(7).status(OrderStatus::Pending).stream();
+//! while let Some(order) = orders.next().await {
+//!     let order = order?;
+//!     println!("order {}: {} of pet {}", order.id, order.quantity, order.pet_id);
 //! }
 //! match client.cancel_order(1042).await {
 //!     Ok(outcome) if *outcome == CancelOrderOutcome::Cancelled => println!("cancelled"),
@@ -30,13 +33,35 @@
 //!
 //! It needs Rust 1.88 and a tokio runtime.
 //!
-//! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
-//! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
-//! iterated over where that can, and has the status, the rate limit, the request id and
-//! the number of attempts. Identifiers are types of their own, [`OrderId`] and [`PetId`],
-//! so that an order is not cancelled by the number of its pet. Calls take plain integers of
-//! the types `i64`, `i32` and `u32`, too; a literal above 2147483647 needs its type, as in
-//! `9000000000_i64`.
+//! A [`Response`] dereferences to its value, can be iterated over where that can, and has the status,
+//! the rate limit, the request id and the number of attempts. Identifiers are types of their own,
+//! [`OrderId`] and [`PetId`], so that an order is not cancelled by the number of its pet. Calls take
+//! plain integers of the types `i64`, `i32` and `u32`, too; a literal above 2147483647 needs its type,
+//! as in `9000000000_i64`.
+//!
+//! # Versions 1 and 2
+//!
+//! [`Client::new`] makes a client of both versions of the API, whichever the base URL ends in. Use
+//! version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which shares connections, options and
+//! limits with the first. Its list comes in pages, with filters and the status of each order, and
+//! [`get_order`](ClientV2::get_order) looks up one order, also after it was cancelled.
+//!
+//! A stream requests the next page when the orders of the last one have been taken. If a page fails,
+//! retries included, it ends with the error, whose [`cursor`](Error::cursor) is that of the page:
+//! [`list_orders().cursor(…)`](v2::ListOrders::cursor) continues there. Orders of a page can be cancelled meanwhile, and no other
+//! is skipped.
+//!
+//! Version 1 is stable, too: [`Client::list_orders`] returns all orders at once.
+//!
+//! ```no_run
+//! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = store_orders_client::Client::new("https://orders.example.com", key)?;
+//! for order in client.list_orders().await? {
+//!     println!("order {} is for pet {}", order.id, order.pet_id);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Errors
 //!
@@ -76,8 +101,8 @@
 //! **A lost response.** An order may be cancelled although the response is lost, or is a 500, 502,
 //! 503 or 504. The `DELETE` is then sent again, and is answered with 404 `order_not_found`. So
 //! that nobody has to know this, [`Client::cancel_order`] then returns
-//! [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no error. Whether the order is cancelled,
-//! and when it was, `get_order` of version 2 tells.
+//! [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no error. [`ClientV2::get_order`] returns
+//! whether the order is cancelled, and when.
 //!
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.
@@ -128,7 +153,8 @@
 //! # What has not changed
 //!
 //! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list, and returns `None`
-//! while that is still the list: a program that asks often then moves little.
+//! while that is still the list: a program that asks often then moves little. Version 2 has the same
+//! for [a page](v2::ListOrders::send_if_changed) and [an order](ClientV2::get_order_if_changed).
 //!
 //! # Time-outs
 //!
@@ -152,7 +178,6 @@
 //! | `rustls` (default) | TLS by rustls, with the certificates that the system trusts. |
 //! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
 //! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is followed by another. |
-//! | `v2-beta` | `v2::Client`, for version 2 of the API, which is in beta: see below. |
 //!
 //! # Tests of your program
 //!
@@ -162,33 +187,6 @@
 //! let server = wiremock::MockServer::start().await;
 //! let client = Client::new(server.uri(), "sto_test_any")?;
 //! ```
-//!
-//! # Version 2, in beta
-//!
-//! With the feature `v2-beta`, `Client::v2` makes a client of version 2 of the API: the list in
-//! pages, with filters and the status of each order. It shares connections, limits and options with
-//! the client that it is made of. This cancels all pending orders of a pet:
-//!
-//! ```no_run
-//! # #[cfg(feature = "v2-beta")]
-//! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! use store_orders_client::{Client, v2::OrderStatus};
-//!
-//! let client = Client::new("https://orders.example.com", key)?.v2();
-//! let pending = client.list_orders().pet_id(7).status(OrderStatus::Pending).limit(50);
-//! let mut orders = pending.stream();
-//! while let Some(order) = orders.next().await {
-//!     client.cancel_order(order?.id).await?;
-//! }
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! If a page fails, retries included, the stream ends with the error, whose `cursor()` says where:
-//! with `.cursor(…)` the next stream goes on there.
-//!
-//! **A beta may change.** The feature is outside this crate's promise of SemVer: a minor release
-//! may change or remove what it adds. Ask cargo for `~2.0` and read the changelog of the API.
 //!
 //! # The deprecated operation
 //!
@@ -211,7 +209,6 @@ mod error_kind;
 mod generated;
 mod ids;
 mod limits;
-#[cfg(feature = "v2-beta")]
 mod pages;
 mod rate_limit;
 mod response;
@@ -221,7 +218,6 @@ mod send;
 mod span;
 mod turns;
 mod v1;
-#[cfg(feature = "v2-beta")]
 pub mod v2;
 mod values;
 mod version;
@@ -230,7 +226,6 @@ pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
 pub use error_kind::ErrorKind;
-#[cfg(feature = "v2-beta")]
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
 /// The HTTP client underneath, for [`ClientBuilder::http`].
@@ -238,4 +233,5 @@ pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;
 pub use v1::{CancelOrderOutcome, Client, ErrorBody, Order, OrderId, Pet, PetId};
+pub use v2::ClientV2;
 pub use values::ErrorCode;

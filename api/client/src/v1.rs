@@ -1,33 +1,51 @@
 //! Version 1 of the API.
 
 use crate::answer::{converted, or_empty, with_outcome};
+use crate::builder::{BuildError, ClientBuilder};
 use crate::error::Error;
 use crate::generated::v1 as generated;
 use crate::response::Response;
 use crate::span::{call_span, in_span};
+use crate::v2::ClientV2;
 use crate::values::ErrorCode;
 use crate::version::client_of_version;
 
 pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
 
 client_of_version! {
-    /// A client of version 1 of the Store Orders API. Cloning is cheap and shares the connections.
+    /// A client of the Store Orders API: of version 1, and with [`v2`](Self::v2) of version 2.
+    /// Cloning is cheap and shares the connections.
+    Client,
     generated::Client,
-    "/v1",
-    "ends in another version than /v1, which this client speaks: leave the version out, or write \
-     /v1; `Client::v2` of the feature `v2-beta` makes the client of another"
+    "/v1"
 }
 
 impl Client {
-    /// The client of version 2, which shares connections, policy and limits with this one. Needs
-    /// the feature `v2-beta`.
-    #[cfg(feature = "v2-beta")]
-    pub fn v2(&self) -> crate::v2::Client {
-        use crate::builder::Versioned;
+    /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
+    ///
+    /// `base_url` may end in `/v1` or `/v2`: each call has the version of its client. Any path
+    /// before it is allowed.
+    ///
+    /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
+    /// 36 letters and digits.
+    ///
+    /// An error says what is wrong with the base URL or the key. Neither is tried: the first
+    /// request opens the first connection.
+    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
+        Self::builder(base_url, key).build()
+    }
 
+    /// Like [`new`](Self::new), with options to set before [`build`](ClientBuilder::build).
+    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(base_url.into(), key.into())
+    }
+
+    /// The client of version 2, for new programs. It shares connections, options and limits with
+    /// this one.
+    pub fn v2(&self) -> ClientV2 {
         let Self { generated } = self;
-        let root = generated.baseurl.strip_suffix(Self::BASE_PATH).unwrap_or(&generated.baseurl);
-        Versioned::from_parts(root, generated.client.clone(), generated.inner.clone())
+        let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);
+        ClientV2::from_parts(root, generated.client.clone(), generated.inner.clone())
     }
 
     /// Look up a pet.
@@ -52,9 +70,9 @@ impl Client {
 
     /// List orders.
     ///
-    /// Returns all orders of the store in ascending order of `id`. There are no parameters:
-    /// filtering and pagination are in v2, which is in beta. A list that is requested after a
-    /// cancellation was answered does not contain the order.
+    /// Returns all orders of the store in ascending order of `id`. There are no parameters: filters
+    /// and pages are in version 2. A list that is requested after a cancellation was answered does
+    /// not contain the order.
     pub async fn list_orders(&self) -> Result<Response<Vec<Order>>, Error> {
         self.list_orders_with(None).await
     }
@@ -124,7 +142,7 @@ pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
     /// There is no pending order of this id any more. An earlier attempt of this call, which got no
-    /// response or a 5xx, may have cancelled it. `get_order` of version 2 returns whether it is cancelled,
-    /// and when.
+    /// response or a 5xx, may have cancelled it. [`ClientV2::get_order`] returns whether it is
+    /// cancelled, and when.
     AlreadyGone,
 }

@@ -1,9 +1,8 @@
-//! Version 2 of the API.
+//! Version 2 of the API: the list in pages, with filters and the status of each order, and the
+//! look-up of one order.
 //!
-//! **A beta may change.** A minor release of this crate may change or remove this module.
-//!
-//! The client is that of the crate's root in all else: retries, errors, limits, time-outs
-//! and spans. Each page of a list is a call of its own.
+//! [`Client::v2`](crate::Client::v2) makes its client. Each page of a list is a call, with its own
+//! retries, waits and span.
 
 use crate::answer::{converted, or_empty, with_outcome};
 use crate::error::Error;
@@ -16,27 +15,25 @@ use crate::version::client_of_version;
 use crate::{OrderId, PetId};
 use chrono::{DateTime, Utc};
 
-pub use crate::v1::CancelOrderOutcome;
+use crate::v1::CancelOrderOutcome;
 pub use crate::values::OrderStatus;
 pub use generated::types::{Order, OrderPage};
 
 client_of_version! {
-    /// A client of version 2 of the Store Orders API. Cloning is cheap and shares the connections.
+    /// A client of version 2 of the Store Orders API, from [`Client::v2`](crate::Client::v2).
+    /// Cloning is cheap and shares the connections.
+    ClientV2,
     generated::Client,
-    "/v2",
-    "ends in another version than /v2, which this client speaks: leave the version out, or write /v2"
+    "/v2"
 }
 
-impl Client {
+impl ClientV2 {
     /// List orders.
     ///
-    /// Returns the orders of the store in ascending order of `id`, in pages, and of them those that
-    /// match all filters. To read on, send `nextCursor` as `cursor` with the filters unchanged,
-    /// until a page has none. A page may hold fewer orders than `limit`, even none, and have a
-    /// `nextCursor` nevertheless, because the work for one page is bounded. A page that is
-    /// requested after a cancellation was answered does not contain the order. Over all pages no
-    /// order comes twice, and every order that matched from the first page to the last is in
-    /// exactly one. A parameter that is unknown, repeated, empty or malformed is answered with 400.
+    /// Requests the orders that match all filters, in ascending order of `id`, in pages. A page may
+    /// hold fewer orders than `limit`, even none, and have a `next_cursor`, because the work for one
+    /// page is bounded: [`stream`](ListOrders::stream) goes through all pages. A page that is
+    /// requested after a cancellation was answered does not contain the order.
     pub fn list_orders(&self) -> ListOrders {
         ListOrders {
             client: self.clone(),
@@ -52,9 +49,8 @@ impl Client {
 
     /// Look up an order.
     ///
-    /// Returns one order as it is when it is asked for: one that is requested after a cancellation
-    /// was answered is `cancelled`. A cancelled order is found as well, for good, with
-    /// `cancelledAt`. An identifier that no order ever had is answered with 404.
+    /// Returns one order as it is at the time of the request: after a cancellation was answered,
+    /// its status is `Cancelled`. Cancelled orders are kept and have `cancelled_at`.
     ///
     /// # Errors
     ///
@@ -124,11 +120,11 @@ impl Client {
     }
 }
 
-/// A request of [`list_orders`](Client::list_orders): parameters that are not set are not sent.
+/// A request of [`list_orders`](ClientV2::list_orders): parameters that are not set are not sent.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is sent before `send` or `stream`"]
 pub struct ListOrders {
-    client: Client,
+    client: ClientV2,
     complete: Option<bool>,
     cursor: Option<String>,
     limit: Option<i64>,
@@ -145,35 +141,32 @@ impl ListOrders {
         self
     }
 
-    /// `nextCursor` of the page before, unchanged and with the filters of that page; `limit` may
-    /// differ. Without it, the first page is returned.
+    /// The `next_cursor` of the previous page, with the filters of that page; `limit` may differ.
+    /// Without it, the first page is returned.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }
 
-    /// How many orders the page may have at most; 100 unless sent.
+    /// Maximum number of orders in a page, 1 to 1,000; 100 by default.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = Some(limit.into());
         self
     }
 
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent.
+    /// Only orders of this pet.
     pub fn pet_id(mut self, pet_id: impl Into<PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self
     }
 
-    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is
-    /// sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a ship date before this time.
     pub fn ship_date_before(mut self, ship_date_before: impl Into<DateTime<Utc>>) -> Self {
         self.ship_date_before = Some(ship_date_before.into());
         self
     }
 
-    /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it
-    /// is sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a ship date at this time or later.
     pub fn ship_date_from(mut self, ship_date_from: impl Into<DateTime<Utc>>) -> Self {
         self.ship_date_from = Some(ship_date_from.into());
         self
@@ -228,7 +221,7 @@ impl ListOrders {
     }
 }
 
-/// The orders of all pages of [`list_orders`](Client::list_orders).
+/// The orders of all pages of [`list_orders`](ClientV2::list_orders).
 pub type Orders = Pages<ListOrders>;
 
 impl PagedRequest for ListOrders {

@@ -105,7 +105,6 @@ extensible_enum! {
     }
 }
 
-#[cfg(feature = "v2-beta")]
 extensible_enum! {
     /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is
     /// independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses

@@ -17,11 +17,9 @@ pub struct Version {
     pub path: &'static str,
     /// Path under which a server has the reference page that is made of the document.
     pub reference: &'static str,
-    /// True if the version may still change (specification, Versioning 4).
-    pub is_beta: bool,
 }
 
-/// The stable version.
+/// The first version: the whole list of orders.
 pub static V1: Version = Version {
     file: "spec/openapi.json",
     contract: "api/src/v1.rs",
@@ -29,10 +27,9 @@ pub static V1: Version = Version {
     base_path: "/v1",
     path: "/openapi.json",
     reference: "/docs",
-    is_beta: false,
 };
 
-/// The next version, in beta: the list in pages, with filters and the status of each order.
+/// The version for new programs: the list in pages, with filters and the status of each order.
 pub static V2: Version = Version {
     file: "spec/openapi-v2.json",
     contract: "api/src/v2.rs",
@@ -40,8 +37,7 @@ pub static V2: Version = Version {
     base_path: "/v2",
     path: "/openapi-v2.json",
     reference: "/docs/v2",
-    is_beta: true,
 };
 
-/// All versions, the stable one first.
+/// All versions, in ascending order.
 pub static VERSIONS: [&Version; 2] = [&V1, &V2];

@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(document["servers"], json!([{ "url": "/v1" }]));
         assert_eq!(document["info"].get("contact"), None);
         assert!(!document.to_string().contains(".example"), "{document}");
-        let beta = served_document(&V2, &DocumentSettings::default(), Environment::Production);
-        assert_eq!(beta.unwrap()["servers"], json!([{ "url": "/v2" }]));
+        let v2 = served_document(&V2, &DocumentSettings::default(), Environment::Production);
+        assert_eq!(v2.unwrap()["servers"], json!([{ "url": "/v2" }]));
     }
 
     #[test]
@@ -106,8 +106,8 @@ mod tests {
             let mut document = served(&settings, environment);
             assert_eq!(document["servers"][0]["url"], first);
             assert_eq!(document["servers"].as_array().unwrap().len(), 2);
-            let beta = served_document(&V2, &settings, environment).unwrap();
-            assert_eq!(beta["servers"][0]["url"], first.replace("/v1", "/v2"));
+            let v2 = served_document(&V2, &settings, environment).unwrap();
+            assert_eq!(v2["servers"][0]["url"], first.replace("/v1", "/v2"));
             assert_eq!(document["info"]["contact"], json!({ "email": "help@orders.test" }));
             let checked_in = V1.json().unwrap();
             document["servers"] = checked_in["servers"].clone();

@@ -67,7 +67,7 @@ class Tour {
     private readonly view: string,
     private readonly origin: string,
     private readonly document: ApiDocument,
-    private readonly beta: ApiDocument,
+    private readonly second: ApiDocument,
   ) {
     this.client = page.locator(".scalar-app-layout").first();
   }
@@ -91,17 +91,17 @@ class Tour {
   /** The link of version 2 leads to its reference, which reads as well. */
   private async version2(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
-    await click(this.page.getByRole("link", { name: "API v2 beta" }));
+    await click(this.page.getByRole("link", { name: "API v2" }));
     await this.page.waitForURL(`${this.origin}/docs/v2`);
     await reads(this.page.locator("body"), `${this.origin}/v2/store/orders`, "nextCursor");
     await this.fits();
-    await this.picture("beta");
+    await this.picture("v2");
     await this.page.goto(`${this.origin}/docs/v2#tag/orders/GET/store/orders`);
     const list = this.page.locator('section[id*="GET/store/orders"]').first();
     await reads(list, "shipDateBefore", "Test Request");
-    await this.picture("beta-operation");
+    await this.picture("v2-operation");
     await this.page.goto(`${this.origin}/docs/v2`);
-    await this.readsWell(this.beta);
+    await this.readsWell(this.second);
   }
 
   private async readsWell(document: ApiDocument): Promise<void> {
@@ -228,7 +228,7 @@ async function click(control: Locator): Promise<void> {
 }
 
 async function tour(browser: Browser, view: string, document: ApiDocument): Promise<void> {
-  const beta: ApiDocument = await (await fetch(`${origin}/openapi-v2.json`)).json();
+  const second: ApiDocument = await (await fetch(`${origin}/openapi-v2.json`)).json();
   const options = VIEWS[view];
   assert(options !== undefined, `there is no view ${view}`);
   const context = await browser.newContext(options);
@@ -237,7 +237,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const watch = await Watch.start(context, page);
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
-  await new Tour(page, view, origin, document, beta).run(setting("KEY")).catch(add);
+  await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
   // What was recorded up to a failure explains it.
   findings.push(...watch.findings(origin));
   await context.close();

@@ -13,9 +13,9 @@ from orders_client_v1 import AuthenticatedClient
 from orders_client_v1.api.orders import cancel_order, list_orders
 from orders_client_v1.models import Error, Order
 from orders_client_v1.types import UNSET, Response, Unset
-from orders_client_v2 import AuthenticatedClient as BetaClient
+from orders_client_v2 import AuthenticatedClient as ClientV2
 from orders_client_v2.models import ListOrdersStatus
-from orders_client_v2.types import Unset as BetaUnset
+from orders_client_v2.types import Unset as UnsetV2
 
 Body = TypeVar("Body")
 
@@ -50,15 +50,15 @@ def listed(orders: AuthenticatedClient) -> dict[int, Order]:
 
 def pending_of_pet_7() -> list[v2.Order]:
     """All pending orders of pet 7, in pages of 50."""
-    orders = BetaClient(
-        base_url=os.environ["BETA_URL"], token=os.environ["KEY"], raise_on_unexpected_status=True
+    orders = ClientV2(
+        base_url=os.environ["URL_V2"], token=os.environ["KEY"], raise_on_unexpected_status=True
     )
     found: list[v2.Order] = []
     page = list_page.sync(client=orders, pet_id=7, status=ListOrdersStatus.PENDING, limit=50)
     for pages in range(1, 100):
         assert not isinstance(page, v2.Error) and page is not None, page
         found.extend(page.orders)
-        if isinstance(page.next_cursor, BetaUnset):
+        if isinstance(page.next_cursor, UnsetV2):
             assert pages > 2, pages
             return found
         page = list_page.sync(

@@ -5,7 +5,7 @@
 import { parse } from "lossless-json";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api-v1.js";
-import type { components as beta, paths as betaPaths } from "./api-v2.js";
+import type { components as componentsV2, paths as pathsV2 } from "./api-v2.js";
 
 type Order = components["schemas"]["Order"];
 type ApiError = components["schemas"]["Error"];
@@ -84,9 +84,9 @@ assert(wait >= 1 && wait <= 60, wait);
 console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");
 
 /** All pending orders of pet 7, in pages of 50. */
-async function pendingOfPet7(): Promise<beta["schemas"]["Order"][]> {
+async function pendingOfPet7(): Promise<componentsV2["schemas"]["Order"][]> {
   const headers = { Authorization: `Bearer ${setting("KEY")}` };
-  const v2 = createClient<betaPaths>({ baseUrl: setting("BETA_URL"), headers });
+  const v2 = createClient<pathsV2>({ baseUrl: setting("URL_V2"), headers });
   const all = [];
   let cursor: string | undefined;
   let pages = 0;

@@ -167,7 +167,9 @@ fn low_version(
             );
             (since("a breaking change"), Fix::ByHand(serve))
         }
-        Some(Verdict::Addition) if of.is_beta => (since("a change of a beta"), set()),
+        Some(Verdict::Addition) if !published.pre.is_empty() => {
+            (since("a change of a beta"), set())
+        }
         Some(Verdict::Addition) => (since("an addition"), set()),
         Some(Verdict::Neutral) => (since("a change"), set()),
     };

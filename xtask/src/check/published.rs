@@ -8,7 +8,7 @@ use crate::history::History;
 use crate::published::{PUBLISHED, Published, file_name, version_of};
 use crate::repository::CHANGELOG;
 use crate::{changelog, version};
-use semver::Version;
+use semver::{Prerelease, Version};
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {
@@ -30,6 +30,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     if let History::Known(files) = available(&inputs.history)? {
         problems.extend(files.iter().filter_map(|(name, first)| {
             let found = match published.files.get(name) {
+                None if is_replaced_beta(name, published) => return None,
                 None => ABSENT,
                 Some(bytes) if *bytes != first.bytes => "another content",
                 Some(_) => return None,
@@ -40,6 +41,14 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         }));
     }
     Ok(problems)
+}
+
+/// True for the file of a beta whose stable version is published: a beta promised nothing.
+fn is_replaced_beta(name: &str, published: &Published) -> bool {
+    version_of(name).is_some_and(|version| {
+        let stable = Version { pre: Prerelease::EMPTY, ..version.clone() };
+        !version.pre.is_empty() && published.files.contains_key(&file_name(&stable))
+    })
 }
 
 /// The versions that the changelog has and that were passed over: a later one was published.

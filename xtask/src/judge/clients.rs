@@ -78,9 +78,7 @@ pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::R
     // One character longer than any key.
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
-    session
-        .env("WRONG_KEY", &wrong)
-        .env("BETA_URL", format!("{}{}", server.origin(), V2.base_path));
+    session.env("WRONG_KEY", &wrong).env("URL_V2", format!("{}{}", server.origin(), V2.base_path));
     let ids = [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING), ("LARGE", LARGE)];
     for (name, id) in ids {
         session.env(name, id.to_string());

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Where a document says what each code means.
 const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescriptions";
 
-/// The text of the documents of all versions, the stable one first, in which `{base_urls}` stands
+/// The text of the documents of all versions, in ascending order, in which `{base_urls}` stands
 /// for a line for each address of the operator's servers.
 pub fn page(documents: &[Value]) -> String {
     let document = documents.first().unwrap_or(&Value::Null);
@@ -28,18 +28,14 @@ pub fn page(documents: &[Value]) -> String {
         "\n## Documents\n\n\
          - [OpenAPI document](/openapi.json): the whole contract, for programs\n\
          - [API reference](/docs): the same for people, with plans, limits and errors\n\
-         - [OpenAPI document of version 2](/openapi-v2.json): in beta, below `/v2`; its list has \
-         pages, filters and the status of each order\n\
+         - [OpenAPI document of version 2](/openapi-v2.json): for new programs, below `/v2`; its \
+         list has pages, filters and the status of each order\n\
          - [API reference of version 2](/docs/v2): the same for people\n\
          - [Changelog](/changelog): what changed in each version, also as a \
          [feed](/changelog.atom)\n",
     );
     for (of, document) in DOCUMENTS.iter().zip(documents) {
-        let heading = match of.is_beta {
-            true => format!("Operations below `{}`, in beta", of.base_path),
-            false => "Operations".to_string(),
-        };
-        let _ = writeln!(page, "\n## {heading}\n");
+        let _ = writeln!(page, "\n## Operations below `{}`\n", of.base_path);
         for line in lines(of.reference, document) {
             let _ = writeln!(page, "{line}");
         }

@@ -185,7 +185,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
-/// Version: 1.3.3
+/// Version: 1.3.4
 pub struct Client {
     /// `baseurl`.
     pub(crate) baseurl: String,
@@ -215,7 +215,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.3.3"
+        "1.3.4"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

@@ -14,10 +14,10 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
-        /// When the order was cancelled, in UTC (RFC 3339). Present exactly if `status` is `cancelled`, never null.
+        /// When the order was cancelled, in UTC (RFC 3339). Present only if `status` is `cancelled`, never null.
         #[serde(rename = "cancelledAt", skip_serializing_if = "::std::option::Option::is_none")]
         pub cancelled_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
-        /// Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
+        /// Whether the order has been fulfilled. Whether it can be cancelled follows from `status`.
         pub complete: bool,
         /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
         pub id: crate::generated::v1::types::OrderId,
@@ -36,7 +36,7 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct OrderPage {
-        /// Where the next page begins: send it as `cursor`, with the filters unchanged. Absent on the last page, never null. It is opaque, at most 200 letters, digits, `-` and `_`, and never expires.
+        /// Cursor of the next page: send it as `cursor`, with the filters unchanged. Absent on the last page, never null. It is opaque, at most 200 letters, digits, `-` and `_`, and never expires.
         #[serde(rename = "nextCursor", skip_serializing_if = "::std::option::Option::is_none")]
         pub next_cursor: ::std::option::Option<::std::string::String>,
         /// The orders, in ascending order of `id`. There may be fewer than `limit`, even none, although there is a next page.
@@ -72,7 +72,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
-/// Version: 2.0.0-beta.6
+/// Version: 2.0.0
 pub struct Client {
     /// `baseurl`.
     pub(crate) baseurl: String,
@@ -102,7 +102,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0-beta.6"
+        "2.0.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

@@ -9,7 +9,6 @@
 mod calls_as_a_whole;
 mod misbehaving_server;
 mod observer;
-#[cfg(feature = "v2-beta")]
 mod pages;
 mod proxy_in_front;
 mod rate_limits;

@@ -142,7 +142,6 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
     }
 }
 
-#[cfg(feature = "v2-beta")]
 #[tokio::test]
 async fn each_page_of_version_2_is_one_span() {
     let server = ScriptedServer::start([
@@ -150,8 +149,7 @@ async fn each_page_of_version_2_is_one_span() {
         Reply::json(200, r#"{"orders":[]}"#),
     ])
     .await;
-    let base_url = server.base_url.replace("/v1", "/v2");
-    let client = store_orders_client::v2::Client::new(base_url, KEY).unwrap();
+    let client = store_orders_client::Client::new(&server.base_url, KEY).unwrap().v2();
     let (recorder, default) = record_here();
     assert!(client.list_orders().pet_id(7).stream().next().await.is_none());
     drop(default);

@@ -28,7 +28,7 @@ impl Server {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =
                 self.store.wait(self.orders.tagged_list(self.orders.ask_freshness()?))?;
-            Ok(tag.whole().to_str()?.to_string())
+            Ok(tag.value.to_str()?.to_string())
         };
         let (first, second) = (tag()?, tag()?);
         ensure!(first == second, "{first}, then {second}");

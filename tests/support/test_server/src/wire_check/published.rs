@@ -5,7 +5,6 @@ use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
 use super::schema::Reader;
 use semver::Version;
-use serde_json::Value;
 use std::path::Path;
 
 /// A document as it was published.
@@ -43,7 +42,7 @@ impl PublishedDocument {
     /// What exchanges break of this document's promises.
     fn broken(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
-        let is_held = |operation: &Operation| !rules.is_excused(operation, self);
+        let is_held = |operation: &Operation| !rules.is_excused(operation);
         if !self.check.operations.iter().any(is_held) {
             return Vec::new();
         }
@@ -93,45 +92,19 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Whether an operation of this document may be gone or different by now: after its
-    /// `x-sunset`, as it was published last; or because it was in beta, and a later document says
-    /// something else of it.
-    fn is_excused(&self, operation: &Operation, document: &PublishedDocument) -> bool {
+    /// True if an operation may be gone or different by now: it was in beta, or the day of its
+    /// `x-sunset`, as it was published last, has passed.
+    fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
         let sunset = last.document["x-sunset"].as_str();
         let is_over = last.document["deprecated"] == true && sunset.is_some_and(|it| it < self.day);
-        is_over || is_beta(operation) && self.is_superseded(operation, document)
-    }
-
-    fn is_superseded(&self, operation: &Operation, document: &PublishedDocument) -> bool {
-        let is_todays = |today: &DocumentFacts| today.full_version == document.full_version();
-        let now = self.today.operations.iter().find(|other| other.id == operation.id);
-        let says_the_same = now.is_some_and(|now| {
-            let has_all = |key: &str| contains(&now.document[key], &operation.document[key]);
-            has_all("parameters") && has_all("responses")
-        });
-        !self.today.documents.iter().any(is_todays) && !says_the_same
+        is_over || is_beta(operation)
     }
 }
 
 fn is_beta(operation: &Operation) -> bool {
     matches!(operation.document["x-stability"].as_str(), Some("beta" | "experimental"))
-}
-
-/// Whether a value has all of another, texts excepted.
-fn contains(whole: &Value, part: &Value) -> bool {
-    const TEXTS: [&str; 4] = ["description", "summary", "example", "value"];
-    match (whole, part) {
-        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(key, part)| {
-            TEXTS.contains(&key.as_str())
-                || whole.get(key).is_some_and(|whole| contains(whole, part))
-        }),
-        (Value::Array(whole), Value::Array(part)) => {
-            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
-        }
-        _ => whole == part,
-    }
 }
 
 /// What exchanges with a server that today's documents describe break of the promises of
