@@ -2,13 +2,13 @@
 //! might make them by mistake: `check` finds each, says where and why, and calls
 //! it breaking.
 
-use crate::checkout::{Checkout, document, emitted, files, fixed, left, run};
+use crate::checkout::{Checkout, document, emitted, files, fixed, left, run, version};
 use codegen::pointer::take;
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_major_version};
-use xtask::documents::{Document, V1, V2};
+use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::Repository;
@@ -19,12 +19,17 @@ fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&changed(change), None)
 }
 
-/// The published documents and the real files with one change of the stable version's document.
+/// The published documents, the real ones among them, and the real files with one change of version
+/// 1's document.
 fn changed(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());
     for (name, text) in published {
         checkout.put(&format!("{PUBLISHED}/{name}"), &String::from_utf8(text).unwrap());
+    }
+    for of in DOCUMENTS {
+        let text = checkout.repository.read(of.file).unwrap();
+        checkout.put(&format!("{PUBLISHED}/{}.json", version(of)), &text);
     }
     let mut document = document(&V1);
     change(&mut document);
@@ -68,7 +73,7 @@ fn set(document: &mut Value, pointer: &str, value: Value) {
 fn a_type_changes_under_the_next_major_version_but_the_old_path() {
     let text = |document: &mut Value| {
         set(document, "/components/schemas/Order/properties/quantity/type", json!("string"));
-        set(document, "/info/version", json!("2.0.0"));
+        set(document, "/info/version", json!("3.0.0"));
     };
     found(
         text,
@@ -76,22 +81,22 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
 Drift
 ✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
   CHANGELOG.md
-    expected: under "## 2.0.0", each of these names between backticks
+    expected: under "## 3.0.0", each of these names between backticks
     found:    absent
     - breaking: `Order.quantity` `type` changed from "integer" to "string" (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/quantity/type)
     fix: edit CHANGELOG.md
 ✗ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
   spec/openapi.json#/servers/0/url
-    expected: a path that ends in /v2
+    expected: a path that ends in /v3
     found:    https://orders.store.example/v1
-    - info.version is 2.0.0
-    fix: make the URL end in /v2, or undo the change of info.version to 2.0.0: the path changes with each major version, and with nothing else
+    - info.version is 3.0.0
+    fix: make the URL end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
 ...
   xtask/src/documents.rs
-    expected: a path that ends in /v2
+    expected: a path that ends in /v3
     found:    /v1
-    - info.version is 2.0.0
-    fix: make base_path of spec/openapi.json end in /v2, or undo the change of info.version to 2.0.0: the path changes with each major version, and with nothing else
+    - info.version is 3.0.0
+    fix: make base_path of spec/openapi.json end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
 6 of 8 checks passed, 2 failed.
 "###]],
     );

@@ -30,10 +30,13 @@ client_of_version! {
 impl ClientV2 {
     /// List orders.
     ///
-    /// Requests the orders that match all filters, in ascending order of `id`, in pages. A page may
-    /// hold fewer orders than `limit`, even none, and have a `next_cursor`, because the work for one
-    /// page is bounded: [`stream`](ListOrders::stream) goes through all pages. A page that is
-    /// requested after a cancellation was answered does not contain the order.
+    /// Returns the orders that match all filters, in ascending order of `id`, in pages of `limit`
+    /// orders. For the next page, send `nextCursor` as `cursor` with the filters unchanged, until a
+    /// page has none. A page may hold fewer orders than `limit`, even none, and have a
+    /// `nextCursor`, because the work for one page is bounded. A page that is requested after a
+    /// cancellation was answered does not contain the order. Over all pages no order comes twice,
+    /// and every order that matched from the first page to the last is in exactly one. A parameter
+    /// that is unknown, repeated, empty or malformed is answered with 400.
     pub fn list_orders(&self) -> ListOrders {
         ListOrders {
             client: self.clone(),
@@ -50,7 +53,8 @@ impl ClientV2 {
     /// Look up an order.
     ///
     /// Returns one order as it is at the time of the request: after a cancellation was answered,
-    /// its status is `Cancelled`. Cancelled orders are kept and have `cancelled_at`.
+    /// its `status` is `cancelled`. Cancelled orders are kept and have `cancelledAt`. An identifier
+    /// that no order ever had is answered with 404.
     ///
     /// # Errors
     ///
@@ -141,32 +145,35 @@ impl ListOrders {
         self
     }
 
-    /// The `next_cursor` of the previous page, with the filters of that page; `limit` may differ.
-    /// Without it, the first page is returned.
+    /// `nextCursor` of the previous page, unchanged and with the filters of that page; `limit` may
+    /// differ. Without it, the first page is returned.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }
 
-    /// Maximum number of orders in a page, 1 to 1,000; 100 by default.
+    /// Maximum number of orders in the page; 100 unless sent.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = Some(limit.into());
         self
     }
 
-    /// Only orders of this pet.
+    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading
+    /// zeros, a fraction or an exponent.
     pub fn pet_id(mut self, pet_id: impl Into<PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self
     }
 
-    /// Only orders with a ship date before this time.
+    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is
+    /// sent as `%2B`). An order without `shipDate` does not match.
     pub fn ship_date_before(mut self, ship_date_before: impl Into<DateTime<Utc>>) -> Self {
         self.ship_date_before = Some(ship_date_before.into());
         self
     }
 
-    /// Only orders with a ship date at this time or later.
+    /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it
+    /// is sent as `%2B`). An order without `shipDate` does not match.
     pub fn ship_date_from(mut self, ship_date_from: impl Into<DateTime<Utc>>) -> Self {
         self.ship_date_from = Some(ship_date_from.into());
         self
