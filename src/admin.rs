@@ -1,12 +1,12 @@
-//! The admin listener: liveness, readiness and metrics. It takes no key and does
-//! not encrypt, so it belongs on an address that only operators reach.
+//! The admin listener: liveness, readiness and metrics. It requires no key and does not encrypt, so
+//! bind it to an address that only operators can reach.
 
 #[cfg(target_os = "linux")]
 mod process_metrics;
 mod prometheus;
 mod readiness;
 
-pub use prometheus::Figure;
+pub use prometheus::GaugeReader;
 
 use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
@@ -25,15 +25,15 @@ use slog::{Logger, info, warn};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// The state of the server, as `/livez` and `/readyz` tell it.
+/// The body of `/livez` and `/readyz`.
 #[derive(Serialize)]
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
     state: &'static str,
-    /// Why it is not ready: one of [`readiness::Reason`].
+    /// The reason why it is not ready: one of [`readiness::Reason`].
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The same for people.
+    /// The reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     /// The damage to the store that was found, if any.
@@ -45,17 +45,17 @@ struct AdminState<'a> {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
-    /// Held while metrics are encoded: by one scrape at a time.
+    /// Locked while metrics are encoded: one scrape at a time.
     encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// The state of a server that listens; without a log buffer nothing is logged.
+    /// Registers the metrics that are read at a scrape. Without a log buffer nothing is logged.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
-        open_connections: Option<Figure>,
-        certificate_ends_at: Option<Figure>,
+        open_connections: Option<GaugeReader>,
+        certificate_ends_at: Option<GaugeReader>,
     ) -> ::prometheus::Result<AdminContext> {
         let log_buffer = log_buffer.as_deref();
         prometheus::register(&server, log_buffer, open_connections, certificate_ends_at)?;
@@ -63,7 +63,7 @@ impl AdminContext {
         Ok(AdminContext { server, readiness, encoding: Arc::default() })
     }
 
-    /// From now on the server is not ready.
+    /// Makes `/readyz` answer 503.
     pub fn begin_stopping(&self) {
         self.readiness.begin_stopping();
     }
@@ -71,15 +71,15 @@ impl AdminContext {
 
 type AdminRequest = RequestContext<Arc<AdminContext>>;
 
-/// Whether the process answers: always 200. Without a response, restart the server.
+/// Answers 200. If there is no response, the server needs a restart.
 async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     let live = AdminState { state: "live", reason: None, message: None, damaged: None };
     answer(StatusCode::OK, &live)
 }
 
-/// Whether requests should be sent here: 503 while the server stops, while its store cannot be read
-/// or written, and while requests are refused because they cannot be counted. The body tells of a
-/// damaged store, which is 503 unless the operator has it served all the same.
+/// Answers 503 if requests should not be sent here: while the server stops, while its store cannot
+/// be read or written, or while requests cannot be counted. The body reports a damaged store; that
+/// is a 503 too, unless the operator serves it nevertheless.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;
@@ -105,7 +105,7 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
-    // It counts open files and connections.
+    // One scrape at a time, because it counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());
@@ -132,13 +132,13 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Opens the listener, if the settings ask for one.
+/// Opens the listener, if it is not turned off.
 pub fn listen(
-    wanted: &AdminListen,
+    setting: &AdminListen,
     context: &Arc<AdminContext>,
     log: &Logger,
 ) -> anyhow::Result<Option<HttpServer<Arc<AdminContext>>>> {
-    let Some(address) = wanted.resolve()? else { return Ok(None) };
+    let Some(address) = setting.resolve()? else { return Ok(None) };
     let config = ConfigDropshot {
         bind_address: address,
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,

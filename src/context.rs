@@ -1,4 +1,4 @@
-//! What a request can reach: the state of a running server.
+//! The state of a running server, which request handlers share.
 
 use crate::clock::Clock;
 use crate::key_cache::KeyCache;
@@ -15,13 +15,13 @@ use tokio::sync::Semaphore;
 
 /// The state of a running server.
 pub struct ServerContext {
-    /// The list, and cancellation.
+    /// The order list, which also cancels orders.
     pub orders: Arc<OrderList>,
-    /// For single rows.
+    /// The store, for look-ups of single rows.
     pub store: Arc<dyn Store>,
-    /// Bounds the look-ups of single rows.
+    /// Limits concurrent look-ups of single rows.
     pub row_look_ups: Arc<Semaphore>,
-    /// Whether the store is damaged.
+    /// Reports a damaged store.
     pub store_check: StoreCheck,
     /// The keys in use.
     pub keys: Arc<KeyCache>,
@@ -29,12 +29,12 @@ pub struct ServerContext {
     pub limits: Arc<dyn Limits>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Which keys are accepted.
+    /// The environment whose keys are accepted.
     pub environment: Environment,
-    /// What is counted of all this.
+    /// Counters and histograms of requests and cancellations.
     pub metrics: Metrics,
-    /// Events.
+    /// The event log.
     pub log: Logger,
-    /// One line a request.
+    /// Logs one line per request.
     pub request_log: RequestLog,
 }

@@ -1,4 +1,4 @@
-//! A counter that exists before the registry does.
+//! A counter that can be used before a metrics registry exists.
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
@@ -6,22 +6,22 @@ use prometheus::{IntCounter, Registry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A count without a name. Clones share the count.
+/// A counter without a metric name. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub struct Counter(Arc<AtomicU64>);
 
 impl Counter {
-    /// Counts one.
+    /// Adds one.
     pub fn inc(&self) {
         self.inc_by(1);
     }
 
-    /// Counts this many.
+    /// Adds `count`.
     pub fn inc_by(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// The count.
+    /// Returns the count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -35,7 +35,7 @@ impl Counter {
 
 struct NamedCounter {
     count: Counter,
-    /// Has the count of the last scrape.
+    /// Set to `count` at each scrape.
     exposed: IntCounter,
 }
 

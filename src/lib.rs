@@ -1,29 +1,28 @@
-//! Store Orders: the server that keeps the contract of `store-orders-api`.
+//! Store Orders: the server that implements the API of `store-orders-api`.
 //!
-//! The modules, from the command line down to the ground. Imports go down this
-//! list, never up.
+//! A module imports only modules further down this list.
 //!
 //! | Module | Its job |
 //! |---|---|
 //! | [`cli`] | the command line: `serve`, and the operator's commands |
 //! | [`server`] | assembles the parts, listens, drains, stops |
-//! | [`admin`] | liveness, readiness and metrics, on a listener of their own |
+//! | [`admin`] | liveness, readiness and metrics, on their own listener |
 //! | [`http`] | everything between dropshot and the domain: middleware, handlers, pages |
-//! | [`context`] | what a request can reach |
-//! | [`orders`] | the list as encoded pages, and the writer of cancellations |
-//! | [`key_cache`] | the keys in use, read through from the store and kept current |
-//! | [`store_check`] | whether the store is damaged, found out after the start |
+//! | [`context`] | the state that request handlers share |
+//! | [`orders`] | the order list as encoded pages, and the writer of cancellations |
+//! | [`key_cache`] | a read-through cache of API keys, which follows the store |
+//! | [`store_check`] | the check for a damaged store, in the background after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
 //! | [`config`] | settings: flags, environment, file, defaults |
 //! | [`store`] | the `Store` trait and its rows; SQLite and PostgreSQL behind it |
-//! | [`metrics`] | what is counted |
-//! | [`limits`] | windows, strikes, bans, and their persistence |
-//! | [`keys`] | the form of API keys, and their digests |
+//! | [`metrics`] | counters and histograms |
+//! | [`limits`] | rate limiting: windows, strikes, bans, and their persistence |
+//! | [`keys`] | the format of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
-//! | [`counter`] | counters that exist before the registry of metrics |
-//! | `private_file` | the mode and owner of files in a data directory |
-//! | `blocking` | blocking work, each kind bounded |
-//! | [`clock`] | time, which tests move |
+//! | [`counter`] | counters that can be registered as metrics later |
+//! | `private_file` | mode and owner of files in a data directory |
+//! | `blocking` | blocking work, with a limit for each kind |
+//! | [`clock`] | clocks, which tests can set |
 
 #![deny(clippy::disallowed_methods)]
 

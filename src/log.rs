@@ -1,29 +1,29 @@
-//! The log: one JSON object a line on standard error, written by a thread of its
-//! own, so that no request waits for a full disk or a closed pipe.
+//! The log: one JSON object per line on standard error. A thread writes it, so that no request
+//! waits for a full disk or a closed pipe.
 
 mod buffer;
+mod dropshot_filter;
 mod error_chain;
 mod failure;
-mod of_dropshot;
 mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
+pub use dropshot_filter::for_dropshot;
 pub use error_chain::ErrorChain;
 pub use failure::{failure_line, log_failed_request};
-pub use of_dropshot::for_dropshot;
 pub use request::{RequestLine, RequestLog};
 
 use slog::{Drain, FnValue, Level, Logger, Record, o};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-/// A logger that writes records of this level and above to the buffer; without a
-/// level it writes none.
+/// Returns a logger that writes records of this level and above to the buffer. Without a level it
+/// writes none.
 pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logger {
     let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))
         .add_key_value(o!(
-            // Written in reverse.
+            // slog-json writes these in reverse order.
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),
             "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
             "time" => FnValue(|_: &Record<'_>| {
@@ -31,12 +31,12 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             }),
         ))
         .build();
-    // The standard mutex: slog asks for `UnwindSafe`.
+    // The standard library's mutex, because slog requires `UnwindSafe`.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
 }
 
-/// A level as the log writes it.
+/// Returns the level's name in the log.
 const fn level_name(level: Level) -> &'static str {
     match level {
         Level::Critical => "CRITICAL",

@@ -40,8 +40,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the help that was asked for, or why the command line is refused. What is wrong with
-/// a server's setting is a line of its log, wherever the setting came from.
+/// Prints the requested help, or why the command line is invalid. `serve` logs an invalid value,
+/// whether it comes from a flag, the environment or a file.
 fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
@@ -57,15 +57,14 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Why a server does not start, as a line of its log. If standard error is closed, the exit
-/// status is all there is.
+/// Logs why a server does not start. If standard error is closed, only the exit status reports it.
 fn log_failure(text: &str) {
     let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Shows why a command line is refused as data, if it asks for that. If standard output is closed,
-/// standard error has the text.
+/// Prints the error as JSON if the command line has `--json`. If standard output is closed,
+/// standard error still has the text.
 fn show_refusal(code: FailureCode, text: &str, out: &mut impl Write) {
     let _ = cli::show_refusal(code, text, out);
 }

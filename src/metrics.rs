@@ -1,9 +1,9 @@
-//! The metrics that the server counts while it runs; `admin::prometheus` adds those that are
+//! The metrics that the server updates while it runs. `admin::prometheus` adds the metrics that are
 //! read at a scrape.
 //!
-//! Counting is lock-free: each labelled counter is looked up once, so a request pays a few atomic
-//! additions. No label is chosen by a client: routes are those of the contract, methods and
-//! statuses those of a fixed list.
+//! Counting is lock-free: each labelled counter is looked up once, so a request costs a few atomic
+//! additions. Clients cannot create labels: routes come from the API, methods and statuses from
+//! fixed lists.
 
 mod rate_limited;
 mod requests;
@@ -28,7 +28,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// All counters at 0, with a route for each of these operations.
+    /// Registers all metrics, with a route for each of these operations.
     pub fn new(operations: Vec<String>) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let batches = batch_sizes()?;
@@ -42,7 +42,7 @@ impl Metrics {
     }
 }
 
-/// An empty histogram of the writer's batches, whose bounds are powers of two up to the largest
+/// Creates a histogram of the writer's batch sizes. Its bounds are powers of two up to the largest
 /// batch.
 pub fn batch_sizes() -> prometheus::Result<Histogram> {
     let name = "store_orders_commit_batch_size";

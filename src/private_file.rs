@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// Opens a file of the data directory for reading and writing. If missing it is created
-/// for the directory's owner alone, whatever the mode of the directory.
+/// Opens a file of the data directory for reading and writing. A missing file is created with mode
+/// 0600, for the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -19,13 +19,13 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// If this is root, gives a new file to the directory's owner: a server that runs as
-/// another user must be able to use what root's commands create. SQLite does the same
-/// with its `-wal` and `-shm` files.
+/// If root created the file, gives it to the directory's owner: a server that runs as another user
+/// must be able to use files that root's commands create. SQLite does the same with its `-wal` and
+/// `-shm` files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
-    let (owner, own) = (std::fs::metadata(directory)?, file.metadata()?);
-    if own.uid() == 0 && owner.uid() != 0 {
-        fchown(file, Some(owner.uid()), Some(owner.gid()))?;
+    let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
+    if created.uid() == 0 && directory.uid() != 0 {
+        fchown(file, Some(directory.uid()), Some(directory.gid()))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The server as a whole: assembled, started, drained, stopped.
+//! The server: assembles its parts, starts, drains requests and stops.
 
 mod ban_recorder;
 mod listener;
@@ -7,7 +7,7 @@ mod tls;
 pub use listener::open_connections;
 pub use tls::{ReloadableCertificate, TlsFiles};
 
-use crate::admin::{self, AdminContext, Figure};
+use crate::admin::{self, AdminContext, GaugeReader};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
@@ -31,38 +31,38 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// How long dropshot's accept loop may take to exit.
+/// Time for dropshot's accept loop to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// How long the last bans may take to be stored, after the listeners have closed.
+/// Time to store the last bans after the listeners have closed.
 const LAST_BANS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How long the admin listener may take to close, after the other has.
+/// Time for the admin listener to close after the API's listener.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What a server is assembled from.
+/// The parts that a server is assembled from.
 pub struct Dependencies {
-    /// Where orders, pets, accounts and keys are kept.
+    /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Events.
+    /// The event log.
     pub log: Logger,
-    /// Lines that wait to be written; `None` if nothing is logged.
+    /// Buffers log lines; `None` if nothing is logged.
     pub log_buffer: Option<Arc<LogBuffer>>,
 }
 
 /// A running server.
 pub struct Server {
     http: HttpServer<Arc<ServerContext>>,
-    /// `None` where the system does not allow it.
+    /// `None` if the system does not give access to the socket.
     socket: Option<ListeningSocket>,
     admin: Option<HttpServer<Arc<AdminContext>>>,
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
-    /// Ends when it is dropped.
+    /// Aborted when dropped.
     background: JoinSet<()>,
     ban_recorder: JoinHandle<()>,
     _key_refresh: KeyRefresh,
@@ -75,8 +75,10 @@ impl Server {
     /// Reads the store and starts to listen.
     pub async fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
-        let certificate =
-            TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
+        let certificate = TlsFiles::from_config(config)
+            .map(ReloadableCertificate::open)
+            .transpose()?
+            .map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router).await?);
         let docs = served_documents(&config.document, config.environment)
@@ -89,8 +91,8 @@ impl Server {
         let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
             bind_address: address,
-            // The writer, not the handler, owns a cancellation, so a handler may
-            // be dropped; it saves a task for each request.
+            // The writer, not the handler, owns a cancellation, so a handler may be dropped. This
+            // mode saves a task for each request.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
             ..ConfigDropshot::default()
         };
@@ -99,8 +101,9 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // Before more files and sockets are opened.
-        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
+        // Called before more files are opened, because it searches the open files.
+        let socket =
+            ListeningSocket::find_and_configure(http.local_addr(), config.stalled_after, &log);
         let mut background = JoinSet::new();
         if let Some(live) = &certificate {
             background.spawn(Arc::clone(live).keep_current(log.clone()));
@@ -112,15 +115,15 @@ impl Server {
         let key_refresh = keys().keep_current(log.clone());
         let key_refresh =
             key_refresh.context("the thread that refreshes keys cannot be started")?;
-        let (begun, bans) = mpsc::unbounded_channel();
-        context.limits.bans().send_to(Some(begun));
+        let (ban_sender, bans) = mpsc::unbounded_channel();
+        context.limits.bans().send_to(Some(ban_sender));
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
-        // /proc tells of both, or of neither.
-        let open = socket.is_some().then(|| Box::new(open) as Figure);
+        // The socket and the connections are both found in /proc, or neither is.
+        let open = socket.is_some().then(|| Box::new(open) as GaugeReader);
         let live = certificate.clone();
-        let ends_at = live.map(|live| Box::new(move || live.ends_at()) as Figure);
+        let ends_at = live.map(|live| Box::new(move || live.ends_at()) as GaugeReader);
         let admin_context = AdminContext::new(context, log_buffer, open, ends_at)?;
         let admin_context = Arc::new(admin_context);
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
@@ -155,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address of the API's listener.
     pub fn address(&self) -> SocketAddr {
         self.http.local_addr()
     }
@@ -166,23 +169,23 @@ impl Server {
         format!("{scheme}://{}{BASE_PATH}", self.address())
     }
 
-    /// Where the admin listener listens, if it does.
+    /// The address of the admin listener, if it is on.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(HttpServer::local_addr)
     }
 
-    /// The certificate of its TLS listener.
+    /// The certificate of the TLS listener, if it uses TLS.
     pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
         self.certificate.as_ref()
     }
 
-    /// The batch of cancellations under way.
+    /// The batch of cancellations that is running.
     pub fn running_batch(&self) -> &RunningBatch {
         self.http.app_private().orders.running_batch()
     }
 
-    /// Goes on for as long as load balancers need, stops accepting, lets requests under way finish
-    /// for as long as is configured, and returns. `/readyz` answers 503 meanwhile.
+    /// Stops the server: keeps serving for the stop delay, then accepts no more connections and
+    /// waits for running requests, at most for the drain timeout. Meanwhile `/readyz` answers 503.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
@@ -194,10 +197,10 @@ impl Server {
                 "seconds" => self.drain_timeout.as_secs_f64());
         }
         if let Some(admin) = self.admin {
-            // Scrapers reconnect at any time, so a timeout is no failure.
+            // Scrapers may reconnect at any time, so a timeout is normal.
             let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
         }
-        // Without a sender, it ends once it has written the last bans.
+        // Without a sender, the recorder ends after the last bans.
         context.limits.bans().send_to(None);
         let recorder = self.ban_recorder.abort_handle();
         let _ = tokio::time::timeout(LAST_BANS_TIMEOUT, self.ban_recorder).await;
@@ -206,7 +209,7 @@ impl Server {
     }
 }
 
-/// Reads the store.
+/// Reads the store and assembles the server's state.
 async fn open(
     config: &ServerConfig,
     parts: Dependencies,
@@ -218,9 +221,9 @@ async fn open(
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
-    // Reading the orders may have found damage.
+    // After the orders are read, because reading may find damage.
     let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    // Last: a key is refused if the store was asked more than a second ago.
+    // Opened last: keys are refused if the store was last queried over a second ago.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),
@@ -237,7 +240,7 @@ async fn open(
     })
 }
 
-/// Waits until the last request is done. New connections are refused.
+/// Refuses new connections and waits for the last request.
 async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSocket>) {
     let closing = http.close();
     tokio::pin!(closing);
@@ -246,7 +249,7 @@ async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSoc
         return;
     }
     if let Some(socket) = socket {
-        // An error means that it is closed already.
+        // An error means that the socket is already closed.
         let _ = socket.close();
     }
     let _ = closing.await;

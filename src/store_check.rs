@@ -1,11 +1,11 @@
-//! Whether the store is damaged: what reading the orders has found, and the check of the
-//! store's structure in the background after the start. A damaged page may read as fewer
-//! orders, so a store that is known to be damaged is not served, unless the operator has it so.
+//! Detects a damaged store: reports damage that was found while reading the orders, and checks the
+//! store's structure in the background after the start. A damaged page may read as fewer orders, so
+//! a damaged store is not served unless the operator allows it.
 //!
-//! The check is SQLite's `quick_check`, in one read on a connection of its own. In slices it
-//! could not tell a page that is missing from one that is read later. While the read is
-//! open the write-ahead log only grows, so it ends after ten seconds, finished or not:
-//! a million orders take about one (55 MB/s, measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection. In several
+//! transactions, a missing page would look like a page that is read later. The write-ahead log
+//! grows while a read transaction is open, so the check ends after ten seconds, finished or not: a
+//! million orders take about one (55 MB/s, measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long the check may hold its read.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest read transaction of the check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A check, under way or finished.
+/// A check that runs or has finished.
 #[derive(Clone, Debug)]
 pub struct StoreCheck(Arc<Inner>);
 
@@ -29,8 +29,8 @@ struct Inner {
 }
 
 impl StoreCheck {
-    /// Starts the check, whose result is logged, unless damage is known by now. Call it inside a
-    /// runtime.
+    /// Starts the check and logs its result. If damage is known already, no check runs. Call it
+    /// inside a tokio runtime.
     pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> StoreCheck {
         let check = StoreCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
         if let Some(damage) = store.damage() {
@@ -42,17 +42,17 @@ impl StoreCheck {
         check
     }
 
-    /// Ends the check, so that its read holds up nothing.
+    /// Ends the check and its read transaction.
     pub fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// The first damage that was found, if any.
+    /// Returns the first damage that was found, if any.
     pub fn damage(&self) -> Option<&str> {
         self.0.damage.get().map(String::as_str)
     }
 
-    /// The damage because of which requests are refused, if any.
+    /// Returns the damage if requests must be refused because of it.
     pub fn refuses(&self) -> Option<&str> {
         self.damage().filter(|_| !self.0.serves_damaged)
     }
@@ -66,10 +66,10 @@ impl Inner {
     async fn run(self: &Arc<Self>, store: &dyn Store, log: &Logger) {
         let started = Instant::now();
         let inner = Arc::clone(self);
-        let gives_up = move || inner.is_stopped() || started.elapsed() >= TIMEOUT;
-        let checked = store.quick_check(Box::new(gives_up)).await;
+        let must_stop = move || inner.is_stopped() || started.elapsed() >= CHECK_TIMEOUT;
+        let result = store.quick_check(Box::new(must_stop)).await;
         let seconds = started.elapsed().as_secs_f64();
-        match checked {
+        match result {
             Ok(Structure::CheckedByEngine) => {}
             Ok(Structure::Sound) => {
                 info!(log, "store checked: no damage found"; "seconds" => seconds);
@@ -86,7 +86,7 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        // Set once: the check does not start where damage is known.
+        // Set once: no check starts if damage is known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
             "fix" => "stop the server, run `store-orders check`, and restore a backup");

@@ -1,6 +1,6 @@
-//! The resources of the process, under the names that Prometheus' own client libraries have.
+//! Metrics of the process's resources, named as in Prometheus' client libraries.
 //!
-//! Read from /proc at each scrape, which Linux alone has.
+//! Their values are read from /proc at each scrape, which only Linux has.
 
 use procfs::process::{LimitValue, Process};
 use procfs::{ProcResult, page_size, ticks_per_second};
@@ -10,25 +10,25 @@ use prometheus::{Counter, Gauge};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The metrics of this process. The collector of the crate `prometheus` counts whole seconds of
-/// CPU time, and finds no start where systemd's `ProcSubset=pid` hides /proc/stat.
+/// The metrics of this process. The collector of the `prometheus` crate counts only whole seconds
+/// of CPU time, and finds no start time if systemd's `ProcSubset=pid` hides /proc/stat.
 #[derive(Debug)]
 pub struct ProcessMetrics {
-    /// Its start in Unix seconds; not a number without /proc.
+    /// Start of the process in Unix seconds; NaN without /proc.
     started_at: f64,
     cpu: Counter,
     gauges: [Gauge; 5],
 }
 
 impl ProcessMetrics {
-    /// The metrics, without values until they are collected.
+    /// Creates the metrics. `collect` sets their values.
     pub fn new() -> prometheus::Result<ProcessMetrics> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let running = clock_gettime(ClockId::Boottime);
-        let machine = now - running.tv_sec as f64 - running.tv_nsec as f64 / 1e9;
-        let ticks = Process::myself().and_then(|own| own.stat()).map(|stat| stat.starttime);
+        let uptime = clock_gettime(ClockId::Boottime);
+        let booted_at = now - uptime.tv_sec as f64 - uptime.tv_nsec as f64 / 1e9;
+        let ticks = Process::myself().and_then(|process| process.stat()).map(|stat| stat.starttime);
         Ok(ProcessMetrics {
-            started_at: ticks.map_or(f64::NAN, |ticks| machine + seconds(ticks)),
+            started_at: ticks.map_or(f64::NAN, |ticks| booted_at + seconds(ticks)),
             cpu: Counter::new("process_cpu_seconds_total", "User and system CPU time spent.")?,
             gauges: [
                 Gauge::new("process_resident_memory_bytes", "Resident memory.")?,
@@ -47,7 +47,7 @@ impl Collector for ProcessMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let Ok((cpu_seconds, values)) = self.figures() else { return Vec::new() };
+        let Ok((cpu_seconds, values)) = self.read_values() else { return Vec::new() };
         self.cpu.reset();
         self.cpu.inc_by(cpu_seconds);
         for (gauge, value) in self.gauges.iter().zip(values) {
@@ -58,16 +58,16 @@ impl Collector for ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// The seconds of CPU time, and the values of the gauges.
-    fn figures(&self) -> ProcResult<(f64, [f64; 5])> {
-        let own = Process::myself()?;
-        let stat = own.stat()?;
+    /// Reads the CPU time in seconds, and the values of the gauges.
+    fn read_values(&self) -> ProcResult<(f64, [f64; 5])> {
+        let process = Process::myself()?;
+        let stat = process.stat()?;
         let resident = stat.rss as f64 * page_size() as f64;
-        let max_files = match own.limits()?.max_open_files.soft_limit {
+        let max_files = match process.limits()?.max_open_files.soft_limit {
             LimitValue::Unlimited => f64::INFINITY,
             LimitValue::Value(files) => files as f64,
         };
-        let open_files = own.fd_count()? as f64;
+        let open_files = process.fd_count()? as f64;
         let gauges = [resident, stat.vsize as f64, open_files, max_files, self.started_at];
         Ok((seconds(stat.utime + stat.stime), gauges))
     }
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_are_those_of_this_process() {
-        let (cpu_seconds, gauges) = ProcessMetrics::new().unwrap().figures().unwrap();
+    fn the_values_are_plausible() {
+        let (cpu_seconds, gauges) = ProcessMetrics::new().unwrap().read_values().unwrap();
         let [resident, whole, open, maximum, started] = gauges;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
         assert!((now - 3_600.0..=now + 1.0).contains(&started), "{started}");
         assert!(resident > 1e5 && resident < whole);
         assert!(open >= 3.0 && open <= maximum);
-        let since = ProcessMetrics::new().unwrap().figures().unwrap().0;
+        let since = ProcessMetrics::new().unwrap().read_values().unwrap().0;
         assert!(since >= cpu_seconds && since < 3_600.0);
     }
 }

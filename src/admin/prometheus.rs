@@ -1,4 +1,4 @@
-//! The metrics that are read at a scrape, each registered once with its name and its help.
+//! Registers the metrics that are read at a scrape, with their names and help.
 
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
@@ -13,17 +13,17 @@ use prometheus::{
 use std::sync::Arc;
 use store_orders_api::API_VERSION;
 
-/// Returns the value of a gauge at each scrape.
-pub type Figure = Box<dyn Fn() -> f64 + Send + Sync>;
+/// Reads the value of a gauge at a scrape.
+pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Registers the metrics of a server that are read at a scrape; without a log buffer no line is
-/// dropped. `open_connections` counts the connections to the listener of the API, where the system
-/// tells, and `certificate_ends_at` is in Unix seconds.
+/// Registers the metrics. Without a log buffer no line is dropped. `open_connections` counts the
+/// connections to the API's listener, if the system reports them, and `certificate_ends_at` is in
+/// Unix seconds.
 pub fn register(
     server: &ServerContext,
     log_buffer: Option<&LogBuffer>,
-    open_connections: Option<Figure>,
-    certificate_ends_at: Option<Figure>,
+    open_connections: Option<GaugeReader>,
+    certificate_ends_at: Option<GaugeReader>,
 ) -> prometheus::Result<()> {
     let registry = &server.metrics.registry;
     #[cfg(target_os = "linux")]
@@ -87,11 +87,16 @@ pub fn register(
     Ok(())
 }
 
-fn gauge(registry: &Registry, name: &str, help: &str, value: Figure) -> prometheus::Result<()> {
+fn gauge(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    value: GaugeReader,
+) -> prometheus::Result<()> {
     registry.register(Box::new(PullingGauge::new(name, help, value)?))
 }
 
-/// The orders of the list by status. A scrape counts them: a millisecond for a million orders.
+/// The number of listed orders by status, counted at each scrape: 1 ms for a million orders.
 struct OrdersGauge {
     orders: Arc<OrderList>,
     gauge: IntGaugeVec,

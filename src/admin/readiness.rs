@@ -1,5 +1,5 @@
-//! Whether requests should be sent to this server, and why not: for `/readyz`, and as metrics, so
-//! that a monitor sees it although no request arrives.
+//! Checks whether requests should be sent to this server, for `/readyz` and as metrics, which a
+//! monitor sees even if no request arrives.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -15,18 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Why requests should not be sent here.
+/// A reason why requests should not be sent to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It was told to stop.
+    /// The server is stopping.
     Stopping,
-    /// The store is damaged, and not to be served.
+    /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
-    /// The store gives no answer.
+    /// The store does not answer.
     StoreUnreachable,
     /// The store's primary waits for a synchronous standby.
     StandbyAway,
-    /// The store has been migrated, or counts requests elsewhere than this server.
+    /// The store was migrated for a newer program, counts requests in another database, or lost its
+    /// files.
     StoreRefuses,
     /// The list is being read again.
     ListOutdated,
@@ -51,7 +52,7 @@ impl Reason {
         Reason::KeysOutdated,
     ];
 
-    /// As `/readyz` and the metric name it.
+    /// Returns the name of the reason in `/readyz` and in the metric.
     pub const fn as_str(self) -> &'static str {
         match self {
             Reason::Stopping => "stopping",
@@ -67,12 +68,12 @@ impl Reason {
     }
 }
 
-/// The server is not ready.
+/// Explains why the server is not ready.
 #[derive(Clone, Debug)]
 pub struct Unready {
-    /// For programs.
+    /// The reason for programs.
     pub reason: Reason,
-    /// For people.
+    /// The reason for people.
     pub message: String,
 }
 
@@ -80,23 +81,23 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
     Unready { reason, message: message.into() }
 }
 
-/// What the store answered.
-struct Asked {
+/// The state of the store, as its answer shows it.
+struct StoreState {
     is_reachable: bool,
     unready: Option<Unready>,
 }
 
-/// Finds out whether the server is ready.
+/// Checks whether the server is ready.
 pub struct Readiness {
     server: Arc<ServerContext>,
     is_stopping: AtomicBool,
-    /// Held while the store is asked: by one at a time.
+    /// Locked while the store is queried: by one caller at a time.
     asking: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,
 }
 
-/// Set at each scrape.
+/// Gauges that are set at each scrape.
 struct Gauges {
     ready: IntGauge,
     unready: IntGaugeVec,
@@ -146,7 +147,7 @@ impl Gauges {
 }
 
 impl Readiness {
-    /// The readiness of this server, with its gauges among the server's metrics.
+    /// Creates the check, and registers its gauges among the server's metrics.
     pub fn new(server: Arc<ServerContext>) -> prometheus::Result<Readiness> {
         let gauges = Gauges::register(&server.metrics.registry)?;
         Ok(Readiness {
@@ -158,23 +159,23 @@ impl Readiness {
         })
     }
 
-    /// From now on the server is not ready.
+    /// Makes the server unready.
     pub fn begin_stopping(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Why the server is not ready, if so.
+    /// Returns why the server is not ready; `None` if it is ready.
     pub async fn unready(&self) -> Option<Unready> {
-        if let Some(known) = self.known() {
-            return Some(known);
+        if let Some(unready) = self.check_without_store() {
+            return Some(unready);
         }
-        self.ask_store().await.unready.or_else(|| self.refuses_requests())
+        self.query_store().await.unready.or_else(|| self.refuses_requests())
     }
 
-    /// Has the gauges show the present.
+    /// Sets the gauges to their current values.
     pub async fn observe(&self) {
-        let Asked { is_reachable, unready } = self.ask_store().await;
-        let unready = self.known().or(unready).or_else(|| self.refuses_requests());
+        let StoreState { is_reachable, unready } = self.query_store().await;
+        let unready = self.check_without_store().or(unready).or_else(|| self.refuses_requests());
         let gauges = &self.gauges;
         gauges.ready.set(unready.is_none().into());
         for reason in Reason::ALL {
@@ -188,8 +189,8 @@ impl Readiness {
         gauges.standbys_confirming.set(standbys.confirming.into());
     }
 
-    /// Why the server is not ready, as far as the store need not be asked.
-    fn known(&self) -> Option<Unready> {
+    /// Returns a reason that can be found without a query of the store.
+    fn check_without_store(&self) -> Option<Unready> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
         }
@@ -197,7 +198,7 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Why requests are refused although the store answers.
+    /// Returns why requests are refused although the store answers.
     fn refuses_requests(&self) -> Option<Unready> {
         if let Some(why) = self.server.limits.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -207,34 +208,35 @@ impl Readiness {
         (!is_current).then(|| unready(Reason::KeysOutdated, "keys cannot be checked"))
     }
 
-    async fn ask_store(&self) -> Asked {
+    async fn query_store(&self) -> StoreState {
         let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
-        let asked = async {
+        let answer = async {
             let asking = Arc::clone(&self.asking).lock_owned().await;
-            // Whoever asks next waits until this one is answered, also if nobody waits for it.
-            let asked = async move {
+            // Spawned, so that the lock is held until the store answers, even if this caller gives
+            // up.
+            let query = async move {
                 let _asking = asking;
-                ask(&server, &lag).await
+                check_store(&server, &lag).await
             };
-            tokio::spawn(asked).await
+            tokio::spawn(query).await
         };
-        let silent = |message| Asked {
+        let silent = |message| StoreState {
             is_reachable: false,
-            unready: Some(unready(self.unreachable(), message)),
+            unready: Some(unready(self.unreachable_reason(), message)),
         };
-        match tokio::time::timeout(READINESS_TIMEOUT, asked).await {
-            Ok(Ok(asked)) => asked,
+        match tokio::time::timeout(READINESS_TIMEOUT, answer).await {
+            Ok(Ok(state)) => state,
             Ok(Err(_)) => silent("the store panicked"),
             Err(_) => silent("the store does not answer"),
         }
     }
 
-    fn unreachable(&self) -> Reason {
-        unreachable(&self.server)
+    fn unreachable_reason(&self) -> Reason {
+        unreachable_reason(&self.server)
     }
 }
 
-fn unreachable(server: &ServerContext) -> Reason {
+fn unreachable_reason(server: &ServerContext) -> Reason {
     let standbys = server.store.standbys();
     match standbys.confirming < standbys.required {
         true => Reason::StandbyAway,
@@ -242,16 +244,16 @@ fn unreachable(server: &ServerContext) -> Reason {
     }
 }
 
-/// Asks the store whether it can be read and written.
-async fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
+/// Checks that the store can be read and written.
+async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> StoreState {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {
         StoreError::Refused(why) | StoreError::Unusable(why) => {
-            Asked { is_reachable: true, unready: Some(unready(Reason::StoreRefuses, why)) }
+            StoreState { is_reachable: true, unready: Some(unready(Reason::StoreRefuses, why)) }
         }
         other => {
-            let reason = unreachable(server);
-            Asked { is_reachable: false, unready: Some(unready(reason, text(&other))) }
+            let reason = unreachable_reason(server);
+            StoreState { is_reachable: false, unready: Some(unready(reason, text(&other))) }
         }
     };
     let polled = async {
@@ -271,19 +273,21 @@ async fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
         let writes = server.orders.require_writable().await;
         writes.err().map(|error| unready(Reason::WritesFail, text(&error)))
     };
-    Asked { is_reachable: true, unready }
+    StoreState { is_reachable: true, unready }
 }
 
-/// How long the list has lacked a change: since when it was first seen to lack it.
+/// Measures how long the list has lacked a change: holds the time when a missing change was first
+/// seen, and its number.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, ChangeNumber)>);
 
 impl ListLag {
-    /// The store is at this change, and the list at that one.
+    /// Records that the store has reached the change `stored`, and the list the change `listed`.
     fn observe(&mut self, now: Instant, stored: ChangeNumber, listed: ChangeNumber) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // Numbers of different generations cannot be compared: the list lacks all of this one.
+            // Numbers of different generations cannot be compared: the list lacks the whole
+            // generation.
             Some((since, lacked)) if lacked.generation != stored.generation => {
                 Some((since, stored))
             }
@@ -302,23 +306,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_lags_since_the_oldest_change_that_it_lacks_was_seen() {
+    fn the_lag_begins_when_the_oldest_missing_change_is_seen() {
         let began = Instant::now();
         let second = |number| began + Duration::from_secs(number);
-        let at = |generation, number| ChangeNumber { generation, number };
+        let change = |generation, number| ChangeNumber { generation, number };
         let mut lag = ListLag::default();
         for (now, stored, listed, lags) in [
-            (0, at(0, 5), at(0, 5), 0),
-            (1, at(0, 7), at(0, 5), 0),
-            (4, at(0, 9), at(0, 6), 3),
-            // It has 7 by now, and lacks what was there later.
-            (5, at(0, 9), at(0, 8), 0),
-            (6, at(0, 9), at(0, 8), 1),
-            // Another history, which it has not read.
-            (8, at(1, 2), at(0, 8), 3),
-            (9, at(1, 2), at(0, 8), 4),
-            (10, at(1, 3), at(1, 2), 0),
-            (11, at(1, 3), at(1, 3), 0),
+            (0, change(0, 5), change(0, 5), 0),
+            (1, change(0, 7), change(0, 5), 0),
+            (4, change(0, 9), change(0, 6), 3),
+            // The list now has change 7 and lacks a later one.
+            (5, change(0, 9), change(0, 8), 0),
+            (6, change(0, 9), change(0, 8), 1),
+            // A new generation, which the list has not read.
+            (8, change(1, 2), change(0, 8), 3),
+            (9, change(1, 2), change(0, 8), 4),
+            (10, change(1, 3), change(1, 2), 0),
+            (11, change(1, 3), change(1, 3), 0),
         ] {
             lag.observe(second(now), stored, listed);
             assert_eq!(lag.since(second(now)), Duration::from_secs(lags), "after {now} s");
@@ -326,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_has_a_name_of_its_own() {
+    fn reason_names_are_distinct() {
         let names: std::collections::BTreeSet<&str> =
             Reason::ALL.iter().map(|reason| reason.as_str()).collect();
         assert_eq!(names.len(), Reason::ALL.len());

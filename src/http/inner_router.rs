@@ -131,7 +131,7 @@ impl InnerRouter {
         ];
         let operations = versions.iter_mut().flat_map(|version| &mut version.operations);
         for (index, operation) in operations.enumerate() {
-            operation.route = RouteId::of_operation(index);
+            operation.route = RouteId::for_operation(index);
         }
         Ok(InnerRouter { versions })
     }

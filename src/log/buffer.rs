@@ -1,5 +1,5 @@
-//! The buffer between the loggers and standard error: the lock is held for one
-//! copy, and only the writer thread waits for the output.
+//! The buffer between the loggers and standard error. Loggers hold its lock for one copy; only the
+//! writer thread waits for the output.
 
 use crate::counter::Counter;
 use parking_lot::{Condvar, Mutex};
@@ -7,13 +7,13 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// With this many pending bytes the writer does not wait for its timer.
+/// With this many pending bytes the writer writes at once, without waiting for its timer.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
-/// Beyond this many pending bytes, about 15,000 lines, lines are dropped and counted.
+/// When so many bytes are pending (about 15,000 lines), further lines are dropped and counted.
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
-/// The longest that a line is pending while the output keeps up.
+/// The longest time that a line stays pending while the output keeps up.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
-/// How often `flush` looks at its deadline.
+/// Interval at which `flush` checks its deadline.
 const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The pending lines, and the thread that writes them.
@@ -34,8 +34,8 @@ struct BufferState {
 }
 
 impl LogBuffer {
-    /// Starts a buffer whose thread writes to `output`. The thread exits when the
-    /// buffer has no other owner.
+    /// Starts a buffer and a thread that writes it to `output`. The thread exits when the buffer
+    /// has no other owner.
     pub fn start(mut output: impl Write + Send + 'static) -> std::io::Result<Arc<LogBuffer>> {
         let buffer = Arc::new(LogBuffer::default());
         let weak = Arc::downgrade(&buffer);
@@ -57,7 +57,7 @@ impl LogBuffer {
         Ok(buffer)
     }
 
-    /// Counts the lines that could not be written.
+    /// The counter of lines that could not be written.
     pub fn dropped_lines(&self) -> &Counter {
         &self.dropped_lines
     }
@@ -73,7 +73,7 @@ impl LogBuffer {
         }
     }
 
-    /// Adds a whole line.
+    /// Adds a complete line, or drops it if too many bytes are pending.
     pub(super) fn add(&self, line: &[u8]) {
         let mut state = self.state.lock();
         let before = state.pending.len();
@@ -87,7 +87,7 @@ impl LogBuffer {
         }
     }
 
-    /// Swaps the pending lines out, after the write interval at the latest.
+    /// Waits at most for the write interval, then swaps the pending lines into `lines`.
     fn take(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let waits = |state: &mut BufferState| {
@@ -100,7 +100,7 @@ impl LogBuffer {
     }
 }
 
-/// The output of the JSON encoder: passes whole lines to the buffer.
+/// The JSON encoder's output, which passes complete lines to the buffer.
 #[derive(Debug)]
 pub struct LogTarget {
     buffer: Arc<LogBuffer>,
@@ -108,7 +108,7 @@ pub struct LogTarget {
 }
 
 impl LogTarget {
-    /// A target that writes to this buffer.
+    /// Creates a target that writes to this buffer.
     pub fn new(buffer: Arc<LogBuffer>) -> LogTarget {
         LogTarget { buffer, line: Vec::with_capacity(512) }
     }

@@ -1,12 +1,11 @@
-//! An error with its causes, in one line.
+//! Displays an error and its causes on one line.
 
 use std::error::Error;
 use std::fmt;
 
 /// Displays an error and its causes, separated by colons.
 ///
-/// In a line of the log it is written without an allocation:
-/// `"error" => %ErrorChain(&error)`.
+/// In a log line it is formatted without allocating:
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

@@ -1,4 +1,4 @@
-//! The lines that say why a request or the server failed.
+//! The log lines for failed requests and for a failed server.
 
 use http::StatusCode;
 use serde_json::json;
@@ -6,7 +6,7 @@ use slog::{Logger, error};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Logs why a request is answered with this status, 500 or more.
+/// Logs why a request is answered with this status, which is 500 or more.
 pub fn log_failed_request(
     log: &Logger,
     request_id: &str,
@@ -17,7 +17,8 @@ pub fn log_failed_request(
         "error" => %why);
 }
 
-/// The last line of a server that failed, without its end, in the order of every log line's fields.
+/// Formats the last log line of a server that failed, without a newline. The fields have the order
+/// of every log line.
 pub fn failure_line(at: SystemTime, error: &str) -> String {
     let time = humantime::format_rfc3339_millis(at).to_string();
     json!({ "time": time, "level": "ERROR", "msg": "serve failed", "error": error }).to_string()
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_one_line_of_json_whatever_the_error() {
+    fn any_error_is_one_line_of_json() {
         let line = failure_line(SystemTime::UNIX_EPOCH, "a \"b\"\nc");
         assert_eq!(
             line,

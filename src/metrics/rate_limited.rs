@@ -10,7 +10,7 @@ use store_orders_api::plans::Plan;
 /// Counts 429s. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct RateLimitedRequests {
-    /// In the order of `Plan::ALL`.
+    /// One for each plan, in the order of `Plan::ALL`.
     plans: Arc<[PlanCounters]>,
     /// For requests without a valid key.
     keyless: WindowCounters,
@@ -22,7 +22,7 @@ struct PlanCounters {
     banned: IntCounter,
 }
 
-/// By the window that is exhausted.
+/// Counters by exhausted window.
 #[derive(Clone, Debug)]
 struct WindowCounters {
     minute: IntCounter,
@@ -30,7 +30,7 @@ struct WindowCounters {
 }
 
 impl RateLimitedRequests {
-    /// All counters at 0.
+    /// Registers the counters.
     pub fn new(registry: &Registry) -> prometheus::Result<RateLimitedRequests> {
         let limited = register_int_counter_vec!(
             "store_orders_limited_requests_total",
@@ -56,7 +56,7 @@ impl RateLimitedRequests {
         Ok(RateLimitedRequests { plans: plans.collect(), keyless: windows("none") })
     }
 
-    /// Counts the decision if it is a 429.
+    /// Counts the decision if it leads to a 429.
     pub fn count(&self, plan: Option<Plan>, decision: &Decision) {
         let plan = plan.and_then(|plan| Plan::ALL.iter().position(|other| *other == plan));
         let plan = plan.and_then(|index| self.plans.get(index));

@@ -10,36 +10,36 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The routes of requests that reach no operation; they come first.
+/// Routes of requests that reach no operation. They precede the operations' routes.
 const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
-/// The methods that dropshot routes. It rejects any other by itself, so `other`
-/// stays 0 unless that changes.
+/// The methods that dropshot routes. It rejects all others itself, so `other` stays 0 unless that
+/// changes.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other"];
 
-/// A response has one of these statuses (RFC 9110, 15).
+/// All statuses of responses (RFC 9110, section 15).
 const STATUSES: Range<u16> = 100..600;
 
-/// Upper bounds of the latencies in seconds: from a short list, which takes about 11 µs, to what
-/// no client waits for.
-const LATENCY_BOUNDS: [f64; 18] = [
+/// Upper bounds of the latency histogram. A short list takes about 11 µs; no client waits for 10 s.
+const LATENCY_BOUNDS_SECONDS: [f64; 18] = [
     0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
     0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// Where a request is counted.
+/// The route under which a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteId(usize);
 
 impl RouteId {
-    /// An unknown path, or a method that its path does not take.
+    /// An unknown path, or a method that its path does not support.
     pub const UNKNOWN: RouteId = RouteId(0);
     /// A public page.
     pub const PUBLIC: RouteId = RouteId(1);
 
-    /// The operation at this place among those that the metrics were made with.
-    pub const fn of_operation(index: usize) -> RouteId {
+    /// Returns the route of the operation at this index of the list that the metrics were made
+    /// with.
+    pub const fn for_operation(index: usize) -> RouteId {
         RouteId(OTHER_ROUTES.len() + index)
     }
 }
@@ -55,13 +55,13 @@ pub struct Requests {
 struct RouteMetrics {
     /// `operationId`, `public` or `unknown`.
     name: String,
-    /// By method, then by status: each is exposed, and looked up by its labels, once it occurs.
+    /// By method, then by status. A counter is created, and exposed, when it first counts.
     counters: [OnceLock<Box<[OnceLock<IntCounter>]>>; METHODS.len()],
     latencies: Histogram,
 }
 
 impl Requests {
-    /// All counts at 0, with a route for each of these operations.
+    /// Registers the metrics, with a route for each of these operations.
     pub fn new(operations: Vec<String>, registry: &Registry) -> prometheus::Result<Requests> {
         let counters = register_int_counter_vec!(
             "store_orders_requests_total",
@@ -74,7 +74,7 @@ impl Requests {
                 "store_orders_request_latency_seconds",
                 "From a request's arrival to the first byte of its answer."
             )
-            .buckets(LATENCY_BOUNDS.to_vec()),
+            .buckets(LATENCY_BOUNDS_SECONDS.to_vec()),
             &["route"],
             registry
         )?;
@@ -112,10 +112,10 @@ mod tests {
     use prometheus::TextEncoder;
 
     #[test]
-    fn no_label_is_chosen_by_a_client() {
+    fn clients_cannot_create_labels() {
         let registry = Registry::new();
         let requests = Requests::new(vec!["listOrders".to_string()], &registry).unwrap();
-        let (route, latency) = (RouteId::of_operation(0), Duration::from_micros(11));
+        let (route, latency) = (RouteId::for_operation(0), Duration::from_micros(11));
         let purge = Method::from_bytes(b"PURGE").unwrap();
         requests.count(route, &Method::GET, StatusCode::OK, latency);
         requests.count(route, &Method::GET, StatusCode::OK, latency);

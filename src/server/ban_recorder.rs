@@ -1,4 +1,4 @@
-//! Writes bans to the store, so that every server refuses the key, also after a restart.
+//! Writes bans to the store, so that every server refuses the keys, even after a restart.
 
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
@@ -9,23 +9,27 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-/// The most bans of one change.
+/// Maximum number of bans in one change of the store.
 const MAX_BATCH: usize = 100;
 
-/// How often bans are written that fail to be, and how long after the last attempt: longer than a
-/// failover takes.
+/// Attempts to store a batch of bans, and the pause between them. Together they take longer than a
+/// failover.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// Writes the bans that are sent, until there will be none.
-pub async fn record_bans(store: Arc<dyn Store>, mut begun: UnboundedReceiver<NewBan>, log: Logger) {
+/// Writes received bans until the channel is closed.
+pub async fn record_bans(
+    store: Arc<dyn Store>,
+    mut new_bans: UnboundedReceiver<NewBan>,
+    log: Logger,
+) {
     let mut bans = Vec::new();
-    while begun.recv_many(&mut bans, MAX_BATCH).await > 0 {
+    while new_bans.recv_many(&mut bans, MAX_BATCH).await > 0 {
         for attempt in 1..=ATTEMPTS {
             let (store, batch) = (Arc::clone(&store), bans.clone());
-            // A panic ends the attempt alone.
-            let attempt_made = tokio::spawn(async move { store.record_bans(batch).await });
-            let error = match attempt_made.await {
+            // A panic ends only this attempt.
+            let result = tokio::spawn(async move { store.record_bans(batch).await });
+            let error = match result.await {
                 Ok(Ok(())) => break,
                 Ok(Err(error)) => ErrorChain(&error).to_string(),
                 Err(panicked) => panicked.to_string(),

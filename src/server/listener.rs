@@ -1,11 +1,10 @@
-//! Options of dropshot's listening socket: send without delay, end stalled
-//! connections, and refuse new ones during shutdown. (Dropshot keeps the socket open
-//! until the last request is done; clients that connect meanwhile would wait.)
+//! Sets options of dropshot's listening socket: send without delay, end stalled connections, and
+//! refuse new connections during shutdown. (Dropshot keeps the socket open until the last request
+//! is done; clients that connect meanwhile would wait.)
 //!
-//! Dropshot does not expose the socket, but on Linux /proc lists the files of a
-//! process, a file can be duplicated by its number, and connections inherit the
-//! options of the socket that accepted them. On other systems, and without /proc,
-//! the options are not set, and the log says so.
+//! Dropshot does not expose the socket. On Linux, /proc lists the process's files, a file can be
+//! duplicated by its number, and connections inherit the options of the socket that accepted them.
+//! On other systems, and without /proc, the options are not set, and the log says so.
 
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
@@ -15,34 +14,34 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How many connections may wait to be accepted.
-const ACCEPT_QUEUE: i32 = 4_096;
+/// The number of connections that may wait to be accepted.
+const ACCEPT_QUEUE_LENGTH: i32 = 4_096;
 
 /// A duplicate of dropshot's socket.
 #[derive(Debug)]
 pub struct ListeningSocket(FileDescriptor);
 
-/// How many connections that were accepted at this address are open; `None` where the system
-/// does not say.
+/// Returns the number of open connections that were accepted at this address; `None` if the system
+/// does not report it.
 pub fn open_connections(address: SocketAddr) -> Option<usize> {
     count_open(address).ok()
 }
 
 impl ListeningSocket {
-    /// Finds the socket that listens at this address and sets its options; `None`
-    /// where the system does not allow it.
-    pub fn prepared(
+    /// Finds the socket that listens at this address and sets its options. Returns `None` if the
+    /// system does not allow it.
+    pub fn find_and_configure(
         address: SocketAddr,
         stalled_after: Duration,
         log: &Logger,
     ) -> Option<ListeningSocket> {
-        let found = find(address).inspect_err(|error| {
+        let socket = find(address).inspect_err(|error| {
             warn!(log, "listening socket not found"; "error" => %error,
                 "effect" => "long lists may be delayed, stalled clients are not cut off, and \
                     connections are accepted during shutdown",
                 "fix" => "run on Linux with /proc mounted");
         });
-        let socket = ListeningSocket(found.ok()?);
+        let socket = ListeningSocket(socket.ok()?);
         let options = socket
             .set_nodelay()
             .and_then(|()| socket.set_stall_timeout(stalled_after))
@@ -54,33 +53,31 @@ impl ListeningSocket {
         Some(socket)
     }
 
-    /// Disables Nagle's algorithm on connections accepted from now on: it held back
-    /// the end of a list, sent in many pieces, for 44 ms (RFC 1122, 4.2.3.2 and
-    /// 4.2.3.4).
+    /// Disables Nagle's algorithm on connections accepted from now on: it delayed the end of a
+    /// list, which is sent in many pieces, by 44 ms (RFC 1122, 4.2.3.2 and 4.2.3.4).
     fn set_nodelay(&self) -> io::Result<()> {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Ends connections accepted from now on whose client has taken no pending byte
-    /// for this long, or has vanished.
+    /// Ends connections, accepted from now on, whose client has vanished or has taken no pending
+    /// byte for this long.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
-        // With no byte pending, keep-alive probes find out whether it has vanished.
+        // While no byte is pending, keep-alive probes detect a vanished client.
         let idle = (timeout / 2).max(Duration::from_secs(1));
         sockopt::set_tcp_keepidle(&self.0, idle)?;
         sockopt::set_tcp_keepintvl(&self.0, (idle / 4).max(Duration::from_secs(1)))?;
         Ok(sockopt::set_socket_keepalive(&self.0, true)?)
     }
 
-    /// Lets more connections wait to be accepted than the 128 that mio asks for: of
-    /// 1,000 clients at once, a third had to wait a second and try again. The system
-    /// may have a lower limit (`net.core.somaxconn`).
+    /// Lets more connections wait to be accepted than mio's 128: of 1,000 clients at once, a third
+    /// had to wait a second and retry. The system may have a lower limit (`net.core.somaxconn`).
     fn lengthen_accept_queue(&self) -> io::Result<()> {
-        Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE)?)
+        Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }
 
-    /// Refuses new connections, and those that are not accepted yet.
+    /// Refuses new connections, including those that are not accepted yet.
     pub fn close(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.0, Shutdown::Both)?)
     }
@@ -97,31 +94,37 @@ mod sockets {
     use std::io;
     use std::net::SocketAddr;
 
-    /// In the tables of this network namespace; without IPv6 there is no second one. Read from
-    /// /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
+    /// Counts connections in the TCP tables of this network namespace; without IPv6 there is no
+    /// second table. Reads /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
-        let own = Process::myself()?;
+        let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
-            // A listener at all addresses accepts at each of them.
-            let is_there = address.ip().is_unspecified()
+            // A listener at the unspecified address accepts at every address.
+            let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // What is not accepted yet, or closed by this side, is of no file.
-            let is_of_file = socket.inode != 0 && socket.state != TcpState::Listen;
-            is_of_file && is_there && socket.local_address.port() == address.port()
+            // Sockets that are not accepted yet, or that this side has closed, have no file.
+            let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
+            has_file && is_address && socket.local_address.port() == address.port()
         };
-        Ok(own.tcp()?.into_iter().chain(own.tcp6().unwrap_or_default()).filter(is_open).count())
+        Ok(process
+            .tcp()?
+            .into_iter()
+            .chain(process.tcp6().unwrap_or_default())
+            .filter(is_open)
+            .count())
     }
 
-    /// Not by the table of all sockets, which is long on a busy machine.
+    /// Searches this process's files: the table of all sockets is long on a busy machine.
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
-        let files = Process::myself().and_then(|own| own.fd()).map_err(io::Error::other)?.flatten();
-        // Other files are not opened: closing a duplicate of one of SQLite's would release its
-        // locks (fcntl(2), "Advisory record locking").
+        let files =
+            Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();
+        // Only sockets are duplicated: closing a duplicate of one of SQLite's files would release
+        // its locks (fcntl(2), "Advisory record locking").
         let sockets = files.filter(|file| matches!(file.target, FDTarget::Socket(_)));
         let mut sockets = sockets.filter_map(|file| FileDescriptor::dup(&file.fd).ok());
         let listens = |socket: &FileDescriptor| {
-            let own = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
-            own == Some(address) && socket_acceptconn(socket) == Ok(true)
+            let local = getsockname(socket).ok().and_then(|name| SocketAddr::try_from(name).ok());
+            local == Some(address) && socket_acceptconn(socket) == Ok(true)
         };
         sockets.find(listens).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -149,7 +152,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn more_connections_wait_than_a_short_queue_holds() {
+    fn the_accept_queue_is_lengthened() {
         let short = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&short, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         listen(&short, 1).unwrap();
@@ -172,8 +175,8 @@ mod tests {
         let client = TcpStream::connect(address).unwrap();
         let accepted = listener.accept().unwrap();
         assert_eq!(open_connections(address), Some(1));
-        let at_all = SocketAddr::from(([0, 0, 0, 0], address.port()));
-        assert_eq!(open_connections(at_all), Some(1));
+        let unspecified = SocketAddr::from(([0, 0, 0, 0], address.port()));
+        assert_eq!(open_connections(unspecified), Some(1));
         drop((client, accepted));
         assert_eq!(open_connections(address), Some(0));
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// How often the files are checked, with two system calls.
+/// Interval between checks of the files. A check takes two system calls.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The PEM files of a certificate and its key.
@@ -35,8 +35,8 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// The files in the settings, if there are any.
-    pub fn of(config: &ServerConfig) -> Option<TlsFiles> {
+    /// Returns the files in the settings, if there are any.
+    pub fn from_config(config: &ServerConfig) -> Option<TlsFiles> {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
     }
@@ -51,17 +51,16 @@ pub struct ReloadableCertificate {
     versions: Mutex<SeenVersions>,
 }
 
-/// `None` while a file is missing.
+/// Versions of the files; `None` while a file is missing.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// The last attempt could not read a file, and the log says so.
+    /// The last reload could not read a file, and logged it.
     is_unreadable: bool,
 }
 
-/// Tells apart the contents of a file, and the targets of a symbolic link, without
-/// reading them.
+/// Detects a changed file, or a changed target of a symbolic link, without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     device: u64,
@@ -76,12 +75,13 @@ impl ReloadableCertificate {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let version = versions(&files);
         let current = ArcSwap::from_pointee(read(&files, &provider)?);
-        let seen = SeenVersions { loaded: version, last_checked: version, is_unreadable: false };
-        let versions = Mutex::new(seen);
+        let seen_versions =
+            SeenVersions { loaded: version, last_checked: version, is_unreadable: false };
+        let versions = Mutex::new(seen_versions);
         Ok(ReloadableCertificate { files, provider, current, versions })
     }
 
-    /// The TLS configuration with this certificate, for HTTP/2 and HTTP/1.1.
+    /// Returns the TLS configuration with this certificate, for HTTP/2 and HTTP/1.1.
     pub fn server_config(self: &Arc<Self>) -> Result<rustls::ServerConfig, rustls::Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
@@ -91,32 +91,33 @@ impl ReloadableCertificate {
         Ok(config)
     }
 
-    /// When the certificate in use ends, in Unix seconds; not a number if it does not say.
+    /// Returns the end of the current certificate in Unix seconds, or NaN if the certificate cannot
+    /// be parsed.
     pub fn ends_at(&self) -> f64 {
         let current = self.current.load();
-        let own = current.cert.first().map(|der| Certificate::from_der(der));
-        own.and_then(Result::ok).map_or(f64::NAN, |own| {
-            own.tbs_certificate.validity.not_after.to_unix_duration().as_secs_f64()
+        let certificate = current.cert.first().map(|der| Certificate::from_der(der));
+        certificate.and_then(Result::ok).map_or(f64::NAN, |certificate| {
+            certificate.tbs_certificate.validity.not_after.to_unix_duration().as_secs_f64()
         })
     }
 
-    /// Reloads the files. If they cannot be used, that is logged and the previous
-    /// certificate stays. Blocks.
+    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate.
+    /// Blocks.
     pub fn reload(&self, log: &Logger) {
         self.versions.lock().is_unreadable = false;
         self.try_reload(log);
     }
 
-    /// A file that cannot be read, because too many are open for instance, is tried
-    /// again at every check, and logged once.
+    /// Reloads the files. An unreadable file, for instance if too many files are open, is retried
+    /// at every check and logged once.
     fn try_reload(&self, log: &Logger) {
         let version = versions(&self.files);
         let pair = read(&self.files, &self.provider);
         let is_unreadable = pair.as_ref().is_err_and(|error| error.is::<io::Error>());
-        let mut seen = self.versions.lock();
-        let was_unreadable = std::mem::replace(&mut seen.is_unreadable, is_unreadable);
+        let mut seen_versions = self.versions.lock();
+        let was_unreadable = std::mem::replace(&mut seen_versions.is_unreadable, is_unreadable);
         if !is_unreadable {
-            seen.loaded = version;
+            seen_versions.loaded = version;
         }
         match pair {
             Ok(pair) => {
@@ -148,14 +149,14 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Whether the files have changed since they were loaded, and not since the last
-    /// check: the two files are not replaced at the same instant.
+    /// Returns true if the files have changed since they were loaded, but not since the last check:
+    /// the two files are not replaced at the same instant.
     fn has_changed(&self) -> bool {
         let current = versions(&self.files);
-        let mut seen = self.versions.lock();
-        let is_stable = current == seen.last_checked;
-        seen.last_checked = current;
-        is_stable && current.is_some() && current != seen.loaded
+        let mut seen_versions = self.versions.lock();
+        let is_stable = current == seen_versions.last_checked;
+        seen_versions.last_checked = current;
+        is_stable && current.is_some() && current != seen_versions.loaded
     }
 }
 
@@ -165,7 +166,7 @@ impl ResolvesServerCert for ReloadableCertificate {
     }
 }
 
-/// `None` while one of them is missing.
+/// Returns `None` while one of the files is missing.
 fn versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
     Some([version(&files.certificate)?, version(&files.key)?])
 }
@@ -188,9 +189,9 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<Certified
         .collect::<Result<Vec<_>, _>>()
         .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
         .with_context(|| format!("{certificate} holds no certificate in PEM"))?;
-    let own = std::fs::read(&files.key).with_context(|| format!("cannot read {key}"))?;
-    let own = PrivateKeyDer::from_pem_slice(&own)
+    let private_key = std::fs::read(&files.key).with_context(|| format!("cannot read {key}"))?;
+    let private_key = PrivateKeyDer::from_pem_slice(&private_key)
         .with_context(|| format!("{key} holds no private key in PEM"))?;
-    CertifiedKey::from_der(chain, own, provider)
+    CertifiedKey::from_der(chain, private_key, provider)
         .with_context(|| format!("{certificate} and {key} cannot be used together"))
 }

@@ -29,7 +29,7 @@ async fn serve(
         setup = setup.with_log(log);
     }
     let setup = setup.with_certificate(certificate.clone());
-    let files = TlsFiles::of(&setup.config).unwrap();
+    let files = TlsFiles::from_config(&setup.config).unwrap();
     let key = setup.pending(1..=50).enterprise_key(1_000_000, 1_000_000);
     (setup.serve().await, files, key)
 }

@@ -1,5 +1,6 @@
-//! Whether a server can use its settings, the files that they name and the names of its
-//! addresses. `serve` asks this before it opens anything, and `config check` does nothing else.
+//! Checks that a server can use its settings, the files that they name, and the host names of its
+//! addresses. `serve` runs these checks before it opens anything, and `config check` runs nothing
+//! else.
 
 use crate::config::{
     EffectiveSettings, InvalidSettings, ServerConfig, StoreLocation, StoreSettings,
@@ -9,7 +10,7 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// All that is wrong with the settings of a server. Blocks while names are looked up.
+/// Reports all problems with the settings of a server. Blocks while names are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,
@@ -24,9 +25,9 @@ pub fn check_settings(
                 problems.push(effective.problem("store", ErrorChain(&error)));
             }
         }
-        Err(InvalidSettings(found)) => problems.extend(found),
+        Err(InvalidSettings(others)) => problems.extend(others),
     }
-    if let Some(files) = TlsFiles::of(config)
+    if let Some(files) = TlsFiles::from_config(config)
         && let Err(error) = ReloadableCertificate::open(files)
     {
         problems.push(effective.problem("tls_cert", format_args!("{error:#}")));
@@ -45,7 +46,7 @@ pub fn check_settings(
     InvalidSettings::check(problems)
 }
 
-/// Whether two listeners cannot both have these addresses.
+/// Returns true if two listeners cannot both have these addresses.
 fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

@@ -99,7 +99,7 @@ impl TestSetup {
     pub fn with_certificate(mut self, certificate: TestCertificate) -> TestSetup {
         self.config.tls_cert = Some(self.directory.path().join("cert.pem"));
         self.config.tls_key = Some(self.directory.path().join("key.pem"));
-        certificate.install(&TlsFiles::of(&self.config).unwrap());
+        certificate.install(&TlsFiles::from_config(&self.config).unwrap());
         self.certificate = Some(certificate);
         self
     }

@@ -1,42 +1,42 @@
-//! What dropshot logs, as far as an operator can use it.
+//! Passes on dropshot's warnings and errors, if they are useful to an operator.
 
 use parking_lot::Mutex;
 use slog::{Drain, Level, Logger, Never, OwnedKVList, Record, info, o};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// How dropshot begins to say that a client went away. The request's own line, with status 499,
-/// says it with the client's address.
-const ABANDONED: &str = "request handling cancelled";
+/// Prefix of dropshot's message for a client that went away. The request's own line, with status
+/// 499, reports it with the client's address.
+const ABANDONED_PREFIX: &str = "request handling cancelled";
 
-/// How dropshot begins to say that a TLS handshake failed.
-const HANDSHAKE: &str = "tls accept err: ";
+/// Prefix of dropshot's message for a failed TLS handshake.
+const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// Without a free file, dropshot says ten times a second that it cannot accept a connection.
-const REPEATED_AFTER: Duration = Duration::from_secs(10);
+/// Minimum time between equal messages: without a free file descriptor, dropshot logs ten times a
+/// second that it cannot accept a connection.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The logger for dropshot: warnings and errors only, without the fields that
-/// dropshot attaches, because they hold the whole URI and a client may have put a
-/// key in it.
+/// Returns the logger for dropshot: warnings and errors only, without dropshot's fields, because
+/// they contain the whole URI, in which a client may have put a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
-    Logger::root(OfDropshot { log: log.clone(), last: Mutex::default() }, o!())
+    Logger::root(DropshotFilter { log: log.clone(), last: Mutex::default() }, o!())
 }
 
-struct OfDropshot {
+struct DropshotFilter {
     log: Logger,
-    /// The last warning that was passed on, and when.
+    /// The last message that was passed on, and its time.
     last: Mutex<Option<(Instant, String)>>,
 }
 
-// It is replaced whole, whatever panics.
-impl UnwindSafe for OfDropshot {}
-impl RefUnwindSafe for OfDropshot {}
+// `last` is replaced as a whole, so a panic cannot leave it half-written.
+impl UnwindSafe for DropshotFilter {}
+impl RefUnwindSafe for DropshotFilter {}
 
-impl OfDropshot {
+impl DropshotFilter {
     fn is_new(&self, message: String) -> bool {
         let mut last = self.last.lock();
         let repeats =
-            |(at, text): &(Instant, String)| *text == message && at.elapsed() < REPEATED_AFTER;
+            |(at, text): &(Instant, String)| *text == message && at.elapsed() < REPEAT_INTERVAL;
         if last.as_ref().is_some_and(repeats) {
             return false;
         }
@@ -45,7 +45,7 @@ impl OfDropshot {
     }
 }
 
-impl Drain for OfDropshot {
+impl Drain for DropshotFilter {
     type Ok = ();
     type Err = Never;
 
@@ -54,10 +54,11 @@ impl Drain for OfDropshot {
             return Ok(());
         }
         let message = record.msg().to_string();
-        if let Some(error) = message.strip_prefix(HANDSHAKE) {
-            // Like a request's line: it is a client's doing. dropshot does not tell whose.
+        if let Some(error) = message.strip_prefix(HANDSHAKE_PREFIX) {
+            // At info, like a request's line, because the client causes it. dropshot does not say
+            // which client.
             info!(self.log, "TLS handshake failed"; "error" => error);
-        } else if !message.starts_with(ABANDONED) && self.is_new(message) {
+        } else if !message.starts_with(ABANDONED_PREFIX) && self.is_new(message) {
             self.log.log(record);
         }
         Ok(())
@@ -73,9 +74,9 @@ mod tests {
     use std::sync::Arc;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for SharedOutput {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -87,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_do_is_no_warning_and_an_error_is_not_repeated() {
-        let written = Written::default();
-        let buffer = LogBuffer::start(written.clone()).unwrap();
+    fn client_faults_are_no_warnings_and_repeats_are_dropped() {
+        let output = SharedOutput::default();
+        let buffer = LogBuffer::start(output.clone()).unwrap();
         let log = for_dropshot(&logger(&buffer, Level::Debug));
         let log = log.new(o!("uri" => "/v1?key=secret"));
         warn!(log, "request handling cancelled (client disconnected)"; "latency_us" => 5);
@@ -100,18 +101,18 @@ mod tests {
         error!(log, "another");
         info!(log, "accepted connection");
         buffer.flush(Duration::from_secs(10));
-        let text = String::from_utf8(written.0.lock().clone()).unwrap();
+        let text = String::from_utf8(output.0.lock().clone()).unwrap();
         let lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let text_of = |line: &serde_json::Value, field: &str| {
             line[field].as_str().unwrap_or_default().to_string()
         };
-        let told: Vec<_> = lines
+        let logged: Vec<_> = lines
             .iter()
             .map(|line| ["level", "msg", "error"].map(|field| text_of(line, field)))
             .collect();
         assert_eq!(
-            told,
+            logged,
             [
                 ["INFO", "TLS handshake failed", "unexpected EOF"],
                 ["WARN", "accept error", "Too many open files"],
