@@ -2,8 +2,8 @@
 //! which overrides the defaults.
 //!
 //! A setting is one field of [`StoreSettings`] or [`ServerConfig`], marked `env`. Its key in the
-//! file and its variable are the field's name; its parser, default and description are clap's. The
-//! file's values are given to clap as defaults, so clap decides what overrides what.
+//! file and its variable are named after the field; clap has its parser, default and description.
+//! The file's values become clap's defaults, so clap decides which value wins.
 
 mod default_file;
 mod document_settings;

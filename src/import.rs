@@ -1,5 +1,5 @@
-//! Reads records from a JSON array, JSON lines or CSV, and ids from lines, and reports every
-//! invalid row before the store is asked. It opens no file and no store.
+//! Parses records from a JSON array, JSON lines or CSV, and ids from lines, and reports every
+//! invalid row. It opens neither a file nor the store.
 
 mod bad_rows;
 mod csv;
@@ -17,7 +17,7 @@ pub use records::order_ids;
 
 use position::PositionCounter;
 
-/// Reads all records of a file. Its first character tells the format.
+/// Parses all records of a file. The first character determines the format.
 pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
     let text = std::str::from_utf8(content).map_err(|error| ParseError::NotUtf8 {
         line: PositionCounter::new(content).position_at(error.valid_up_to()).line,

@@ -25,10 +25,10 @@ pub struct Invocation {
     effective: EffectiveSettings,
 }
 
-/// Why a command line was refused.
+/// The reason why a command line was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InvocationError {
-    /// It is invalid, or asks for help; clap shows both.
+    /// The command line is invalid, or asks for help; clap shows both.
     #[error(transparent)]
     CommandLine(#[from] clap::Error),
     /// The settings are invalid.
@@ -37,8 +37,8 @@ pub enum InvocationError {
 }
 
 impl Invocation {
-    /// Parses a command line, which begins with the program's name, and the file
-    /// that it or the environment names.
+    /// Parses a command line, which begins with the program's name, and the file that the command
+    /// line or the environment names.
     pub fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
@@ -48,7 +48,7 @@ impl Invocation {
             if is_wrong_value(&error) {
                 check_environment()?;
             }
-            Err(InvocationError::from(with_plan_flag(without_value(error))))
+            Err(InvocationError::from(suggest_plan_flag(hide_password(error))))
         })?;
         refuse_ignored_options(&matches)?;
         refuse_ids_beside_input(&matches)?;
@@ -58,7 +58,7 @@ impl Invocation {
             matches = command.try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
-        Ok(Invocation { effective: EffectiveSettings::of(&matches, file.as_ref()), cli })
+        Ok(Invocation { effective: EffectiveSettings::from_matches(&matches, file.as_ref()), cli })
     }
 
     /// Runs the command; `out` is its standard output.
@@ -80,8 +80,8 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// The settings of a command that needs them to be consistent. `config show`
-    /// does not: it helps to find the inconsistency.
+    /// Returns the settings of a command that needs consistent settings. `config show` does not: it
+    /// helps to find the inconsistency.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {
@@ -92,49 +92,49 @@ impl Invocation {
     }
 }
 
-/// Whether a value is refused, and not the command line.
+/// Returns true if the error is an invalid value.
 fn is_wrong_value(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
 }
 
-/// The error, without the value if that is of a setting that may hold a password.
-fn without_value(mut error: clap::Error) -> clap::Error {
-    let known = all_settings();
+/// Hides the value in the error if its setting may contain a password.
+fn hide_password(mut error: clap::Error) -> clap::Error {
+    let settings = all_settings();
     let flag = flag_of(&error).unwrap_or_default();
     let is_named = |arg: &Arg| arg.get_long() == flag.strip_prefix("--");
-    if known.get_arguments().any(|arg| is_named(arg) && may_hold_password(arg)) {
+    if settings.get_arguments().any(|arg| is_named(arg) && may_hold_password(arg)) {
         error.insert(ContextKind::InvalidValue, ContextValue::String("***".to_string()));
     }
     error
 }
 
-/// The error, with a tip if a plan was given without its flag.
-fn with_plan_flag(mut error: clap::Error) -> clap::Error {
-    let given = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
-    if error.kind() == ErrorKind::UnknownArgument && given.parse::<Plan>().is_ok() {
-        let tip = format!("to give the plan, write '--plan {given}'");
+/// Adds a tip to the error if a plan was written without its flag.
+fn suggest_plan_flag(mut error: clap::Error) -> clap::Error {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument && argument.parse::<Plan>().is_ok() {
+        let tip = format!("to give the plan, write '--plan {argument}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-/// The flag whose value is refused.
+/// Returns the flag whose value is invalid.
 fn flag_of(error: &clap::Error) -> Option<String> {
     let named = error.get(ContextKind::InvalidArg)?.to_string();
     named.split(' ').next().map(str::to_string)
 }
 
-/// A refused value as the errors of a file and of the environment have it; `None` if the
-/// command line is refused for another reason.
+/// Formats an invalid value as the errors of a file and of the environment do. Returns `None` if
+/// the command line is refused for another reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
-    // A flag may be without a value, of which clap says the same kind.
+    // clap reports a flag without a value as the same kind of error.
     let is_missing = value.is_empty() && error.kind() == ErrorKind::InvalidValue;
     (is_wrong_value(error) && !is_missing)
         .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))
 }
 
-/// `demo` refuses the options that it would ignore.
+/// Refuses the options that `demo` would ignore.
 fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(("demo", demo)) = matches.subcommand() else { return Ok(()) };
     let mut command = command();
@@ -147,7 +147,7 @@ fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     Err(command.error(ErrorKind::UnknownArgument, why))
 }
 
-/// `orders ship` takes ids, or `-`.
+/// Refuses `orders ship` with both ids and `-`.
 fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
     let ship = matches.subcommand_matches("orders").and_then(|it| it.subcommand_matches("ship"));
     let ids: Vec<&ShipArg> =
@@ -159,7 +159,7 @@ fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
     Ok(())
 }
 
-/// The file with settings.
+/// Returns the path of the configuration file, if there is one.
 fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
     let mut leaf = matches;
     while let Some((_, subcommand)) = leaf.subcommand() {

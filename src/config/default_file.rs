@@ -1,4 +1,4 @@
-//! The commented default file, written from what clap knows of each setting.
+//! Generates the commented default file from clap's definition of each setting.
 
 use super::settings::{all_settings, is_list, json_value};
 use clap::Arg;
@@ -10,10 +10,10 @@ const HEAD: &str = "\
 # the values behind a # here. Relative paths begin at the working directory.
 ";
 
-/// The maximum width of a comment.
+/// The maximum width of a comment, in characters.
 const WIDTH: usize = 78;
 
-/// A file with the meaning and the default of every setting.
+/// Returns a file with the meaning and the default of every setting.
 pub fn default_file() -> String {
     let mut text = HEAD.to_string();
     for arg in all_settings().get_arguments() {
@@ -43,7 +43,7 @@ fn meaning(arg: &Arg) -> String {
     meaning
 }
 
-/// The default, or what kind of value is expected.
+/// Returns the default, or the name of the expected value.
 fn example(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =
@@ -55,7 +55,7 @@ fn example(arg: &Arg) -> String {
     }
 }
 
-/// Wraps a sentence into lines of a comment.
+/// Wraps a text into comment lines.
 fn comment(sentence: &str) -> String {
     let mut text = String::new();
     let mut line = "#".to_string();
@@ -76,11 +76,11 @@ mod tests {
     use crate::config::{ConfigFile, EffectiveSettings};
     use std::path::Path;
 
-    /// The settings that have a default, no longer commented out.
+    /// Returns the lines of the settings that have a default, uncommented.
     fn uncommented() -> String {
-        let known = all_settings();
+        let settings = all_settings();
         let set = |key: &str| {
-            let arg = known.get_arguments().find(|arg| arg.get_id() == key).unwrap();
+            let arg = settings.get_arguments().find(|arg| arg.get_id() == key).unwrap();
             is_list(arg) || !arg.get_default_values().is_empty()
         };
         default_file()
@@ -95,7 +95,7 @@ mod tests {
         let command = all_settings().mut_args(|arg| arg.env(None::<&str>));
         let command = file.map_or(command.clone(), |file| file.as_defaults(command));
         let matches = command.try_get_matches_from(["settings"]).unwrap();
-        let effective = EffectiveSettings::of(&matches, file);
+        let effective = EffectiveSettings::from_matches(&matches, file);
         effective.settings().iter().map(|one| (one.key.clone(), one.value.clone())).collect()
     }
 

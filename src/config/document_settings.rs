@@ -1,20 +1,20 @@
-//! The settings of the document that a server serves: its addresses, and whom to contact.
+//! Settings of the served API document: the API's addresses, and whom to contact.
 
 use clap::Args;
 use std::fmt;
 use std::str::FromStr;
 use store_orders_api::BASE_PATH;
 
-/// What the operator puts into the served document.
+/// The operator's part of the served document.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DocumentSettings {
-    /// Address of the production API in the served document: that of the host, then /v1
+    /// Address of the production API in the served document: the host's address and /v1
     #[arg(long, value_name = "URL", env)]
     pub production_url: Option<BaseUrl>,
-    /// Address of the staging API in the served document: that of the host, then /v1
+    /// Address of the staging API in the served document: the host's address and /v1
     #[arg(long, value_name = "URL", env)]
     pub staging_url: Option<BaseUrl>,
-    /// Who operates the service, in the served document
+    /// Name of the service's operator, in the served document
     #[arg(long, value_name = "NAME", env, value_parser = name)]
     pub contact_name: Option<String>,
     /// Page where users find help, in the served document
@@ -25,9 +25,8 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The address of an API: an HTTP URL of a host, and the base path. Nothing may stand before the
-/// base path, because the links of the pages, of headers and of the document begin at the root
-/// of the host.
+/// The address of an API: the HTTP URL of a host, followed by the base path. No other path may come
+/// before the base path, because links in pages, headers and the document start at the host's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
@@ -40,7 +39,7 @@ impl FromStr for BaseUrl {
         if !is_url || !text.ends_with(BASE_PATH) {
             return Err(example);
         }
-        // Behind the scheme, the host ends at the first slash.
+        // Two slashes belong to the scheme, and the third ends the host.
         match text.matches('/').count() {
             3 => Ok(BaseUrl(text.to_string())),
             _ => Err(format!(
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_that_end_in_the_base_path_are_taken() {
+    fn a_base_url_must_end_in_the_base_path() {
         for url in ["https://a.example/v1", "http://localhost:8080/v1"] {
             assert_eq!(url.parse::<BaseUrl>().unwrap().to_string(), url);
         }

@@ -1,4 +1,4 @@
-//! The settings in force: each one's value and where it came from.
+//! The effective settings, each with its value and origin.
 
 use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
@@ -8,49 +8,49 @@ use clap::{Arg, ArgMatches};
 use serde::Serialize;
 use std::fmt;
 
-/// The settings of a command, in the order of their declaration.
+/// The settings of a command, in the order of declaration.
 #[derive(Debug)]
 pub struct EffectiveSettings(Vec<Setting>);
 
-/// A setting in force.
+/// A setting with its effective value.
 #[derive(Debug, Serialize)]
 pub struct Setting {
-    /// Its key in the file.
+    /// The key in the file.
     pub key: String,
-    /// Its value, null if it has none.
+    /// The value, null if there is none.
     pub value: serde_json::Value,
-    /// Where the value came from: "flag", "environment VARIABLE", "file:line" or "default".
+    /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The setting as an error names it.
+    /// The setting's name in errors.
     #[serde(skip)]
     place: String,
 }
 
 impl EffectiveSettings {
-    /// The settings that the command takes. The matches are those of a command
-    /// line that had the file's values as its defaults.
-    pub fn of(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
+    /// Collects the settings that the command takes. `matches` must come from a command line that
+    /// had the file's values as defaults.
+    pub fn from_matches(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
         let mut matches = matches;
         while let Some((_, subcommand)) = matches.subcommand() {
             matches = subcommand;
         }
-        let known = all_settings();
-        let settings = known.get_arguments().filter_map(|arg| Setting::of(arg, matches, file));
+        let all = all_settings();
+        let settings = all.get_arguments().filter_map(|arg| Setting::from_arg(arg, matches, file));
         EffectiveSettings(settings.collect())
     }
 
-    /// All of them.
+    /// Returns all settings.
     pub fn settings(&self) -> &[Setting] {
         &self.0
     }
 
-    /// The value of a setting, if it has one.
+    /// Returns the value of a setting, if it has one.
     fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
-        let found = self.0.iter().find(|setting| setting.key == key);
-        found.map(|setting| &setting.value).filter(|value| !value.is_null())
+        let setting = self.0.iter().find(|setting| setting.key == key);
+        setting.map(|setting| &setting.value).filter(|value| !value.is_null())
     }
 
-    /// What is wrong with settings that are valid one by one, but not together.
+    /// Checks settings that are valid alone, but may not fit together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
         let has_limits_database = self.value_of("limits_database").is_some();
@@ -68,18 +68,18 @@ impl EffectiveSettings {
         )
     }
 
-    /// A problem with a setting, after where the setting came from.
+    /// Formats a problem with a setting, preceded by the setting's origin.
     pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
-        let found = self.0.iter().find(|setting| setting.key == key);
-        format!("{}: {why}", found.map_or(key, |setting| &setting.place))
+        let setting = self.0.iter().find(|setting| setting.key == key);
+        format!("{}: {why}", setting.map_or(key, |setting| &setting.place))
     }
 }
 
 impl Setting {
-    /// None if the command does not take this setting.
-    fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
+    /// Returns `None` if the command does not take this setting.
+    fn from_arg(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
-        let texts = texts_of(key, matches)?;
+        let texts = redacted_values(key, matches)?;
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
         let (origin, place) = match matches.value_source(key) {
             Some(ValueSource::CommandLine) => {
@@ -103,9 +103,9 @@ impl Setting {
     }
 }
 
-/// What is written for a setting, or shown of it if that may hold a password. `None` if the
-/// command does not take it.
-fn texts_of(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
+/// Returns the values of a setting as text, without passwords; `None` if the command does not take
+/// the setting.
+fn redacted_values(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
     match key {
         "store" => {
             let url = matches.try_get_one::<PostgresUrl>(key).ok()?;

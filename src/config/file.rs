@@ -1,4 +1,4 @@
-//! The configuration file: read, checked key by key, and given to clap as defaults.
+//! Reads the configuration file, checks each key, and passes the values to clap as defaults.
 
 use super::InvalidSettings;
 use super::settings::{all_settings, is_list, may_hold_password};
@@ -18,7 +18,7 @@ pub struct ConfigFile {
 #[derive(Debug)]
 struct FileEntry {
     key: String,
-    /// As "file:line".
+    /// The "file:line" of the entry.
     line: String,
     values: Vec<String>,
 }
@@ -32,7 +32,7 @@ impl ConfigFile {
         ConfigFile::parse(path, &text)
     }
 
-    /// Checks a text that was read from this path.
+    /// Parses and checks the text of the file at this path.
     pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, InvalidSettings> {
         let line_at = |offset| format!("{}:{}", path.display(), line_number(text, offset));
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -41,13 +41,15 @@ impl ConfigFile {
             format!("{}: {}{}", line_at(offset), key_near(text, offset), error.message())
         });
         InvalidSettings::check(syntax_errors.collect())?;
-        let known = all_settings();
+        let settings = all_settings();
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         for (key, value) in table.get_ref() {
             let (line, key) = (line_at(key.span().start), key.get_ref().to_string());
-            match known.get_arguments().find(|arg| arg.get_id() == &key) {
-                None => problems.push(format!("{line}: {key}: {}", unknown(&known, &key))),
-                Some(arg) => match values_of(&known, arg, value) {
+            match settings.get_arguments().find(|arg| arg.get_id() == &key) {
+                None => {
+                    problems.push(format!("{line}: {key}: {}", describe_unknown(&settings, &key)))
+                }
+                Some(arg) => match values_of(&settings, arg, value) {
                     Ok(values) => entries.push(FileEntry { key, line, values }),
                     Err((at, why)) => problems.push(format!("{}: {key}: {why}", line_at(at))),
                 },
@@ -57,12 +59,12 @@ impl ConfigFile {
         Ok(ConfigFile { entries })
     }
 
-    /// The "file:line" of a setting that is in the file.
+    /// Returns the "file:line" of a setting, if the file has it.
     pub(super) fn line_of(&self, key: &str) -> Option<&str> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.line)
     }
 
-    /// The command line with this file's values as the defaults of its settings.
+    /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
             // Other arguments may share the name; only settings have a variable.
@@ -75,9 +77,9 @@ impl ConfigFile {
     }
 }
 
-/// The values of a setting as its flag takes them, or why not and at which offset.
+/// Converts a value to texts that the setting's flag accepts. An error has an offset and a reason.
 fn values_of(
-    known: &Command,
+    settings: &Command,
     arg: &Arg,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<Vec<String>, (usize, String)> {
@@ -93,21 +95,21 @@ fn values_of(
             DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_string()),
             other => Err(format!("{} is not allowed here", other.type_str())),
         };
-        text.and_then(|text| check_value(known, arg, text))
+        text.and_then(|text| check_value(settings, arg, text))
             .map_err(|why| (element.span().start, why))
     };
     elements.into_iter().map(checked).collect()
 }
 
-/// Checks a value as if it were given on the command line.
-fn check_value(known: &Command, arg: &Arg, text: String) -> Result<String, String> {
+/// Checks a value as if it were on the command line.
+fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, String> {
     let flag = arg.get_long().unwrap_or_default();
-    let Err(error) = parse_flag(known, &format!("--{flag}={text}")) else { return Ok(text) };
+    let Err(error) = parse_flag(settings, &format!("--{flag}={text}")) else { return Ok(text) };
     let shown = if may_hold_password(arg) { "***" } else { &text };
     Err(format!("invalid value {shown:?}: {}", why_invalid(&error)))
 }
 
-/// Why clap refused a value, without the value.
+/// Returns clap's reason for refusing a value, without the value.
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
@@ -118,45 +120,45 @@ pub fn why_invalid(error: &clap::Error) -> String {
     }
 }
 
-/// The message for an unknown key, with the setting that was probably meant.
-fn unknown(known: &Command, key: &str) -> String {
-    match similar(known, key) {
+/// Returns the message for an unknown key, which suggests a similar setting.
+fn describe_unknown(settings: &Command, key: &str) -> String {
+    match similar(settings, key) {
         Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
         None => "unknown setting".to_string(),
     }
 }
 
-/// The setting whose key or flag is written almost like this.
-fn similar<'c>(known: &'c Command, key: &str) -> Option<&'c Arg> {
+/// Finds the setting whose key or flag is almost the same.
+fn similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     let flag = key.to_lowercase().replace('_', "-");
     let named = |flag: &str| {
         let is_key = |arg: &Arg| arg.get_id().as_str().replace('_', "-") == flag;
-        known.get_arguments().find(|arg| arg.get_long() == Some(flag) || is_key(arg))
+        settings.get_arguments().find(|arg| arg.get_long() == Some(flag) || is_key(arg))
     };
     named(&flag).or_else(|| {
-        match parse_flag(known, &format!("--{flag}")).err()?.get(ContextKind::SuggestedArg) {
+        match parse_flag(settings, &format!("--{flag}")).err()?.get(ContextKind::SuggestedArg) {
             Some(ContextValue::String(flag)) => named(flag.strip_prefix("--")?),
             _ => None,
         }
     })
 }
 
-/// The environment's variables that are named like settings but are none, with what was
-/// probably meant. Without those that Kubernetes sets for each service, of which one may have
-/// this name.
+/// Lists the environment variables that are named like settings but are unknown, each with a
+/// similar setting. Skips variables that Kubernetes sets for a service named store-orders.
 pub fn unknown_variables() -> Option<String> {
-    let known = all_settings();
+    let settings = all_settings();
     let unknown = |name: String| {
         let key = name.strip_prefix("STORE_ORDERS_").filter(|key| *key != "CONFIG")?;
-        // STORE_ORDERS_SERVICE_HOST, STORE_ORDERS_PORT, STORE_ORDERS_PORT_8080_TCP_ADDR and so on;
-        // STORE_ORDERS_ADMIN_PORT and so on for a service named store-orders-admin.
+        // Kubernetes sets STORE_ORDERS_SERVICE_HOST, STORE_ORDERS_PORT,
+        // STORE_ORDERS_PORT_8080_TCP_ADDR and so on, and STORE_ORDERS_ADMIN_PORT for a service
+        // named store-orders-admin.
         if key.split('_').any(|word| word == "SERVICE" || word == "PORT") {
             return None;
         }
-        if known.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
+        if settings.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
             return None;
         }
-        let meant = similar(&known, key).and_then(Arg::get_env);
+        let meant = similar(&settings, key).and_then(Arg::get_env);
         let meant = meant.map(|meant| format!(" (did you mean {}?)", meant.display()));
         Some(format!("{name}{}", meant.unwrap_or_default()))
     };
@@ -167,20 +169,20 @@ pub fn unknown_variables() -> Option<String> {
     (!unknown.is_empty()).then(|| unknown.join(", "))
 }
 
-/// Parses one flag, whatever the environment holds.
-fn parse_flag(known: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
-    let command = known.clone().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
+/// Parses one flag, without the environment.
+fn parse_flag(settings: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
+    let command = settings.clone().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
     command.try_get_matches_from([flag])
 }
 
-/// Checks the environment variables of all settings. Clap checks them too, but
-/// its error names the flag.
+/// Checks the environment variables of all settings. Clap checks them too, but its error names the
+/// flag instead of the variable.
 pub fn check_environment() -> Result<(), InvalidSettings> {
-    let known = all_settings();
-    let problems = known.get_arguments().filter_map(|arg| {
+    let settings = all_settings();
+    let problems = settings.get_arguments().filter_map(|arg| {
         let variable = arg.get_env()?;
         let text = std::env::var_os(variable).filter(|value| !value.is_empty())?;
-        let why = check_value(&known, arg, text.to_string_lossy().into_owned()).err()?;
+        let why = check_value(&settings, arg, text.to_string_lossy().into_owned()).err()?;
         Some(format!("{}: {why}", variable.display()))
     });
     InvalidSettings::check(problems.collect())
@@ -190,8 +192,8 @@ fn line_number(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// The key on the line of a syntax error, followed by a colon. What is no key may be of a
-/// value, such as a URL with a password.
+/// Returns the key on the line of a syntax error, followed by a colon. Returns nothing if the text
+/// before the `=` is not a key: it may be part of a value, such as a URL with a password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
     let is_key =
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_written_as_its_flag_or_variable_is_told_its_name() {
+    fn a_key_like_its_flag_or_variable_gets_a_suggestion() {
         for (key, meant) in [
             ("tls-cert", "tls_cert"),
             ("trusted-proxy", "trusted_proxies"),
@@ -232,9 +234,9 @@ mod tests {
             ("STOP_WITHIN", "stop_within"),
             ("tls-crt", "tls_cert"),
         ] {
-            let found = problems(&format!("{key} = \"x\"\n"));
+            let errors = problems(&format!("{key} = \"x\"\n"));
             let expected = format!("a.toml:1: {key}: unknown setting; did you mean {meant}?");
-            assert_eq!(found, [expected]);
+            assert_eq!(errors, [expected]);
         }
         assert_eq!(problems("colour = 1\n"), ["a.toml:1: colour: unknown setting"]);
     }

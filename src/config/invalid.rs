@@ -1,8 +1,8 @@
-//! Settings that cannot be used: all of them in one error.
+//! One error for all invalid settings.
 
-/// Invalid settings, each as "where: why".
+/// Invalid settings, each as "origin: reason".
 #[derive(Debug, thiserror::Error)]
-#[error("{}", listed(.0))]
+#[error("{}", format_problems(.0))]
 pub struct InvalidSettings(pub Vec<String>);
 
 impl InvalidSettings {
@@ -12,7 +12,7 @@ impl InvalidSettings {
     }
 }
 
-fn listed(problems: &[String]) -> String {
+fn format_problems(problems: &[String]) -> String {
     match problems {
         [problem] => problem.clone(),
         _ => format!("{} invalid settings:\n  {}", problems.len(), problems.join("\n  ")),

@@ -1,4 +1,4 @@
-//! Addresses to listen on: how they are written, and why one cannot be had.
+//! Addresses to listen on: their format, and errors when they cannot be used.
 
 use std::error::Error;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// Where to listen, as it is written: `HOST:PORT`. Without a host it is every IPv4 address.
+/// An address to listen on, as `HOST:PORT`. Without a host it means every IPv4 address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress(String);
 
 impl ListenAddress {
-    /// The address, of which `option` is the flag. A name is looked up: it is its first IPv4
-    /// address, or else its first. Blocks.
+    /// Resolves the address; `option` is the flag that errors name. A host name resolves to its
+    /// first IPv4 address, or else to its first address. Blocks.
     pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
         let failed = |error: io::Error| ListenError::new(self, option, &error);
         let addresses: Vec<SocketAddr> = self.0.to_socket_addrs().map_err(failed)?.collect();
@@ -50,17 +50,17 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// Where the admin listener is.
+/// The address of the admin listener, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
-    /// Nowhere.
+    /// There is no admin listener.
     Off,
-    /// At this address.
+    /// It listens at this address.
     At(ListenAddress),
 }
 
 impl AdminListen {
-    /// The address, if there is one. Blocks while a name is looked up.
+    /// Returns the address, if there is one. Blocks while a name is looked up.
     pub fn resolve(&self) -> Result<Option<SocketAddr>, ListenError> {
         match self {
             AdminListen::Off => Ok(None),
@@ -80,7 +80,7 @@ impl FromStr for AdminListen {
     }
 }
 
-/// An address that cannot be listened on: why, and which setting to change.
+/// A failure to listen on an address: the reason, and the setting to change.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {why}; fix: {fix}")]
 pub struct ListenError {
@@ -90,7 +90,7 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    /// `error` is what the attempt met, and `option` the one that names the address.
+    /// `error` is the cause, and `option` the flag that sets the address.
     pub fn new(
         address: impl fmt::Display,
         option: &str,
@@ -119,10 +119,10 @@ impl ListenError {
     }
 }
 
-/// The system's error among an error and its causes.
+/// Finds the operating system's error in the chain of causes.
 fn system_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
-    let found = error.downcast_ref();
-    found.or_else(|| error.source().and_then(system_error))
+    let io_error = error.downcast_ref();
+    io_error.or_else(|| error.source().and_then(system_error))
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_numbers_a_name_or_a_port_alone() {
+    fn an_address_may_be_an_ip_a_name_or_only_a_port() {
         let parse = |text: &str| text.parse::<ListenAddress>();
         for (text, address) in [
             ("127.0.0.1:80", "127.0.0.1:80"),

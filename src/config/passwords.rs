@@ -1,8 +1,8 @@
 //! Redacts passwords in error messages that echo user input.
 
-/// A text in which `***` stands for every password of a URL. In each, what follows the first
-/// `:` up to the last `@` is hidden, because a password may hold spaces, quotes, `?` and `@`;
-/// and with a parameter that is a password, all that follows.
+/// Replaces every password of a URL in the text with `***`. In each URL it hides everything from
+/// the first `:` to the last `@`, because a password may contain spaces, quotes, `?` and `@`. After
+/// `password=` it hides the rest of the text.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -23,15 +23,15 @@ pub fn without_passwords(text: &str) -> String {
 
 const SCHEME_END: &str = "://";
 
-/// How another URL in the same text can begin.
-const NEXT_URLS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
+/// Schemes with which another URL in the text can begin.
+const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
-/// Where another URL begins; a password may look like one.
+/// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.
 fn next_url(text: &str) -> Option<usize> {
-    NEXT_URLS.iter().filter_map(|scheme| text.find(scheme)).min()
+    URL_STARTS.iter().filter_map(|scheme| text.find(scheme)).min()
 }
 
-/// What follows the scheme of one URL, with `***` for its password.
+/// Hides the password in the rest of a URL, after its scheme.
 fn without_password(url: &str) -> String {
     match (url.split_once(':'), url.rsplit_once('@')) {
         (Some((user, password)), Some((_, place))) if password.contains('@') => {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_hidden_and_what_is_none_stays() {
+    fn only_passwords_are_hidden() {
         for (text, shown) in [
             ("no URL at all: a@b", "no URL at all: a@b"),
             ("'postgres://u:s:e@c@a/d' is bad", "'postgres://u:***@a/d' is bad"),

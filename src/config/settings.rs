@@ -1,4 +1,4 @@
-//! The settings: their names, meanings, defaults and types.
+//! The server's settings: their names, meanings, defaults and types.
 
 use super::document_settings::DocumentSettings;
 use super::listen::{AdminListen, ListenAddress};
@@ -11,19 +11,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 use store_orders_api::limits::KEYLESS_PER_MINUTE;
 
-/// The part of the time to stop that is left for the last counts and log lines.
+/// The part of `stop_within` that is reserved for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The system counts this time in seconds, and 0 means without end.
+/// The system counts this time in seconds, and 0 means no limit.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
-/// The system's keep-alive, at half this time, takes no more than 32,767 s.
+/// Half of it is the idle time of TCP keep-alive, which the system limits to 32,767 s.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
-/// The last counts and log lines need a quarter of it.
+/// A quarter of it is reserved for the last counts and log lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// A server that takes longer is taken for one that hangs.
+/// A server that needs longer is considered hung.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 /// The settings of the server.
@@ -102,10 +102,10 @@ pub struct ServerConfig {
         default_value = "256"
     )]
     pub outdated_lists_mib: u32,
-    /// How long the server goes on as before after it was told to stop
+    /// How long the server keeps serving after a stop signal
     ///
-    /// /readyz is 503 meanwhile, so that load balancers turn away before the server takes no more
-    /// connections.
+    /// /readyz answers 503 meanwhile, so that load balancers send no more requests before the
+    /// server refuses connections.
     #[arg(
         long,
         value_name = "DURATION",
@@ -114,7 +114,7 @@ pub struct ServerConfig {
         default_value = "0s"
     )]
     pub stop_delay: Duration,
-    /// How long the server may take to stop, after that
+    /// How long the server may take to stop, after the stop delay
     ///
     /// Requests in progress have all of this time but one second, which is left for the last
     /// counts and log lines.
@@ -126,18 +126,18 @@ pub struct ServerConfig {
         default_value = "20s"
     )]
     pub stop_within: Duration,
-    /// What the served document says of this service.
+    /// The operator's part of the served document.
     #[command(flatten)]
     pub document: DocumentSettings,
 }
 
-/// A command with every setting: what clap knows of each.
+/// Returns a command that has every setting.
 pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// The command with its settings as every one is: its variable is named after its key, and a
-/// switch takes a value, so that a flag can turn off what the file turns on.
+/// Completes the definition of each setting of a command: its variable gets the prefix
+/// `STORE_ORDERS_`, and a switch takes a value, so that a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -153,7 +153,7 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// The command without the variables that are empty, which count as unset.
+/// Returns the command without empty environment variables, which count as unset.
 pub fn without_empty_variables(command: Command) -> Command {
     let unset = |arg: Arg| match arg.get_env().and_then(std::env::var_os) {
         Some(value) if value.is_empty() => arg.env(None::<&str>),
@@ -162,17 +162,17 @@ pub fn without_empty_variables(command: Command) -> Command {
     command.mut_args(unset).mut_subcommands(without_empty_variables)
 }
 
-/// Whether a setting is a list.
+/// Returns true if the setting is a list.
 pub fn is_list(setting: &Arg) -> bool {
     matches!(setting.get_action(), ArgAction::Append)
 }
 
-/// Whether what is written for a setting may hold a password: no error repeats it.
+/// Returns true if the setting's value may contain a password. Errors do not repeat such a value.
 pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// A value as TOML and JSON have it: numbers and booleans without quotes.
+/// Converts a value to JSON: numbers and booleans without quotes.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),
@@ -182,7 +182,7 @@ pub fn json_value(raw: &str) -> serde_json::Value {
 }
 
 impl Default for ServerConfig {
-    /// The defaults of the command line.
+    /// Returns the defaults of the command line.
     fn default() -> Self {
         let command = all_settings().mut_args(|arg| arg.env(None::<&str>));
         let matches = command.get_matches_from(["defaults"]);
@@ -192,18 +192,18 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// How many bytes outdated lists may hold.
+    /// The number of bytes that outdated lists may hold.
     pub fn outdated_lists_bytes(&self) -> usize {
         self.outdated_lists_mib as usize * 1024 * 1024
     }
 
-    /// How long requests in progress have to finish when the server stops.
+    /// Time for requests in progress to finish when the server stops.
     pub fn drain_timeout(&self) -> Duration {
         self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)
     }
 }
 
-/// Which lines are logged.
+/// The lines that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// Nothing.
@@ -220,7 +220,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The lowest level that is written, if any.
+    /// Returns the lowest level that is logged, if any.
     pub const fn level(self) -> Option<Level> {
         match self {
             LogLevel::Off => None,
@@ -232,7 +232,7 @@ impl LogLevel {
     }
 }
 
-/// A duration such as `20s` or `1m 30s`; what is none gets these examples.
+/// Parses a duration such as `20s` or `1m 30s`. Errors show `examples`.
 pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| match text.parse::<f64>() {
         Ok(_) => format!("add a unit: {examples}"),
@@ -240,7 +240,7 @@ pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
     })
 }
 
-/// A duration from `shortest` to `longest`.
+/// Returns a parser of durations from `shortest` to `longest`.
 pub fn duration_within(
     shortest: Duration,
     longest: Duration,
@@ -255,7 +255,7 @@ pub fn duration_within(
     }
 }
 
-/// A network, or one address as a network of its own.
+/// Parses a network. A single address is written as a network too, such as 192.0.2.7/32.
 fn network(text: &str) -> Result<IpNet, String> {
     text.parse().map_err(|_| {
         "write a network such as 10.0.0.0/8 or fd00::/8, or one address such as 192.0.2.7/32"
@@ -263,7 +263,7 @@ fn network(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// A number that is not 0: `why` says what 0 would do.
+/// Returns a parser of numbers from 1; `why` explains the effect of 0.
 fn at_least_one(why: &'static str) -> impl Fn(&str) -> Result<u32, String> + Clone {
     move |text| match text.parse::<u32>() {
         Ok(0) => Err(format!("must be at least 1: {why}")),

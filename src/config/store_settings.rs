@@ -1,4 +1,4 @@
-//! The settings of every command: where the store is, and where requests are counted.
+//! The settings of every command: the location of the store, and of the request counts.
 
 use super::invalid::InvalidSettings;
 use crate::store::postgres::{PostgresUrl, read_password};
@@ -22,8 +22,8 @@ pub struct StoreSettings {
     pub store_password_file: Option<PathBuf>,
     /// Database of the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// `migrate` creates it if the role may. All servers and commands need the same name. By default
-    /// it is that of the store's database followed by _limits.
+    /// `migrate` creates it if the role may. All servers and commands need the same name. The
+    /// default is the name of the store's database followed by _limits.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing
@@ -38,7 +38,7 @@ pub struct StoreSettings {
     pub data_dir: PathBuf,
 }
 
-/// Where orders, pets, accounts and keys are.
+/// The location of orders, pets, accounts and keys.
 #[derive(Clone, Debug)]
 pub enum StoreLocation {
     /// In this directory, in the embedded store.
@@ -48,7 +48,7 @@ pub enum StoreLocation {
 }
 
 impl StoreSettings {
-    /// What names the store in an error.
+    /// Returns the store's name in errors.
     pub fn name(&self) -> String {
         match &self.store {
             Some(url) => format!("store {url}"),
@@ -56,7 +56,7 @@ impl StoreSettings {
         }
     }
 
-    /// Where the store is. The file with the password, if one is named, can be read.
+    /// Returns the location of the store. Fails if the password file is named but unreadable.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {
             if self.data_dir.exists() && !self.data_dir.is_dir() {
@@ -71,7 +71,7 @@ impl StoreSettings {
         let password = std::env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
         let url = match (file, password) {
             (Some(file), _) => {
-                // It is read again at each connection.
+                // The file is read again at each connection.
                 read_password(file).map_err(|error| {
                     let place = file.display();
                     let why = format!("store_password_file: {place} cannot be read: {error}");
@@ -93,8 +93,8 @@ impl StoreSettings {
     }
 }
 
-/// Parses the path of a file or directory that SQLite opens. One that begins with `file:`
-/// would be a URI to it: the bundled SQLite is built so, and no flag turns that off.
+/// Parses the path of a file or directory that SQLite opens. A path that begins with `file:` gets
+/// `./` in front: the bundled SQLite is built to take it for a URI, and no flag turns that off.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");

@@ -1,27 +1,27 @@
-//! The rows that cannot be imported. All are counted, and only the first are
-//! kept: a million bad rows fill neither memory nor screen.
+//! Collects the rows that cannot be imported. It counts all but keeps only the first, so that a
+//! million bad rows fill neither memory nor screen.
 
 use super::{FieldProblem, Position};
 use std::fmt;
 
-/// How many rows are shown.
-const SHOWN: usize = 20;
+/// The number of rows that are shown.
+const MAX_SHOWN_ROWS: usize = 20;
 
-/// Why a row cannot be imported.
+/// The reason why a row cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The row is invalid.
-    #[error("{}", joined(_0))]
+    #[error("{}", join_problems(_0))]
     Invalid(Vec<FieldProblem>),
-    /// The order cannot be changed so.
+    /// The order cannot be changed in this way.
     #[error("{0}")]
     Refused(String),
-    /// Its id is taken, perhaps by a cancelled order.
+    /// The id is in use, perhaps by a cancelled order.
     #[error("{noun} {id} is already in the store")]
     InStore {
-        /// What the record is called.
+        /// The kind of the record, such as `order`.
         noun: &'static str,
-        /// Its id.
+        /// The id of the record.
         id: i64,
     },
 }
@@ -29,16 +29,16 @@ pub enum Problem {
 /// A row that cannot be imported.
 #[derive(Debug)]
 pub struct BadRow {
-    /// Where it begins.
+    /// The start of the row.
     pub position: Position,
-    /// What is wrong with it.
+    /// The reason why it cannot be imported.
     pub problem: Problem,
 }
 
-/// All the rows that cannot be imported.
+/// The rows that cannot be imported.
 #[derive(Debug, Default)]
 pub struct BadRows {
-    /// The first in the file, in order.
+    /// The first bad rows of the file, in order.
     first: Vec<BadRow>,
     count: usize,
 }
@@ -48,18 +48,18 @@ impl BadRows {
     pub fn add(&mut self, position: Position, problem: impl Into<Problem>) {
         self.count += 1;
         let index = self.first.partition_point(|row| row.position <= position);
-        if index < SHOWN {
-            self.first.truncate(SHOWN - 1);
+        if index < MAX_SHOWN_ROWS {
+            self.first.truncate(MAX_SHOWN_ROWS - 1);
             self.first.insert(index, BadRow { position, problem: problem.into() });
         }
     }
 
-    /// How many there are.
+    /// Returns the number of bad rows.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The first of them in the file.
+    /// Returns the first bad rows of the file.
     pub fn first(&self) -> &[BadRow] {
         &self.first
     }
@@ -71,7 +71,7 @@ impl From<Vec<FieldProblem>> for Problem {
     }
 }
 
-fn joined(problems: &[FieldProblem]) -> String {
+fn join_problems(problems: &[FieldProblem]) -> String {
     problems.iter().map(|problem| &*problem.problem).collect::<Vec<_>>().join("; ")
 }
 
@@ -89,8 +89,8 @@ impl fmt::Display for BadRows {
         }
         match self.count {
             1 => write!(f, "1 bad row"),
-            count if count <= SHOWN => write!(f, "{count} bad rows"),
-            count => write!(f, "{count} bad rows, of which the first {SHOWN} are shown"),
+            count if count <= MAX_SHOWN_ROWS => write!(f, "{count} bad rows"),
+            count => write!(f, "{count} bad rows, of which the first {MAX_SHOWN_ROWS} are shown"),
         }
     }
 }

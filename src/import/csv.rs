@@ -5,7 +5,7 @@ use super::record::field_names;
 use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use csv::{ReaderBuilder, StringRecord};
 
-/// Reads every row after the header row.
+/// Parses every row after the header row.
 pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let columns =
@@ -14,15 +14,15 @@ pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseEr
     let mut positions = PositionCounter::new(text.as_bytes());
     let mut cells = StringRecord::new();
     while reader.read_record(&mut cells).map_err(ParseError::BrokenCsv)? {
-        let line = positions.position_at(start_of(text, &cells)).line;
+        let line = positions.position_at(row_start(text, &cells)).line;
         parsed.add(Position { line, column: 0 }, record(&columns, &cells));
     }
     Ok(())
 }
 
-/// The reader's own position counts blank lines, and the LF of a CR LF, as part
-/// of the row that follows.
-fn start_of(text: &str, cells: &StringRecord) -> usize {
+/// Returns the offset of a row. The reader's own position includes blank lines before the row, and
+/// the LF of a CR LF.
+fn row_start(text: &str, cells: &StringRecord) -> usize {
     let start = cells.position().map_or(0, |position| position.byte());
     let start = usize::try_from(start).unwrap_or(usize::MAX);
     let rest = text.as_bytes().get(start..).unwrap_or_default();
@@ -50,16 +50,19 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// What separates the columns, as spreadsheets of many countries write them.
+/// Finds another separator than the comma: spreadsheets of many countries write semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
-    let only = header.get(0).filter(|_| header.len() == 1)?;
+    let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
     let names = |separator| {
-        only.split(separator).any(|name: &str| {
+        cell.split(separator).any(|name: &str| {
             R::FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name.trim().trim_matches('"')))
         })
     };
-    separators.into_iter().find(|(sign, _)| only.contains(*sign) && names(*sign)).map(|(_, of)| of)
+    separators
+        .into_iter()
+        .find(|(sign, _)| cell.contains(*sign) && names(*sign))
+        .map(|(_, name)| name)
 }
 
 fn record<R: Record>(

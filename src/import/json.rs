@@ -1,7 +1,7 @@
 //! JSON: one array, or one object per line.
 
 use super::position::PositionCounter;
-use super::record::{field_names, quoted};
+use super::record::{field_names, quote};
 use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -9,11 +9,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What may stand between two elements.
+/// The characters that may separate two elements.
 const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// Reads every element of the array. The elements are read one by one, so an
-/// invalid record does not end the array.
+/// Parses the elements of the array one by one, so that an invalid record does not end the array.
 pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
     let elements = match serde_json::from_str::<Vec<&RawValue>>(text) {
         Ok(elements) => elements.into_iter().map(RawValue::get).collect(),
@@ -29,8 +28,8 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
     Ok(())
 }
 
-/// The elements of an array of which one or more are not valid JSON. `None` if a bracket or a quote
-/// is not closed, or an element is empty: where the next one begins is then unknown.
+/// Splits an array that has elements that are not valid JSON. Returns `None` if a bracket or a
+/// quote is not closed, or an element is empty: then the start of the next element is unknown.
 fn split_elements(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
     let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);
@@ -55,7 +54,7 @@ fn split_elements(text: &str) -> Option<Vec<&str>> {
     is_whole.then_some(elements)
 }
 
-/// Reads an object from every line that is not blank.
+/// Parses an object from every line that is not blank.
 pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
     for (line, text) in (1..).zip(text.split('\n')).filter(|(_, text)| !text.trim().is_empty()) {
         let record = record(text, &mut parsed.unknown);
@@ -65,7 +64,7 @@ pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
 
 fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldProblem>> {
     if !text.trim_start().starts_with('{') {
-        return Err(vec![format!("must be a JSON object, not {}", quoted(text.trim())).into()]);
+        return Err(vec![format!("must be a JSON object, not {}", quote(text.trim())).into()]);
     }
     let Members { names, values } = serde_json::from_str(text).map_err(|error| {
         let error = error.to_string().replace(" at line 1 column ", " at column ");

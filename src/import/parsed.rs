@@ -1,35 +1,34 @@
-//! The outcome of reading a file: its valid rows and its invalid ones, or why it
-//! cannot be read at all.
+//! The result of parsing a file: valid and invalid rows, or the reason why it cannot be parsed.
 
 use super::{BadRows, FieldProblem, Position, Record, Unknown};
 
 /// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedRow<R> {
-    /// Where it begins.
+    /// The start of the record.
     pub position: Position,
     /// The record.
     pub record: R,
 }
 
-/// What a file holds.
+/// The rows of a file.
 #[derive(Debug)]
 pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     /// All other rows.
     pub bad: BadRows,
-    /// Fields whose names are unknown.
+    /// The fields whose names are unknown.
     pub unknown: Unknown,
 }
 
-/// Why a file cannot be read at all.
+/// The reason why a file cannot be parsed at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// The file is empty or blank.
     #[error("there is nothing in it; write a JSON array, JSON lines, or CSV with a header row")]
     Empty,
-    /// Some other encoding.
+    /// The file has another encoding.
     #[error("line {line} is not UTF-8 text; save the file as UTF-8")]
     NotUtf8 {
         /// The line of the first invalid byte.
@@ -38,16 +37,16 @@ pub enum ParseError {
     /// The file begins with `[`, but is not valid JSON.
     #[error("not a valid JSON array")]
     BrokenArray(#[source] serde_json::Error),
-    /// The header row of a CSV file does not fit the record.
+    /// The header row of a CSV file does not match the fields of the record.
     #[error("line 1 has to name the columns, separated by commas: {0}")]
     Header(String),
-    /// A CSV file that cannot be split into rows.
+    /// The CSV file cannot be split into rows.
     #[error("not valid CSV")]
     BrokenCsv(#[source] ::csv::Error),
 }
 
 impl ParseError {
-    /// The line that cannot be read, if it is known.
+    /// Returns the line that cannot be read, if it is known.
     pub fn line(&self) -> Option<u64> {
         match self {
             ParseError::Empty => None,
@@ -60,14 +59,13 @@ impl ParseError {
 }
 
 impl<R> Parsed<R> {
-    /// No row yet.
     pub(super) fn new(unknown: Unknown) -> Parsed<R> {
         Parsed { rows: Vec::new(), bad: BadRows::default(), unknown }
     }
 }
 
 impl<R: Record> Parsed<R> {
-    /// Adds a row of the file.
+    /// Adds a valid or an invalid row.
     pub(super) fn add(&mut self, position: Position, record: Result<R, Vec<FieldProblem>>) {
         match record {
             Ok(record) => self.rows.push(ParsedRow { position, record }),
@@ -75,8 +73,8 @@ impl<R: Record> Parsed<R> {
         }
     }
 
-    /// Sorts by id. The sort is stable, so the first of two rows with one id is
-    /// kept and the second reported.
+    /// Sorts by id. Of two rows with one id, keeps the first and reports the second: the sort is
+    /// stable.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {
@@ -85,7 +83,7 @@ impl<R: Record> Parsed<R> {
             if repeated {
                 let problem =
                     format!("{} {id} is in the file twice, first on {place}", R::KIND.noun());
-                self.bad.add(later.position, vec![FieldProblem::of("id", problem)]);
+                self.bad.add(later.position, vec![FieldProblem::for_field("id", problem)]);
             }
             repeated
         });

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Where a record begins.
+/// The start of a record in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters. 0, and not shown, where a line holds one record.
+    /// The column in characters, from 1; 0, and not shown, if each line is one record.
     pub column: usize,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Turns ascending byte offsets into positions; it reads each byte once.
+/// Converts ascending byte offsets to positions. It reads each byte once.
 pub struct PositionCounter<'a> {
     rest: std::slice::Iter<'a, u8>,
     offset: usize,
@@ -33,7 +33,7 @@ impl<'a> PositionCounter<'a> {
         PositionCounter { rest: content.iter(), offset: 0, position }
     }
 
-    /// The position of the character at this offset.
+    /// Returns the position of the character at this offset.
     pub fn position_at(&mut self, offset: usize) -> Position {
         for byte in self.rest.by_ref().take(offset.saturating_sub(self.offset)) {
             match byte {

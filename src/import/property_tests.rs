@@ -1,4 +1,4 @@
-//! Generated input: any bytes, valid records in every format, one invalid field.
+//! Property tests: any bytes, valid records in every format, and one invalid field.
 
 use super::{ParseError, Parsed, Record, Unknown, parse};
 use crate::store::NewOrder;
@@ -12,28 +12,28 @@ proptest! {
     #![proptest_config(testbed::property_config())]
 
     #[test]
-    fn any_bytes_are_records_or_errors_with_a_place(
+    fn any_bytes_give_records_or_errors_with_a_position(
         noise in prop::collection::vec(any::<u8>(), 0..200),
         tokens in prop::collection::vec(token(), 0..60),
         orders in orders(),
         cut in any::<(Index, Index)>(),
     ) {
-        check_places(&noise);
-        check_places(tokens.concat().as_bytes());
+        check_positions(&noise);
+        check_positions(tokens.concat().as_bytes());
         // A valid file with noise in place of some of its bytes.
         for text in files::<NewOrder>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
             let mut bytes = text.into_bytes();
             let start = cut.0.index(bytes.len());
             let end = start + cut.1.index((bytes.len() - start).min(8) + 1);
             bytes.splice(start..end, noise.iter().copied().take(4));
-            check_places(&bytes);
+            check_positions(&bytes);
         }
     }
 
     #[test]
     fn valid_orders_are_read_alike_from_every_format(orders in orders()) {
         for text in files::<NewOrder>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
-            prop_assert_eq!(valid::<NewOrder>(&text), orders.clone(), "{}", text);
+            prop_assert_eq!(parse_valid::<NewOrder>(&text), orders.clone(), "{}", text);
         }
     }
 
@@ -45,7 +45,7 @@ proptest! {
         let rows: Vec<Value> =
             pets.iter().map(|pet| json!({ "id": pet.id, "name": pet.name })).collect();
         for text in files::<Pet>(&rows) {
-            prop_assert_eq!(valid::<Pet>(&text), pets.clone(), "{}", text);
+            prop_assert_eq!(parse_valid::<Pet>(&text), pets.clone(), "{}", text);
         }
     }
 
@@ -70,8 +70,8 @@ proptest! {
     }
 }
 
-/// Whatever is wrong is on a line that the file has.
-fn check_places(content: &[u8]) {
+/// Checks that every position is on a line of the file.
+fn check_positions(content: &[u8]) {
     let lines = content.split(|byte| *byte == b'\n').count();
     let on_a_line = |line: usize| assert!((1..=lines).contains(&line), "line {line} of {lines}");
     match parse::<NewOrder>(content, Unknown::Refused) {
@@ -87,7 +87,7 @@ fn check_places(content: &[u8]) {
     }
 }
 
-/// What files are made of, in no sensible order.
+/// Generates a fragment of a file, valid or not.
 fn token() -> impl Strategy<Value = String> {
     let fragment = prop::sample::select(vec![
         "[",
@@ -115,13 +115,13 @@ fn token() -> impl Strategy<Value = String> {
     prop_oneof![fragment.prop_map(str::to_string), any::<i64>().prop_map(|n| n.to_string())]
 }
 
-/// Orders in ascending order of id.
+/// Generates orders in ascending order of id.
 fn orders() -> impl Strategy<Value = Vec<NewOrder>> {
     // The years 0000 to 9999.
     let seconds = -62_167_219_200..=253_402_300_799_i64;
-    let date = (seconds, 0..1_000_000_000_u32)
+    let dates = (seconds, 0..1_000_000_000_u32)
         .prop_map(|(seconds, nanos)| DateTime::from_timestamp(seconds, nanos).unwrap());
-    let order = (any::<i64>(), 1..=i32::MAX, prop::option::of(date), any::<[bool; 2]>()).prop_map(
+    let order = (any::<i64>(), 1..=i32::MAX, prop::option::of(dates), any::<[bool; 2]>()).prop_map(
         |(pet_id, quantity, ship_date, [complete, shipped])| NewOrder {
             id: 0,
             pet_id,
@@ -146,30 +146,30 @@ fn order_json(order: &NewOrder) -> Value {
     })
 }
 
-/// Any characters that a name may have.
+/// Generates a valid name of any characters.
 fn name() -> impl Strategy<Value = String> {
     prop::collection::vec(any::<char>(), 0..20).prop_map(|letters| {
         letters.into_iter().filter(|letter| !letter.is_control()).chain("Rex".chars()).collect()
     })
 }
 
-/// A value that is invalid in every format.
+/// Generates a value that is invalid in every format.
 fn invalid_field() -> impl Strategy<Value = (&'static str, Value)> {
-    let wrong_everywhere = prop_oneof![
+    let invalid_everywhere = prop_oneof![
         "[^\\pC]{1,60}[!?]".prop_map(Value::from),
         (0.1..0.9_f64).prop_map(Value::from),
         Just(json!(1e300)),
     ];
-    let no_quantity = prop_oneof![i64::MIN..1, 2_147_483_648..i64::MAX].prop_map(Value::from);
+    let invalid_quantity = prop_oneof![i64::MIN..1, 2_147_483_648..i64::MAX].prop_map(Value::from);
     prop_oneof![
-        (prop::sample::select(NewOrder::FIELDS), wrong_everywhere),
-        (Just("quantity"), no_quantity),
+        (prop::sample::select(NewOrder::FIELDS), invalid_everywhere),
+        (Just("quantity"), invalid_quantity),
         (Just("status"), Just(json!("cancelled"))),
         (Just("shipDate"), Just(json!("9999-12-31T23:59:59-00:01"))),
     ]
 }
 
-/// The rows as CSV, as a JSON array and as JSON lines.
+/// Formats the rows as CSV, as a JSON array and as JSON lines.
 fn files<R: Record>(rows: &[Value]) -> [String; 3] {
     let cell = |value: &Value| match value {
         Value::Null => String::new(),
@@ -186,8 +186,8 @@ fn files<R: Record>(rows: &[Value]) -> [String; 3] {
     [csv, format!("[\n{}\n]", lines.join(",\n")), lines.join("\n")]
 }
 
-/// The records of a file without invalid rows.
-fn valid<R: Record>(text: &str) -> Vec<R> {
+/// Parses a file that must not have invalid rows.
+fn parse_valid<R: Record>(text: &str) -> Vec<R> {
     let Parsed { rows, bad, .. } = parse(text.as_bytes(), Unknown::Refused).unwrap();
     assert_eq!(bad.count(), 0, "{bad}");
     rows.into_iter().map(|row| row.record).collect()

@@ -1,4 +1,4 @@
-//! The fields of one record, in whichever format they came.
+//! The fields of one record, in any of the formats.
 
 use crate::keys::without_keys;
 use crate::store::{RecordKind, Records};
@@ -7,72 +7,72 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A type of record that an operator has in a file.
+/// A type of record that a file can have.
 pub trait Record: Sized {
-    /// Its type in the store.
+    /// The type in the store.
     const KIND: RecordKind;
-    /// The names of its fields in a file.
+    /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
-    /// The fields that every record has.
+    /// The required fields.
     const REQUIRED: &'static [&'static str];
 
-    /// The record; none if a field was invalid, which `fields` then knows.
+    /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 
-    /// Its id, unique among records of its type.
+    /// The id, unique among records of this type.
     fn id(&self) -> i64;
 }
 
 /// A type of record that an import adds.
 pub trait NewRecord: Record {
-    /// All its integers of 64 bits.
+    /// The 64-bit integers of the record.
     fn integers(&self) -> impl Iterator<Item = i64>;
 
-    /// These, for the store.
-    fn records(these: &[Self]) -> Records<'_>;
+    /// Wraps the records for the store.
+    fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// The record's own names for these, in any letter case; none where a name is ignored. With
-/// them, what is wrong.
+/// Matches names to the record's fields in any letter case; an ignored name gives `None`. Also
+/// returns the problems with names.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
 ) -> (Vec<Option<&'static str>>, Vec<FieldProblem>) {
-    let (mut known, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
+    let (mut matched, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
     let mut refused = Vec::new();
     for name in names {
         let field = R::FIELDS.iter().copied().find(|field| field.eq_ignore_ascii_case(name));
         match field {
-            None if !unknown.ignore(name) => refused.push(quoted(name)),
-            Some(field) if known.contains(&Some(field)) => {
-                problems.push(FieldProblem::of(field, format!("{field} is given twice")));
+            None if !unknown.ignore(name) => refused.push(quote(name)),
+            Some(field) if matched.contains(&Some(field)) => {
+                problems.push(FieldProblem::for_field(field, format!("{field} is given twice")));
             }
             _ => {}
         }
-        known.push(field);
+        matched.push(field);
     }
     if !refused.is_empty() {
         let are = if refused.len() == 1 { "is" } else { "are" };
         let (refused, names) = (refused.join(", "), R::FIELDS.join(", "));
         problems.push(format!("{refused} {are} unknown; the names are {names}").into());
     }
-    (known, problems)
+    (matched, problems)
 }
 
-/// How many unknown names are kept.
-const KEPT_NAMES: usize = 20;
+/// The number of ignored names that are kept.
+const MAX_IGNORED_NAMES: usize = 20;
 
-/// What is done with fields whose names are unknown.
+/// The treatment of fields whose names are unknown.
 #[derive(Debug)]
 pub enum Unknown {
     /// They are problems.
     Refused,
-    /// They are ignored; the names of the first that were.
+    /// They are ignored. Holds the first of their names.
     Ignored(BTreeSet<String>),
 }
 
 impl Unknown {
-    /// The names of the first fields that were ignored.
+    /// Returns the names of the first ignored fields.
     pub fn ignored(self) -> BTreeSet<String> {
         match self {
             Unknown::Ignored(names) => names,
@@ -80,35 +80,35 @@ impl Unknown {
         }
     }
 
-    /// Whether a field of this name is ignored.
+    /// Returns true, and records the name, if unknown fields are ignored.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
-        if names.len() < KEPT_NAMES {
+        if names.len() < MAX_IGNORED_NAMES {
             names.insert(without_keys(name));
         }
         true
     }
 }
 
-/// The fields of one record, and what is wrong with them.
+/// The fields of one record, and the problems with them.
 pub struct Fields<'a> {
     fields: Vec<(&'static str, FieldValue<'a>)>,
     problems: Vec<FieldProblem>,
 }
 
-/// What is wrong with a record, or with one of its fields.
+/// A problem with a record or with one of its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldProblem {
-    /// The field; none if it is the record as a whole.
+    /// The field; `None` for the record as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<&'static str>,
-    /// What is wrong, in words that name the field.
+    /// The problem, in words that name the field.
     pub problem: String,
 }
 
 impl FieldProblem {
-    /// What is wrong with a field.
-    pub fn of(field: &'static str, problem: String) -> FieldProblem {
+    /// Creates a problem with a field.
+    pub fn for_field(field: &'static str, problem: String) -> FieldProblem {
         FieldProblem { field: Some(field), problem }
     }
 }
@@ -120,7 +120,7 @@ impl From<String> for FieldProblem {
 }
 
 impl<'a> Fields<'a> {
-    /// Pairs the names with the values. `problems` are those of the names.
+    /// Pairs the names with the values. `problems` are the problems with the names.
     pub fn new(
         names: &[Option<&'static str>],
         values: impl Iterator<Item = FieldValue<'a>>,
@@ -130,34 +130,34 @@ impl<'a> Fields<'a> {
         Fields { fields: fields.collect(), problems }
     }
 
-    /// The record, or all that is wrong with it.
+    /// Returns the record, or all its problems.
     pub fn read<R: Record>(mut self) -> Result<R, Vec<FieldProblem>> {
         let record = R::read(&mut self);
         record.filter(|_| self.problems.is_empty()).ok_or(self.problems)
     }
 
-    /// The record as a whole is invalid, unless one of its fields is.
+    /// Adds a problem with the whole record, unless there is another problem.
     pub fn refuse(&mut self, problem: &str) {
         if self.problems.is_empty() {
             self.problems.push(problem.to_string().into());
         }
     }
 
-    /// A field that every record has. `read` returns the value, or what it must be.
+    /// Reads a required field. `read` returns the value, or a description of valid values.
     pub fn required<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<T> {
         let Some(value) = self.get(name) else {
-            self.problems.push(FieldProblem::of(name, format!("{name} is missing")));
+            self.problems.push(FieldProblem::for_field(name, format!("{name} is missing")));
             return None;
         };
         let read = read(value);
-        read.map_err(|wanted| {
-            let problem = format!("{name} must be {wanted}, not {}", value.shown());
-            self.problems.push(FieldProblem::of(name, problem));
+        read.map_err(|expected| {
+            let problem = format!("{name} must be {expected}, not {}", value.describe());
+            self.problems.push(FieldProblem::for_field(name, problem));
         })
         .ok()
     }
 
-    /// A field that may be absent, `null` or an empty cell: then `Some(None)`.
+    /// Reads an optional field. Returns `Some(None)` if it is absent, `null` or an empty cell.
     pub fn optional<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.get(name) {
             None => Some(None),
@@ -172,7 +172,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A value as the file has it.
+/// A value in the format of the file.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
     /// A CSV cell, which has no type.
@@ -181,11 +181,11 @@ pub enum FieldValue<'a> {
     Json(&'a RawValue),
 }
 
-/// Reads a value of a type, or says what it must be.
+/// Reads a value, or describes valid values.
 type ReadValue<T> = fn(FieldValue<'_>) -> Result<T, &'static str>;
 
 impl<'a> FieldValue<'a> {
-    /// A JSON value of this type, or a cell that the function takes.
+    /// Deserializes a JSON value, or parses a cell with the function.
     pub fn read<T: Deserialize<'a>>(self, cell: fn(&'a str) -> Option<T>) -> Option<T> {
         match self {
             FieldValue::Cell(text) => cell(text),
@@ -193,29 +193,29 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// A JSON string, or any cell.
+    /// Returns the text of a JSON string or of any cell.
     pub fn text(self) -> Option<Cow<'a, str>> {
         self.read(|cell| Some(cell.into()))
     }
 
-    /// The value as a message quotes it.
-    fn shown(self) -> String {
+    /// Describes the value for a message.
+    fn describe(self) -> String {
         let raw = match self {
-            FieldValue::Cell(text) => return quoted(text),
+            FieldValue::Cell(text) => return quote(text),
             FieldValue::Json(raw) => raw.get(),
         };
         match raw.chars().next() {
             Some('[') => "an array".to_string(),
             Some('{') => "an object".to_string(),
-            Some('"') => quoted(self.text().as_deref().unwrap_or(raw)),
-            _ => quoted(raw).replace('"', ""),
+            Some('"') => quote(self.text().as_deref().unwrap_or(raw)),
+            _ => quote(raw).replace('"', ""),
         }
     }
 }
 
-/// Text from the file in a message: on one line, not long, and without API keys.
-pub fn quoted(text: &str) -> String {
-    // Before it is shortened: the start of a key alone gives it away.
+/// Quotes text from the file for a message: on one line, shortened, and without API keys.
+pub fn quote(text: &str) -> String {
+    // Before it is shortened, because even the start of a key must not be shown.
     let text = without_keys(text);
     let start: String = text.chars().take(40).collect();
     format!("{start:?}{}", if start.len() < text.len() { "…" } else { "" })

@@ -1,6 +1,7 @@
-//! Orders, their updates and pets: their fields in a file, and what each field may hold.
+//! The records that a file can have: orders, updates of orders, and pets. Defines their fields and
+//! the valid values.
 
-use super::record::quoted;
+use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Fields, NewRecord, Position, Record};
 use crate::store::{NewOrder, OrderUpdate, RecordKind, Records};
 use chrono::{DateTime, Utc};
@@ -13,7 +14,7 @@ impl Record for NewOrder {
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
 
     fn read(fields: &mut Fields<'_>) -> Option<NewOrder> {
-        // Each is read, so that all that is wrong is told.
+        // Every field is read, so that all problems are reported.
         let (id, pet_id) = (fields.required("id", int64), fields.required("petId", int64));
         let quantity = fields.required("quantity", quantity);
         let ship_date = fields.optional("shipDate", date_time);
@@ -39,8 +40,8 @@ impl NewRecord for NewOrder {
         [self.id, self.pet_id].into_iter()
     }
 
-    fn records(these: &[NewOrder]) -> Records<'_> {
-        Records::Orders(these)
+    fn records(records: &[NewOrder]) -> Records<'_> {
+        Records::Orders(records)
     }
 }
 
@@ -85,12 +86,13 @@ impl NewRecord for Pet {
         std::iter::once(self.id)
     }
 
-    fn records(these: &[Pet]) -> Records<'_> {
-        Records::Pets(these)
+    fn records(records: &[Pet]) -> Records<'_> {
+        Records::Pets(records)
     }
 }
 
-/// The ids of orders in a text with one on each line, and where each is; a line may be blank.
+/// Parses the ids of orders in a text with one on each line, with their positions. Lines may be
+/// blank.
 pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
     let (mut ids, mut bad) = (Vec::new(), BadRows::default());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -100,8 +102,8 @@ pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
             Some(id) => ids.push((position, id)),
             None if text.is_empty() => {}
             None => {
-                let problem = format!("id must be a 64-bit integer, not {}", quoted(text));
-                bad.add(position, vec![FieldProblem::of("id", problem)]);
+                let problem = format!("id must be a 64-bit integer, not {}", quote(text));
+                bad.add(position, vec![FieldProblem::for_field("id", problem)]);
             }
         }
     }
@@ -117,12 +119,12 @@ fn quantity(value: FieldValue<'_>) -> Result<i32, &'static str> {
     quantity.filter(|quantity| *quantity >= 1).ok_or("an integer from 1 to 2147483647")
 }
 
-/// A cell in any letter case: a spreadsheet writes TRUE.
+/// Accepts any letter case in a cell, because spreadsheets write TRUE.
 fn boolean(value: FieldValue<'_>) -> Result<bool, &'static str> {
     value.read(|cell| cell.to_ascii_lowercase().parse().ok()).ok_or("true or false")
 }
 
-/// Cancelled orders are not imported.
+/// Refuses `cancelled`: cancelled orders are not imported.
 fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
     match value.text().as_deref() {
         Some("pending") => Ok(false),
@@ -136,8 +138,8 @@ fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
     time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
-/// Without control characters: an unclosed quote in a CSV file would otherwise
-/// swallow the rows after it unnoticed.
+/// Refuses control characters: an unclosed quote in a CSV file would otherwise swallow the rows
+/// after it unnoticed.
 fn line_of_text(value: FieldValue<'_>) -> Result<String, &'static str> {
     let valid = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
     let text = value.text().filter(|text| valid(text));

@@ -1,4 +1,4 @@
-//! What each format is read as, and the message for each invalid row.
+//! Tests of each format, and of the message for each invalid row.
 
 use super::*;
 use crate::store::NewOrder;
@@ -9,15 +9,15 @@ fn orders(text: &str) -> Parsed<NewOrder> {
     parse(text.as_bytes(), Unknown::Refused).unwrap()
 }
 
-/// "line 2: what is wrong", for each bad row.
+/// Formats each bad row as "line 2: problem".
 fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
     parsed.bad.first().iter().map(|row| row.to_string()).collect()
 }
 
-/// What is wrong with the only row of a file.
+/// Returns the problem with the only row of a file.
 fn complaint<R: Record>(text: &str) -> String {
     let parsed = parse::<R>(text.as_bytes(), Unknown::Refused).unwrap();
-    assert!(parsed.rows.is_empty(), "{text} was taken");
+    assert!(parsed.rows.is_empty(), "{text} was accepted");
     complaints(&parsed).join("; ")
 }
 
@@ -31,7 +31,7 @@ fn failure(content: &[u8]) -> String {
 const FULL: &str = r#"{"id":-7,"petId":3,"quantity":2,"shipDate":"2026-12-01T01:00:00.5+02:00","complete":true,"status":"shipped"}"#;
 
 #[test]
-fn all_formats_say_the_same() {
+fn all_formats_give_the_same_orders() {
     let csv = "status,complete,shipDate,quantity,petId,id\n\
                shipped,true,2026-12-01T01:00:00.5+02:00,2,3,-7\n\
                ,,,1,9223372036854775807,8\n";
@@ -58,7 +58,7 @@ fn all_formats_say_the_same() {
 fn every_bad_field_has_its_reason() {
     let integer = "must be a 64-bit integer, not";
     let quantity = "quantity must be an integer from 1 to 2147483647, not";
-    let date = "shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years \
+    let ship_date = "shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years \
                 0000 to 9999 in UTC, not";
     for (change, reason) in [
         (r#""id":"7""#, format!(r#"id {integer} "7""#)),
@@ -70,22 +70,22 @@ fn every_bad_field_has_its_reason() {
         (r#""quantity":0"#, format!("{quantity} 0")),
         (r#""quantity":-1"#, format!("{quantity} -1")),
         (r#""quantity":2147483648"#, format!("{quantity} 2147483648")),
-        (r#""shipDate":"2026-12-01""#, format!(r#"{date} "2026-12-01""#)),
-        (r#""shipDate":"2026-02-30T00:00:00Z""#, format!(r#"{date} "2026-02-30T00:00:00Z""#)),
+        (r#""shipDate":"2026-12-01""#, format!(r#"{ship_date} "2026-12-01""#)),
+        (r#""shipDate":"2026-02-30T00:00:00Z""#, format!(r#"{ship_date} "2026-02-30T00:00:00Z""#)),
         (
             r#""shipDate":"0000-01-01T00:00:00+01:00""#,
-            format!(r#"{date} "0000-01-01T00:00:00+01:00""#),
+            format!(r#"{ship_date} "0000-01-01T00:00:00+01:00""#),
         ),
         (
             r#""shipDate":"9999-12-31T23:30:00-01:00""#,
-            format!(r#"{date} "9999-12-31T23:30:00-01:00""#),
+            format!(r#"{ship_date} "9999-12-31T23:30:00-01:00""#),
         ),
-        (r#""shipDate":"2026-12-24T10:30:60Z""#, format!(r#"{date} "2026-12-24T10:30:60Z""#)),
+        (r#""shipDate":"2026-12-24T10:30:60Z""#, format!(r#"{ship_date} "2026-12-24T10:30:60Z""#)),
         (
             "\"shipDate\":\"2026-12-24T10:30:00\u{2212}01:00\"",
-            format!("{date} \"2026-12-24T10:30:00\u{2212}01:00\""),
+            format!("{ship_date} \"2026-12-24T10:30:00\u{2212}01:00\""),
         ),
-        (r#""shipDate":1796083200"#, format!("{date} 1796083200")),
+        (r#""shipDate":1796083200"#, format!("{ship_date} 1796083200")),
         (r#""complete":"true""#, r#"complete must be true or false, not "true""#.to_string()),
         (r#""complete":1"#, "complete must be true or false, not 1".to_string()),
         (
@@ -122,7 +122,7 @@ fn a_cell_is_checked_like_a_json_value() {
 }
 
 #[test]
-fn an_object_has_the_fields_it_has_and_each_once() {
+fn wrong_fields_of_an_object_are_reported() {
     let cases = [
         (r#"{"id":1,"petId":1}"#, "quantity is missing"),
         (r#"{"id":1,"petId":1,"quantity":1,"id":1}"#, "id is given twice"),
@@ -151,7 +151,7 @@ fn an_object_has_the_fields_it_has_and_each_once() {
 }
 
 #[test]
-fn a_record_that_is_not_json_hides_no_other_bad_record() {
+fn invalid_json_does_not_hide_other_bad_records() {
     let good = r#"{"id":1,"petId":1,"quantity":1}"#;
     let bad = r#"{"id":2,"petId":1,"quantity":1,}"#;
     let text = r#"{"id":"a,]\\","petId":[],"quantity":0}"#;
@@ -178,7 +178,7 @@ fn a_record_that_is_not_json_hides_no_other_bad_record() {
 }
 
 #[test]
-fn all_faults_of_a_row_are_in_one_message() {
+fn all_problems_of_a_row_are_in_one_message() {
     let header = "id,petId,quantity,shipDate,complete,status\n";
     assert_eq!(
         complaint::<NewOrder>(&format!("{header}x,,0,,maybe,sent\n")),
@@ -215,7 +215,7 @@ fn names_and_booleans_may_be_in_any_letter_case() {
 }
 
 #[test]
-fn unknown_names_can_be_ignored_and_are_known_then() {
+fn ignored_names_are_reported() {
     let text = "id,note,name,extra,note\n1,a,Rex,b,c\n2,a,,b,c\n";
     let parsed = parse::<Pet>(text.as_bytes(), Unknown::Ignored(BTreeSet::new())).unwrap();
     assert_eq!(complaints(&parsed), ["line 3: name is missing"]);
@@ -263,7 +263,7 @@ fn lines_are_counted_as_an_editor_counts_them() {
 }
 
 #[test]
-fn an_id_is_in_a_file_once() {
+fn a_repeated_id_is_reported() {
     let parsed = parse::<Pet>(b"id,name\n5,a\n3,b\n5,c\n5,d\n", Unknown::Refused).unwrap();
     assert_eq!(
         complaints(&parsed),
@@ -272,12 +272,12 @@ fn an_id_is_in_a_file_once() {
             "line 5: pet 5 is in the file twice, first on line 2"
         ]
     );
-    let kept: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.position.line)).collect();
-    assert_eq!(kept, [(3, 3), (5, 2)]);
+    let rows: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.position.line)).collect();
+    assert_eq!(rows, [(3, 3), (5, 2)]);
 }
 
 #[test]
-fn twenty_are_shown_and_all_are_counted() {
+fn twenty_bad_rows_are_shown_and_all_are_counted() {
     let bad = |count: usize| {
         let text = format!("id,name\n{}", "x,Rex\n".repeat(count));
         parse::<Pet>(text.as_bytes(), Unknown::Refused).unwrap().bad.to_string()
@@ -290,10 +290,10 @@ fn twenty_are_shown_and_all_are_counted() {
 }
 
 #[test]
-fn the_first_bad_rows_are_those_of_the_lowest_lines() {
+fn the_first_bad_rows_have_the_lowest_lines() {
     let mut bad = BadRows::default();
     for line in (1..=100).rev() {
-        let problem = FieldProblem::of("id", "id is missing".to_string());
+        let problem = FieldProblem::for_field("id", "id is missing".to_string());
         bad.add(Position { line, column: 0 }, vec![problem]);
     }
     let lines: Vec<_> = bad.first().iter().map(|row| row.position.line).collect();
@@ -302,7 +302,7 @@ fn the_first_bad_rows_are_those_of_the_lowest_lines() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_why() {
+fn an_unreadable_file_has_a_reason() {
     let empty = "there is nothing in it; write a JSON array, JSON lines, or CSV with a \
                  header row";
     assert_eq!(failure(b""), empty);

@@ -1,5 +1,5 @@
-//! Passwords in the URLs of a store, valid and broken ones: no error and no shown setting has
-//! them.
+//! Property tests: no error and no shown setting contains the password of a store's URL, even if
+//! the URL is invalid.
 
 use super::*;
 use crate::config::without_passwords;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::Path;
 
-/// Of which one is chosen; `P` stands for the password.
+/// Store URLs, in which `P` stands for the password.
 const URLS: [&str; 12] = [
     "postgres://u:P@db/orders",
     "postgresql://:P@a,b:6000/orders?sslmode=require",
@@ -23,11 +23,11 @@ const URLS: [&str; 12] = [
     "u:P@db/orders",
 ];
 
-/// All that is printed of a URL in a flag and in a file.
-fn printed(url: &str) -> String {
+/// Returns everything that is printed for a URL in a flag and in a file.
+fn printed_text(url: &str) -> String {
     let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);
-    // A string of JSON is one of TOML.
+    // A JSON string is a valid TOML string.
     let file = format!("store = {}\n", serde_json::to_string(url).unwrap());
     let mut printed = match Invocation::read(arguments) {
         Ok(invocation) => serde_json::to_string(invocation.effective.settings()).unwrap(),
@@ -56,11 +56,11 @@ proptest! {
         chosen in 0..URLS.len(),
     ) {
         let pattern = URLS[chosen];
-        let written = if encodes { percent_encoded(&password) } else { password.clone() };
-        let text = printed(&pattern.replace('P', &written));
-        // What is printed of any other password is none.
-        let harmless = printed(&pattern.replace('P', "%00"));
-        for secret in [&password, &written] {
+        let encoded = if encodes { percent_encoded(&password) } else { password.clone() };
+        let text = printed_text(&pattern.replace('P', &encoded));
+        // Text that is printed for another password as well reveals nothing.
+        let harmless = printed_text(&pattern.replace('P', "%00"));
+        for secret in [&password, &encoded] {
             let escaped = secret.escape_debug().to_string();
             for secret in [secret, &escaped] {
                 let leaks = text.contains(secret) && !harmless.contains(secret);
