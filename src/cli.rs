@@ -1,5 +1,4 @@
-//! The operator's command line: which commands there are. What each does is in the
-//! file of its group.
+//! Defines the command line. Each group of commands has its own module.
 
 mod accounts;
 mod backup;
@@ -141,8 +140,8 @@ Examples:
     Health(health::HealthArgs),
     /// Show which servers use the store
     ///
-    /// In PostgreSQL, a server is silent that was killed or suspended, or cannot reach the
-    /// database. It is shown until the others have not heard of it for minutes.
+    /// In PostgreSQL, a server that was killed or suspended, or cannot reach the database, is
+    /// shown as silent, until the others have not heard of it for minutes.
     #[command(after_help = "\
 Examples:
   store-orders status
@@ -210,8 +209,7 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
-/// Commands that print a part of the program, whatever the store. `openapi --served` alone reads
-/// settings.
+/// Commands that print a built-in text and use no store. Only `openapi --served` reads settings.
 const PRINTING: [&str; 8] = [
     "systemd-unit",
     "nginx-conf",
@@ -223,7 +221,7 @@ const PRINTING: [&str; 8] = [
     "openapi",
 ];
 
-/// The command line, as clap knows it.
+/// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
     // `demo` refuses the global options, the others ignore them.
     let program = with_settings(Cli::command())
@@ -236,14 +234,14 @@ pub fn command() -> clap::Command {
     })
 }
 
-/// The command, whose help does not show the global options.
+/// Hides the global options in the help of a command.
 fn hide_global_options(
     command: clap::Command,
     change: fn(clap::Arg) -> clap::Arg,
 ) -> clap::Command {
-    // The settings of the served document may be in a file.
+    // A file may have the settings of the served document.
     let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
-    // An argument of the command's own replaces the global one.
+    // A command's own argument replaces the global one.
     let whole = with_settings(Cli::command());
     let global = whole.get_arguments().filter(|arg| arg.is_global_set() && !is_used(arg));
     let hidden: Vec<_> = global.cloned().map(|arg| change(arg).hide(true)).collect();
@@ -253,25 +251,25 @@ fn hide_global_options(
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         let mut printer = Printer::new(out, self.options.json);
-        let done = self.dispatch(effective, &mut printer);
+        let result = self.dispatch(effective, &mut printer);
         if matches!(self.command, Command::Serve(_) | Command::Demo(_)) {
-            return done;
+            return result;
         }
-        let named = done.map_err(|error| {
+        let result = result.map_err(|error| {
             // An engine's errors do not always name the store.
-            let is_engines = |cause: &(dyn std::error::Error + 'static)| {
+            let is_engine_error = |cause: &(dyn std::error::Error + 'static)| {
                 matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
             };
-            match error.chain().any(is_engines) {
+            match error.chain().any(is_engine_error) {
                 true => error.context(self.options.store.name()),
                 false => error,
             }
         });
-        if let Err(error) = &named {
-            // Whatever becomes of it, the error itself is what the command ends with.
-            let _ = Failure::of(error).show(&mut printer);
+        if let Err(error) = &result {
+            // The command ends with this error, even if it cannot be shown.
+            let _ = Failure::from_error(error).show(&mut printer);
         }
-        named
+        result
     }
 
     fn dispatch(
@@ -306,15 +304,17 @@ impl Cli {
     }
 }
 
-/// The status to exit with after this error.
+/// Returns the exit status for this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let signal = error.downcast_ref::<serve::EndedBySignal>();
-    ExitCode::from(signal.map_or_else(|| Failure::of(error).code.status(), |signal| signal.status))
+    ExitCode::from(
+        signal.map_or_else(|| Failure::from_error(error).code.status(), |signal| signal.status),
+    )
 }
 
-/// Shows an invalid command line, or invalid settings, as data, if the command line asks for that.
+/// Shows an invalid command line, or invalid settings, as JSON, if the command line has `--json`.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
-    // What does not parse can only be searched.
+    // The command line may be invalid, so it is not parsed.
     if !std::env::args_os().any(|argument| argument == "--json") {
         return Ok(());
     }
@@ -324,16 +324,16 @@ pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::R
     Failure { code, message }.show(&mut Printer::new(out, true))
 }
 
-/// Whether this command line runs the server, whose standard error is a log. It may be
-/// invalid.
+/// Returns true if this command line, which may be invalid, runs the server: then standard error is
+/// a log.
 pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let lenient = command().ignore_errors(true);
     let matches = lenient.try_get_matches_from(arguments);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// Whether a command ended because its output was closed. An issued key that could
-/// not be shown is an error of its own, not this one.
+/// Returns true if a command ended because its output was closed. An issued key that could not be
+/// shown is another error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

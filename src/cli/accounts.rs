@@ -105,7 +105,7 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    fn own_limits(&self) -> Option<PlanLimits> {
+    fn custom_limits(&self) -> Option<PlanLimits> {
         let (per_minute, per_day) = self.per_minute.zip(self.per_day)?;
         Some(PlanLimits { per_minute, per_day })
     }
@@ -120,7 +120,7 @@ impl AccountsCommand {
         let now = Utc::now().trunc_subsecs(0);
         match self {
             AccountsCommand::Create { name, plan } => {
-                with_notice(|_| store.create_account(name, plan.plan, plan.own_limits(), now))?;
+                with_notice(|_| store.create_account(name, plan.plan, plan.custom_limits(), now))?;
                 show(&*store, name.trim(), "created account", printer)
             }
             AccountsCommand::Rename { name, new_name } => {
@@ -128,22 +128,22 @@ impl AccountsCommand {
                 with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
-                Ok(printer.show(&changed(&*store, new_name)?, text)?)
+                Ok(printer.show(&changed_account(&*store, new_name)?, text)?)
             }
             AccountsCommand::Close { name, yes } => {
                 let name = &store.resolve_account(name)?;
-                if !yes && !confirmed(name)? {
+                if !yes && !confirm_closing(name)? {
                     anyhow::bail!("account {name:?} stays open");
                 }
                 let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
-                let account = &changed(&*store, name)?;
+                let account = &changed_account(&*store, name)?;
                 Ok(printer.show(&ClosedAccount { account, revoked_keys: revoked }, text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
                 let name = &store.resolve_account(name)?;
-                with_notice(|_| store.set_plan(name, plan.plan, plan.own_limits()))?;
+                with_notice(|_| store.set_plan(name, plan.plan, plan.custom_limits()))?;
                 show(&*store, name, "changed account", printer)
             }
             AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
@@ -152,8 +152,8 @@ impl AccountsCommand {
     }
 }
 
-/// Asks on a terminal whether to close the account; elsewhere it must be said with `--yes`.
-fn confirmed(name: &str) -> anyhow::Result<bool> {
+/// Asks for confirmation on a terminal; elsewhere `--yes` is required.
+fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         anyhow::bail!("closing {name:?} revokes all its keys for good; repeat it with --yes");
     }
@@ -163,8 +163,8 @@ fn confirmed(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// An account that was changed.
-fn changed(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
+/// Returns the account after it was changed.
+fn changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
     store
         .account(name, Utc::now().timestamp_millis())
         .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
@@ -176,7 +176,7 @@ fn show(
     done: &str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let account = &changed(store, name)?;
+    let account = &changed_account(store, name)?;
     let PlanLimits { per_minute, per_day } = account.limits;
     if per_minute.min(per_day) == 0 {
         warn(format_args!(
@@ -202,7 +202,7 @@ fn show_usage(
     let account = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
     let is_shared = options.store.store.is_some();
-    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now, is_shared);
+    let usage = UsageJson::new(limits.usage(account.id, now)?, account.limits, now, is_shared);
     let closed = match &account.closed_at {
         Some(at) => format!("closedAt   {at}\n"),
         None => String::new(),
@@ -238,7 +238,7 @@ fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> any
     Ok(listing.finish()?)
 }
 
-/// An account that was closed.
+/// The JSON output of `accounts close`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClosedAccount<'a> {
@@ -247,7 +247,7 @@ struct ClosedAccount<'a> {
     revoked_keys: i64,
 }
 
-/// An account with what it has used.
+/// The JSON output of `accounts show`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount<'a> {

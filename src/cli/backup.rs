@@ -1,6 +1,6 @@
-//! `backup` and `restore`: a snapshot of a live store, and a store from a snapshot.
+//! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
-use super::check::{Checked, counts};
+use super::check::{CheckOutput, counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
@@ -67,13 +67,13 @@ impl RestoreArgs {
                 (url.to_string(), restored?)
             }
         };
-        let restored = Checked { store, counted_accounts: None };
+        let restored = CheckOutput { store, counted_accounts: None };
         let text = format!("restored {name}\n{}", counts(&restored));
         Ok(printer.show(&restored, text)?)
     }
 }
 
-/// Shows how much of the file is copied.
+/// Shows the progress of a copy in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     with_bar("{bar:40} {percent} %", |bar| {
         copy(&|copied, all| {

@@ -1,10 +1,10 @@
-//! Changes of many orders that exist, in steps: `orders ship` and `orders update`. All are checked
+//! `orders ship` and `orders update`: change existing orders in steps. All orders are checked
 //! before the first is changed.
 
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::record_file::{content_of, name_of, records_of, require_valid, show_failure};
+use super::record_file::{display_name, read_content, read_records, require_valid, show_failure};
 use super::waiting::with_progress;
 use crate::import::{BadRows, Position, Problem, order_ids};
 use crate::store::{
@@ -38,7 +38,7 @@ impl UpdateArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         options.lower_priority();
         let mut parsed =
-            records_of::<OrderUpdate>(&self.file, self.ignore_unknown, "changed", printer)?;
+            read_records::<OrderUpdate>(&self.file, self.ignore_unknown, "changed", printer)?;
         let store = options.open_store()?;
         let rows = parsed.rows.iter().map(|row| (row.record.id, row.position)).collect();
         refuse_rows(&*store, &rows, can_update, &mut parsed.bad)?;
@@ -60,7 +60,7 @@ impl UpdateArgs {
     }
 }
 
-/// Marks the orders of these ids as shipped, or those of a file with an id on each line.
+/// Marks orders as shipped: either these ids, or the ids in a file, one on each line.
 pub fn ship(
     ids: &[i64],
     file: Option<&Path>,
@@ -70,35 +70,35 @@ pub fn ship(
     options.lower_priority();
     let store = options.open_store()?;
     let ids: Vec<i64> = match file {
-        Some(file) => ids_of(&*store, file, printer)?,
+        Some(file) => read_ids(&*store, file, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            if let Some((_, why)) = refusals(&*store, &ids, to_ship)?.into_iter().next() {
-                return Err(refused_whole(why, NOTHING_CHANGED).into());
+            if let Some((_, why)) = refusals(&*store, &ids, check_shippable)?.into_iter().next() {
+                return Err(with_changes(why, NOTHING_CHANGED).into());
             }
             ids
         }
     };
-    let (mut now, mut before) = (Vec::new(), Vec::new());
+    let (mut shipped_now, mut shipped_before) = (Vec::new(), Vec::new());
     change(&*store, ids.len(), "shipped", printer, |range| {
         let step = ids.get(range).unwrap_or_default();
         let shipped = store.ship_orders(step)?;
         let (marked, others): (Vec<i64>, Vec<i64>) =
             step.iter().partition(|id| shipped.contains(id));
-        now.extend(marked);
-        before.extend(others);
+        shipped_now.extend(marked);
+        shipped_before.extend(others);
         Ok(())
     })?;
-    let mut text = format!("shipped {}", orders(now.len()));
-    if !before.is_empty() {
-        text.push_str(&already_shipped(&before));
+    let mut text = format!("shipped {}", orders(shipped_now.len()));
+    if !shipped_before.is_empty() {
+        text.push_str(&describe_already_shipped(&shipped_before));
     }
-    Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
+    Ok(printer.show(&json!({ "shipped": shipped_now, "alreadyShipped": shipped_before }), text)?)
 }
 
-/// Why a change of several orders was refused, from why one was, and what had been changed by then.
-/// The kind of failure, and with it the exit status, is the same in the first step and in a later.
-fn refused_whole(error: StoreError, changed: &str) -> StoreError {
+/// Adds to the error of one order what was `changed` before it. Keeps the kind of the error, which
+/// decides the exit status.
+fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {
         StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
@@ -107,32 +107,32 @@ fn refused_whole(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-fn to_ship(id: i64, status: Option<Status>) -> Result<(), StoreError> {
+fn check_shippable(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     can_ship(id, status).map(drop)
 }
 
-/// The ids in a file, all of which can be shipped.
-fn ids_of(
+/// Reads the ids in a file, and checks that all these orders can be shipped.
+fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<Vec<i64>> {
-    let content = String::from_utf8(content_of(file)?)
-        .with_context(|| format!("{} is not text with an id on each line", name_of(file)))?;
-    let (found, mut bad) = order_ids(&content);
+    let content = String::from_utf8(read_content(file)?)
+        .with_context(|| format!("{} is not text with an id on each line", display_name(file)))?;
+    let (ids, mut bad) = order_ids(&content);
     let mut rows = BTreeMap::new();
-    for (position, id) in found {
+    for (position, id) in ids {
         rows.entry(id).or_insert(position);
     }
-    refuse_rows(store, &rows, to_ship, &mut bad)?;
+    refuse_rows(store, &rows, check_shippable, &mut bad)?;
     require_valid(file, bad, "changed", printer)?;
     if rows.is_empty() {
-        anyhow::bail!("{} has no id; write one on each line", name_of(file));
+        anyhow::bail!("{} has no id; write one on each line", display_name(file));
     }
     Ok(rows.into_keys().collect())
 }
 
-/// Adds the rows whose order is not there, or cannot be changed so.
+/// Adds the rows to `bad` whose order does not exist, or cannot be changed.
 fn refuse_rows(
     store: &dyn OperatorStore,
     rows: &BTreeMap<i64, Position>,
@@ -148,7 +148,7 @@ fn refuse_rows(
     Ok(())
 }
 
-/// The orders that are not there, or cannot be changed so, and why.
+/// Returns the orders that do not exist or cannot be changed, each with the reason.
 fn refusals(
     store: &dyn OperatorStore,
     ids: &[i64],
@@ -159,7 +159,8 @@ fn refusals(
     Ok(ids.iter().filter_map(refusal).collect())
 }
 
-/// Does `step` with this many orders, in steps. `done` is the participle of what is done.
+/// Changes `count` orders by calls of `step` with their ranges. `done` is the participle for
+/// messages, such as "shipped".
 fn change(
     store: &dyn OperatorStore,
     count: usize,
@@ -178,22 +179,22 @@ fn change(
     store.await_servers();
     let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
     let count = orders(count);
-    let said = match changed {
+    let summary = match changed {
         0 => NOTHING_CHANGED.to_string(),
         _ => format!("{changed} of {count} were {done}; repeat the command for the rest"),
     };
     let error = match why {
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
             .context(format!("before the last step, {changed} of {count} were {done}")),
-        Some(why) if changed == 0 => refused_whole(why, NOTHING_CHANGED).into(),
-        // An order was cancelled after the check: the step that has it changed nothing.
+        Some(why) if changed == 0 => with_changes(why, NOTHING_CHANGED).into(),
+        // An order was cancelled after the check, so its step changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
             let before = format!("{changed} of {count} were {done} before");
             let rest = "leave it out, and repeat the command for the rest";
-            refused_whole(why, &format!("{before}; {rest}")).into()
+            with_changes(why, &format!("{before}; {rest}")).into()
         }
-        Some(why) => anyhow::Error::from(why).context(said),
-        None => match interrupts.error(|| said) {
+        Some(why) => anyhow::Error::from(why).context(summary),
+        None => match interrupts.error(|| summary) {
             Some(signal) => signal.into(),
             None => anyhow::anyhow!("interrupted"),
         },
@@ -206,8 +207,8 @@ fn orders(count: usize) -> String {
     format!("{count} order{}", if count == 1 { "" } else { "s" })
 }
 
-fn already_shipped(ids: &[i64]) -> String {
-    /// The rest is counted, so that the text stays short.
+fn describe_already_shipped(ids: &[i64]) -> String {
+    /// The number of ids in the text, to keep it short.
     const SHOWN: usize = 20;
     let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();
     if ids.len() > SHOWN {
@@ -223,14 +224,14 @@ mod tests {
     use crate::cli::failure::{Failure, FailureCode};
 
     #[test]
-    fn a_refusal_in_any_step_has_the_code_of_its_order() {
+    fn a_refusal_has_the_same_code_in_every_step() {
         for changed in [NOTHING_CHANGED, "500 of 501 orders were shipped before"] {
             for (why, code) in [
                 (StoreError::NotFound("order 7 is gone".to_string()), FailureCode::NotFound),
                 (StoreError::Refused("order 7 is cancelled".to_string()), FailureCode::Failed),
             ] {
                 let expected = format!("{why}; {changed}");
-                let failure = Failure::of(&refused_whole(why, changed).into());
+                let failure = Failure::from_error(&with_changes(why, changed).into());
                 assert_eq!((failure.code, failure.message), (code, expected));
             }
         }

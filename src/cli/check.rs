@@ -1,4 +1,4 @@
-//! `check`: the integrity of a store and of its limits' file, and their contents.
+//! `check`: checks the integrity of a store and of its limits file, and counts their contents.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -9,17 +9,17 @@ use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
 
-/// What the store and the limits' file hold, and what is wrong with them.
+/// The contents of the store and of the limits file, and the problems with them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Checked {
+pub(super) struct CheckOutput {
     #[serde(flatten)]
     pub store: CheckReport,
-    /// Accounts whose requests are counted, if there is a file of the limits.
+    /// The number of accounts in the limits file, if there is one.
     pub counted_accounts: Option<usize>,
 }
 
-/// Shows the counts and all problems; any problem makes the command fail.
+/// Shows the counts and all problems. Any problem makes the command fail.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {
@@ -30,7 +30,7 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
             (url.to_string(), PostgresCommands::connect(&url)?.check()?, Ok(None))
         }
     };
-    let mut checked = Checked { store, counted_accounts: None };
+    let mut checked = CheckOutput { store, counted_accounts: None };
     match counted {
         Ok(accounts) => checked.counted_accounts = accounts,
         Err(problem) => checked.store.problems.push(problem),
@@ -40,17 +40,17 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
         return Ok(printer.show(&checked, format!("{name}: sound\n{}", counts(&checked)))?);
     }
     let lines = problems.join("\n  ");
-    // If the output is closed, the exit status still tells.
+    // If the output is closed, the exit status still reports the failure.
     let text = format!("{name}: not sound\n  {lines}\n{}", counts(&checked));
     let _ = printer.show(&checked, text).and_then(|()| printer.flush());
     let plural = if problems.len() == 1 { "" } else { "s" };
     anyhow::bail!("{name}: {} problem{plural} found", problems.len())
 }
 
-/// What the store holds, as text.
-pub(super) fn counts(checked: &Checked) -> String {
+/// Formats the counts as text.
+pub(super) fn counts(checked: &CheckOutput) -> String {
     let store = &checked.store;
-    let orders = shown(store.orders.as_ref().map(|orders| {
+    let orders = format_count(store.orders.as_ref().map(|orders| {
         let OrderCounts { pending, shipped, cancelled } = orders;
         format!("{pending} pending, {shipped} shipped, {cancelled} cancelled")
     }));
@@ -59,11 +59,11 @@ pub(super) fn counts(checked: &Checked) -> String {
          pets      {}\n\
          accounts  {}\n\
          keys      {}; version {}",
-        shown(store.orders_change_number),
-        shown(store.pets),
-        shown(store.accounts),
-        shown(store.keys),
-        shown(store.keys_change_number),
+        format_count(store.orders_change_number),
+        format_count(store.pets),
+        format_count(store.accounts),
+        format_count(store.keys),
+        format_count(store.keys_change_number),
     );
     if let Some(accounts) = checked.counted_accounts {
         text.push_str(&format!("\nlimits    counted for {accounts} accounts"));
@@ -71,6 +71,6 @@ pub(super) fn counts(checked: &Checked) -> String {
     text
 }
 
-fn shown(count: Option<impl Display>) -> String {
+fn format_count(count: Option<impl Display>) -> String {
     count.map_or_else(|| "unreadable".to_string(), |count| count.to_string())
 }

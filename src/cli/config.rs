@@ -1,4 +1,4 @@
-//! `config`: the default file, and the settings in force.
+//! `config`: prints the default file, and checks and shows the effective settings.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -39,7 +39,7 @@ Examples:
 }
 
 impl ConfigCommand {
-    /// Invalid settings were refused before.
+    /// Runs the command. `Invocation::run` has refused invalid settings before.
     pub(super) fn run(
         &self,
         options: &Options,

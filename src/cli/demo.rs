@@ -17,7 +17,7 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// Not a multiple of 2 or 3, so that each pet has orders of every kind.
+/// Their number is not a multiple of 2 or 3, so that each pet has orders of every kind.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
@@ -48,7 +48,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         stop_within: STOP_WITHIN,
         ..ServerConfig::default()
     };
-    config.listen = args.listen.clone().unwrap_or_else(|| free(config.listen));
+    config.listen = args.listen.clone().unwrap_or_else(|| free_address(config.listen));
     let keyless = config.keyless_per_minute;
     run(
         async |clock, log: &Logger| ServedStore::embedded(store, keyless, clock, log),
@@ -61,8 +61,8 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// This address, or another port of the loopback if it is taken.
-fn free(address: ListenAddress) -> ListenAddress {
+/// Returns this address or, if it is in use, a free port of the loopback.
+fn free_address(address: ListenAddress) -> ListenAddress {
     match TcpListener::bind(address.to_string()) {
         Ok(_) => address,
         Err(_) => "127.0.0.1:0".parse().unwrap_or(address),
@@ -147,11 +147,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_is_taken_is_replaced_by_a_free_port_of_the_loopback() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address: ListenAddress = taken.local_addr().unwrap().to_string().parse().unwrap();
-        assert_eq!(free(address.clone()).to_string(), "127.0.0.1:0");
-        drop(taken);
-        assert_eq!(free(address.clone()), address);
+    fn a_used_address_is_replaced_by_a_free_loopback_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address: ListenAddress = listener.local_addr().unwrap().to_string().parse().unwrap();
+        assert_eq!(free_address(address.clone()).to_string(), "127.0.0.1:0");
+        drop(listener);
+        assert_eq!(free_address(address.clone()), address);
     }
 }

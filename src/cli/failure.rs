@@ -1,4 +1,4 @@
-//! Why a command failed, as data and as its exit status.
+//! Failures of commands, as JSON and as exit statuses.
 
 use super::printer::Printer;
 use super::serve::EndedBySignal;
@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::json;
 use std::io;
 
-/// Why a command failed, for programs.
+/// The failure of a command, for programs.
 #[derive(Serialize)]
 pub struct Failure {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub code: FailureCode,
     /// The text for people, without keys and passwords.
     pub message: String,
@@ -32,17 +32,20 @@ pub enum FailureCode {
     StoreUnavailable,
     /// A signal ended the command.
     Interrupted,
-    /// Any other.
+    /// Any other failure.
     Failed,
 }
 
 impl Failure {
-    /// Why the command failed.
-    pub fn of(error: &anyhow::Error) -> Failure {
-        Failure { code: FailureCode::of(error), message: without_secrets(&format!("{error:#}")) }
+    /// Converts the error of a command.
+    pub fn from_error(error: &anyhow::Error) -> Failure {
+        Failure {
+            code: FailureCode::from_error(error),
+            message: without_secrets(&format!("{error:#}")),
+        }
     }
 
-    /// Shows it as data, if that is asked for and the command has shown none.
+    /// Shows the failure as JSON, if that is requested and the command has shown nothing.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;
@@ -52,13 +55,13 @@ impl Failure {
     }
 }
 
-/// The text without keys and passwords that were given in the wrong place.
+/// Removes keys and passwords, which a user may have put in the wrong place, from a text.
 pub fn without_secrets(text: &str) -> String {
     without_passwords(&without_keys(text))
 }
 
 impl FailureCode {
-    fn of(error: &anyhow::Error) -> FailureCode {
+    fn from_error(error: &anyhow::Error) -> FailureCode {
         if error.downcast_ref::<EndedBySignal>().is_some() {
             return FailureCode::Interrupted;
         }
@@ -81,7 +84,7 @@ impl FailureCode {
         }
     }
 
-    /// The status to exit with.
+    /// Returns the exit status.
     pub fn status(self) -> u8 {
         match self {
             FailureCode::InvalidCommandLine => 2,

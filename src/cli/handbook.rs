@@ -1,5 +1,5 @@
-//! The operator's handbook: Markdown in the program, so that it is on the machine where it is
-//! needed.
+//! Prints the operator's handbook. The program contains it as Markdown, so that it is on every
+//! machine that needs it.
 
 use super::interrupts::Interrupts;
 use anyhow::Context;
@@ -69,34 +69,35 @@ impl HandbookArgs {
     }
 }
 
-/// The section of this name, with its heading.
+/// Returns the section of this name, with its heading.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
-    let found = text.split_once(&format!("\n## {name}\n")).map(|(before, _)| before.len() + 1);
-    let section = found.and_then(|start| text.get(start..)).with_context(|| {
+    let start = text.split_once(&format!("\n## {name}\n")).map(|(before, _)| before.len() + 1);
+    let section = start.and_then(|start| text.get(start..)).with_context(|| {
         let names = text.lines().filter_map(|line| line.strip_prefix("## "));
         format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
     })?;
-    Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(own, _)| own))
+    Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(section, _)| section))
 }
 
-/// Shows a text in the pager that PAGER names, as git does. Without one it is written.
+/// Shows a text in the pager of `PAGER`, as git does. Without a pager, writes it to `out`.
 fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let pager = std::env::var("PAGER").unwrap_or_default();
     let pager = if pager.trim().is_empty() { "less" } else { &*pager };
     let mut command = Command::new("sh");
-    // A text of one screen is shown without waiting for a key.
+    // less exits at once if the text fits on one screen.
     command.args(["-c", pager]).env("LESS", std::env::var("LESS").unwrap_or("FRX".to_string()));
-    let Ok(mut shown) = command.stdin(Stdio::piped()).spawn() else {
+    let Ok(mut pager_process) = command.stdin(Stdio::piped()).spawn() else {
         return Ok(out.write_all(text.as_bytes())?);
     };
-    // Ctrl-C is the pager's: the terminal sends it to both.
+    // Ctrl-C is meant for the pager, but the terminal sends it to this process too.
     let _interrupts = Interrupts::watch();
-    // A reader who leaves the pager early closes the pipe.
-    let written = shown.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
-    match shown.wait()?.code() {
-        // The shell's status for a program that is not there.
+    // The pipe closes if the user leaves the pager early.
+    let result =
+        pager_process.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    match pager_process.wait()?.code() {
+        // The shell's statuses for a pager that cannot be started.
         Some(126 | 127) => Ok(out.write_all(text.as_bytes())?),
-        _ => match written {
+        _ => match result {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ => Ok(()),
         },

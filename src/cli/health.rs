@@ -1,5 +1,4 @@
-//! `health`: asks a server whether it is ready, for containers and scripts that have no HTTP
-//! client.
+//! `health`: checks whether a server is ready, for containers and scripts that have no HTTP client.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -18,10 +17,10 @@ use std::time::Duration;
 /// Longer than any answer of the admin listener.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
-/// A server on the same machine may need as much.
+/// A server on the same machine may take this long to answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// A container or a script does not wait longer.
+/// No container or script waits longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Arguments of `health`.
@@ -47,7 +46,7 @@ impl HealthArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let admin_listen = match self.admin_listen.clone() {
             Some(admin_listen) => admin_listen,
-            None => recorded(options).unwrap_or(ServerConfig::default().admin_listen),
+            None => recorded_admin_listen(options).unwrap_or(ServerConfig::default().admin_listen),
         };
         let AdminListen::At(address) = &admin_listen else {
             anyhow::bail!(
@@ -56,7 +55,7 @@ impl HealthArgs {
             )
         };
         let (status, reason) = match ask(address.to_string(), self.timeout) {
-            Ok((status, body)) => (Some(status), reason(status, &body)),
+            Ok((status, body)) => (Some(status), describe_state(status, &body)),
             Err(error) => (None, format!("{error:#}")),
         };
         let url = format!("http://{address}/readyz");
@@ -65,33 +64,33 @@ impl HealthArgs {
             return Ok(printer.show(&health, format!("{url}: {reason}"))?);
         }
         if printer.is_json() {
-            // If the output is closed, the exit status still tells.
+            // If the output is closed, the exit status still reports the failure.
             let _ = printer.show(&health, "").and_then(|()| printer.flush());
         }
         anyhow::bail!("{url}: not ready: {reason}")
     }
 }
 
-/// The admin listener of the server that serves the data directory. A container may ask without
-/// one, so no directory is no error.
-fn recorded(options: &Options) -> Option<AdminListen> {
+/// Returns the admin listener of the server that serves the data directory. A container may run
+/// this command without a data directory, so its absence is not an error.
+fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;
-    RunningServer::of(&server).admin_listen?.parse().ok()
+    RunningServer::parse(&server).admin_listen?.parse().ok()
 }
 
-/// What a server answered.
+/// The answer of a server, as JSON.
 #[derive(Serialize)]
 struct Health<'a> {
     url: &'a str,
     ready: bool,
-    /// The HTTP status; null without an answer.
+    /// The HTTP status; null if there is no answer.
     status: Option<u16>,
     reason: &'a str,
 }
 
-/// What the body says of the state, in words.
-fn reason(status: u16, body: &str) -> String {
+/// Describes in words the state that the body has.
+fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
     match (field("message"), field("state"), field("damaged")) {
@@ -104,16 +103,17 @@ fn reason(status: u16, body: &str) -> String {
     }
 }
 
-/// The status and the body of the answer of this address; one that is every address of the
-/// machine is reached at the loopback. The thread ends with the program.
+/// Returns the status and the body that the server at this address answers. An unspecified address,
+/// such as 0.0.0.0, is reached at the loopback. The thread ends with the program.
 fn ask(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(exchange(&address)));
     let late = |_| anyhow::anyhow!("no answer within {timeout:?}");
-    parsed(&receiver.recv_timeout(timeout).map_err(late)??).context("the answer is not HTTP")
+    parse_response(&receiver.recv_timeout(timeout).map_err(late)??)
+        .context("the answer is not HTTP")
 }
 
-/// The admin listener speaks plain HTTP alone.
+/// Sends the request and reads the answer. The admin listener speaks only plain HTTP.
 fn exchange(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
     // One write: a server may answer and close early.
@@ -125,8 +125,8 @@ fn exchange(address: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The status and the body of a response.
-fn parsed(answer: &str) -> Option<(u16, String)> {
+/// Parses the status and the body of a response.
+fn parse_response(answer: &str) -> Option<(u16, String)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let mut words = head.split(' ');
     words.next().filter(|version| version.starts_with("HTTP/1."))?;
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_is_said_in_words() {
+    fn the_state_is_described_in_words() {
         for (body, said) in [
             (r#"{"state":"ready"}"#, "ready"),
             (r#"{"state":"ready","damaged":"page 3"}"#, "ready, but the store is damaged: page 3"),
@@ -149,9 +149,12 @@ mod tests {
             ),
             ("<html>", "HTTP status 503"),
         ] {
-            assert_eq!(reason(503, body), said);
+            assert_eq!(describe_state(503, body), said);
         }
-        assert_eq!(parsed("HTTP/1.0 503 Service Unavailable\r\nx: y\r\n\r\nz").unwrap().0, 503);
-        assert_eq!(parsed("SSH-2.0-x\r\n\r\n"), None);
+        assert_eq!(
+            parse_response("HTTP/1.0 503 Service Unavailable\r\nx: y\r\n\r\nz").unwrap().0,
+            503
+        );
+        assert_eq!(parse_response("SSH-2.0-x\r\n\r\n"), None);
     }
 }

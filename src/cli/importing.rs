@@ -1,10 +1,10 @@
-//! An import, from the file to the store. The file is read, parsed and checked whole before its
-//! first record is stored.
+//! Imports a file into the store. The whole file is parsed and checked before its first record is
+//! stored.
 
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::{Printer, warn};
-use super::record_file::{RowError, records_of, require_valid, show_failure};
+use super::record_file::{RowError, read_records, require_valid, show_failure};
 use super::waiting::with_progress;
 use crate::import::{BadRows, NewRecord, ParsedRow, Problem};
 use crate::log::ErrorChain;
@@ -39,7 +39,7 @@ pub(super) fn import<R: NewRecord>(
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     options.lower_priority();
-    let mut parsed = records_of::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
+    let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
     // A file that cannot be imported creates no store.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
@@ -71,8 +71,8 @@ pub(super) fn import<R: NewRecord>(
     report::<R>(&imported, printer)
 }
 
-/// Removes the rows whose id is in the store, and returns their number. They are
-/// bad rows unless --skip-existing is set.
+/// Removes the rows whose id is in the store, and returns their number. Unless --skip-existing is
+/// set, they are bad rows.
 fn remove_existing<R: NewRecord>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,
@@ -93,7 +93,7 @@ fn remove_existing<R: NewRecord>(
     Ok(existing.len())
 }
 
-/// A signal ends it after the step under way.
+/// Stores the records in steps. A signal ends the import after the current step.
 fn store_all<R: NewRecord>(
     store: &dyn OperatorStore,
     records: &[R],
@@ -108,26 +108,33 @@ fn store_all<R: NewRecord>(
     });
     store.await_servers();
     imported.map_err(|unfinished| {
-        let done = unfinished.done.imported;
+        let stored = unfinished.done.imported;
         let problem = ErrorChain(&unfinished).to_string();
         let error = match interrupts.error(|| unfinished.to_string()) {
             Some(signal) if unfinished.why.is_none() => signal.into(),
             _ => anyhow::Error::from(unfinished),
         };
-        match show_failure(&error, "imported", done, 0, vec![RowError::of_none(problem)], printer) {
+        match show_failure(
+            &error,
+            "imported",
+            stored,
+            0,
+            vec![RowError::without_row(problem)],
+            printer,
+        ) {
             Ok(()) => error,
             Err(unwritable) => unwritable.into(),
         }
     })
 }
 
-/// What an import did, or would do.
+/// The result of an import, or of a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Imported {
     #[serde(flatten)]
     outcome: ImportOutcome,
-    /// Records with an id that JavaScript rounds.
+    /// The number of records with an id that JavaScript rounds.
     inexact_in_javascript: usize,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,

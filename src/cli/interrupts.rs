@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends, and
-//! SIGTSTP (Ctrl-Z) for one that must not be suspended while it has locked the store.
+//! Handles signals while a command runs. SIGINT, SIGTERM and SIGHUP let it finish its current step.
+//! SIGTSTP (Ctrl-Z) suspends it only between steps, because a step locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// SIGSTOP may reach another thread first, and stops all within this time.
+/// SIGSTOP may reach another thread first. It stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 /// The signals of this process, while a command runs.
@@ -25,7 +25,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From now on the first signal is noted, and the second ends the process.
+    /// Starts to handle signals: the first is recorded, and the second ends the process.
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context("cannot listen for signals")?;
@@ -53,8 +53,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Does `work`, which calls what it is given between its steps: then SIGTSTP takes effect, and
-    /// it breaks if a signal is to end the command.
+    /// Runs `work`, which calls its argument between its steps: then SIGTSTP takes effect, and the
+    /// call returns `Break` if a signal has come.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {
@@ -64,12 +64,13 @@ impl Interrupts {
         })
     }
 
-    /// The status to exit with, if a signal is to end the command.
+    /// Returns the exit status, if a signal has come.
     pub fn status(&self) -> Option<u8> {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// The error of a command that a signal is to end, if one came, and what it did by then.
+    /// Returns the error with which the command ends, if a signal has come. `did` says what the
+    /// command did until then.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

@@ -1,4 +1,4 @@
-//! `keys`: issue, rotate, revoke, unban, find, list. The only code that prints a whole key.
+//! `keys`: issue, rotate, revoke, unban, find, list. No other code prints a whole key.
 
 mod find;
 mod shown;
@@ -152,7 +152,7 @@ impl KeysCommand {
             KeysCommand::Find { .. } => find(&*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
                 let account =
-                    account.as_ref().map(|given| store.resolve_account(given)).transpose()?;
+                    account.as_ref().map(|name| store.resolve_account(name)).transpose()?;
                 list(&*store, &clock, account, *state, table.wide, printer)
             }
         }
@@ -170,7 +170,7 @@ struct KeyNotShown {
     source: std::io::Error,
 }
 
-/// A key that was issued, with the key itself.
+/// The JSON output for an issued key, with the key itself.
 #[derive(Serialize)]
 struct IssuedJson<'a> {
     key: &'a str,
@@ -182,7 +182,7 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The store cannot be asked; the key is shown all the same.
+    /// The store cannot be read; the key is shown nevertheless.
     Id {
         id: &'a str,
     },
@@ -197,7 +197,7 @@ fn show_once(
     let (id, key) = (&issued.id, issued.key.expose());
     let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
     let rest = match printer.is_json().then(|| store.key_of_id(id)) {
-        Some(Ok(record)) => IssuedRest::Record(Box::new(KeyJson::of(record, clock.now()))),
+        Some(Ok(record)) => IssuedRest::Record(Box::new(KeyJson::new(record, clock.now()))),
         _ => IssuedRest::Id { id },
     };
     printer
@@ -206,7 +206,7 @@ fn show_once(
         .map_err(|source| KeyNotShown { id: id.clone(), source }.into())
 }
 
-/// Shows a key that was changed: `done` says how, as a participle.
+/// Shows a key that was changed. `done` is the participle for the message.
 fn show_changed(
     store: &dyn OperatorStore,
     key_id: &str,
@@ -217,7 +217,7 @@ fn show_changed(
     if !printer.is_json() {
         return Ok(printer.show(&(), format_args!("{done} {key_id}"))?);
     }
-    Ok(printer.show(&KeyJson::of(store.key_of_id(key_id)?, clock.now()), "")?)
+    Ok(printer.show(&KeyJson::new(store.key_of_id(key_id)?, clock.now()), "")?)
 }
 
 fn list(
@@ -233,7 +233,7 @@ fn list(
     records.retain(|record| account.as_ref().is_none_or(|name| record.account == *name));
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for record in records {
-        let key = KeyJson::of(record, now);
+        let key = KeyJson::new(record, now);
         if state.is_some_and(|state| key.state != state) {
             continue;
         }

@@ -1,12 +1,12 @@
-//! A list of records: a table, or a JSON array with one element per line. Each
-//! record is written at once, so a million orders need no memory.
+//! A list of records: a table, or a JSON array with one element per line. Records are written soon
+//! after they are added, so a million orders need little memory.
 
 use super::table::TextTable;
 use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Arguments of the commands that list.
+/// Arguments of the list commands.
 #[derive(Args, Debug)]
 pub struct ListingArgs {
     /// Show all columns of the table, with whole cells
@@ -20,9 +20,9 @@ pub enum Listing<'a> {
     Json {
         /// The output.
         out: &'a mut dyn Write,
-        /// What precedes the next element.
+        /// The text before the next element.
         before: &'static str,
-        /// Whether something is written by now.
+        /// Set to true as soon as something is written.
         has_shown: &'a mut bool,
     },
     /// A table.
@@ -30,7 +30,7 @@ pub enum Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// An empty array.
+    /// Begins an array.
     pub fn json(out: &'a mut dyn Write, has_shown: &'a mut bool) -> Listing<'a> {
         Listing::Json { out, before: "[\n", has_shown }
     }
@@ -48,7 +48,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Writes the rest.
+    /// Writes the end of the list.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Listing::Json { out, before: "[\n", .. } => out.write_all(b"[]\n"),
@@ -62,7 +62,7 @@ impl<'a> Listing<'a> {
 mod tests {
     use super::*;
 
-    fn listed(numbers: &[u8]) -> String {
+    fn list_as_json(numbers: &[u8]) -> String {
         let (mut out, mut has_shown) = (Vec::new(), false);
         let mut listing = Listing::json(&mut out, &mut has_shown);
         for number in numbers {
@@ -73,9 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_whole_whatever_its_length() {
-        assert_eq!(listed(&[]), "[]\n");
-        assert_eq!(listed(&[1]), "[\n1\n]\n");
-        assert_eq!(listed(&[1, 2]), "[\n1,\n2\n]\n");
+    fn arrays_of_any_length_are_complete() {
+        assert_eq!(list_as_json(&[]), "[]\n");
+        assert_eq!(list_as_json(&[1]), "[\n1\n]\n");
+        assert_eq!(list_as_json(&[1, 2]), "[\n1,\n2\n]\n");
     }
 }

@@ -1,4 +1,5 @@
-//! `migrate`: the tables of a store in PostgreSQL, and the rights of a server's role.
+//! `migrate`: creates and updates the tables of a store in PostgreSQL, and prints the rights that a
+//! server's role needs.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -32,7 +33,7 @@ impl MigrateArgs {
         };
         if self.new_store_id {
             let id = with_notice(|_| {
-                // The backup may be of an older program, or without the database of the counts.
+                // The backup may be from an older program, or lack the database of the counts.
                 migrate(&url)?;
                 postgres::begin_new_store(&PostgresCommands::connect(&url)?)
             })?;
@@ -41,8 +42,8 @@ impl MigrateArgs {
         match &self.print_grants {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
-                let done = with_notice(|_| migrate(&url))?;
-                Ok(printer.show(&json!({ "done": done }), done.join("\n"))?)
+                let changes = with_notice(|_| migrate(&url))?;
+                Ok(printer.show(&json!({ "done": changes }), changes.join("\n"))?)
             }
         }
     }

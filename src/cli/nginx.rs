@@ -1,12 +1,12 @@
-//! `nginx-conf`: the configuration of nginx as the proxy before the server, as a whole or as a site
-//! among others.
+//! `nginx-conf`: prints a configuration of nginx as the proxy before the server: a whole file, or a
+//! site among others.
 
 use clap::Args;
 
 const WHOLE: &str = include_str!("nginx.conf");
 
-/// The head of the site's file.
-const ABOVE_SITE: &str = "\
+/// The comment at the top of the site's file.
+const SITE_HEADER: &str = "\
 # nginx before Store Orders: nginx 1.22 or later. Put this file at
 # /etc/nginx/sites-available/store-orders and replace orders.example.com and the two paths of the
 # certificate; then
@@ -31,10 +31,10 @@ impl NginxConfArgs {
     }
 }
 
-/// The content of the `http` block.
+/// Returns the content of the `http` block.
 fn site() -> String {
     let inside = WHOLE.split_once("\nhttp {\n").map_or(WHOLE, |(_, inside)| inside);
     let lines = inside.trim_end().trim_end_matches('}').trim_end().lines();
     let lines = lines.map(|line| format!("\n{}", line.strip_prefix("    ").unwrap_or(line)));
-    format!("{ABOVE_SITE}{}\n", lines.collect::<String>())
+    format!("{SITE_HEADER}{}\n", lines.collect::<String>())
 }

@@ -1,4 +1,4 @@
-//! `openapi`: prints the document, as it is checked in or as it is served.
+//! `openapi`: prints the API document, either as checked in or as served.
 
 use crate::config::DocumentSettings;
 use crate::http::served_document;

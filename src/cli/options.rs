@@ -9,11 +9,11 @@ use crate::store::{OperatorStore, StoreError};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Where help shows them.
+/// The heading of these options in help.
 const GLOBAL: &str = "Global options";
 
-/// Of a busy processor, nine tenths are left to a server.
-const LOWER_PRIORITY: i32 = 10;
+/// A niceness that leaves nine tenths of a busy CPU to a server.
+const LOWER_PRIORITY_NICENESS: i32 = 10;
 
 /// The options of every command.
 #[derive(Args, Debug)]
@@ -29,12 +29,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Lets requests come first during a long command. Not for an embedded store, on which a
-    /// server waits while it is locked.
+    /// Lowers the priority of a long command, so that requests come first. Not for an embedded
+    /// store: a server waits while the command has locked it.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
-            // At its usual priority it does the same.
-            let _ = rustix::process::nice(LOWER_PRIORITY);
+            // If this fails, the command runs at its usual priority.
+            let _ = rustix::process::nice(LOWER_PRIORITY_NICENESS);
         }
     }
 
@@ -43,12 +43,12 @@ impl Options {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store; a data directory and the store in it are created if missing.
+    /// Opens the store. Creates a missing data directory, and the store in it.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }
 
-    /// The data directory, if there is no store in it yet.
+    /// Returns the data directory, if there is no store in it yet.
     pub fn directory_without_store(&self) -> anyhow::Result<Option<PathBuf>> {
         match self.store.location()? {
             StoreLocation::Directory(directory) if !sqlite::exists(&directory)? => {
@@ -71,8 +71,7 @@ impl Options {
         Ok(Box::new(open(&directory)?))
     }
 
-    /// Opens what was counted of the requests to this store; `clock` must give the time to
-    /// the report.
+    /// Opens the request counts of this store. Query the report with times of the same `clock`.
     pub fn open_limits_report(
         &self,
         store: &dyn OperatorStore,

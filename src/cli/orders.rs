@@ -20,15 +20,15 @@ Examples:
 pub enum OrdersCommand {
     /// Import orders from a file
     ///
-    /// The file is checked whole first: one bad record, or an id that is in the store,
-    /// and nothing is imported. Then it is stored in steps of 10,000 orders; next to
-    /// servers, which list each at once, of 500, with rests, so that requests come first.
-    /// An import that ends early says how many it stored; the same command with
-    /// --skip-existing imports the rest. If there is no store yet, the import creates one and
-    /// says where.
+    /// The whole file is checked first: if a record is bad, or an id is in the store already,
+    /// nothing is imported. Then it is stored in steps of 10,000 orders. While servers use the
+    /// store, steps have 500 orders, with rests between them, so that requests come first; the
+    /// servers list each step at once. An import that ends early says how many it stored; the same
+    /// command with --skip-existing imports the rest. If there is no store yet, the import creates
+    /// one and says where.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
-    /// tells which. A record has the fields id, petId and quantity (1 to
+    /// decides. A record has the fields id, petId and quantity (1 to
     /// 2147483647), and may have shipDate (RFC 3339, any offset; a leap second becomes the
     /// second after it), complete (true, or false, the default) and status (pending, the
     /// default, or shipped). Field names may be in any letter case. An id is never used
@@ -43,7 +43,7 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// All are checked first: an order that is not there, or is cancelled, and none is marked.
+    /// All are checked first: if an order does not exist, or is cancelled, none is marked.
     /// Many are marked in steps, as an import stores them. An order that has shipped already
     /// stays as it is, and the output names it.
     #[command(after_help = "\
@@ -67,11 +67,11 @@ Examples:
     },
     /// Change the shipDate and complete of orders
     ///
-    /// The file is in one of the formats of an import, and is checked whole first: one bad
-    /// record, or an id that is not in the store or is cancelled, and nothing is changed. A
-    /// record has an id, and shipDate, complete or both. A field that is absent, null or an
-    /// empty cell stays as it is. Many orders are changed in steps, as an import stores them;
-    /// after an update that ended early the same command does the rest.
+    /// The file is in one of the formats of an import. The whole file is checked first: if a record
+    /// is bad, or an order does not exist or is cancelled, nothing is changed. A record has an id,
+    /// and shipDate, complete or both. A field that is absent, null or an empty cell stays as it
+    /// is. Many orders are changed in steps, as an import stores them; after an update that ended
+    /// early the same command does the rest.
     #[command(after_help = "\
 Examples:
   store-orders orders update shipped.csv
@@ -136,7 +136,7 @@ impl ShipArg {
         if text == "-" { Ok(ShipArg::Input) } else { values::id(text).map(ShipArg::Id) }
     }
 
-    /// The ids, and whether standard input has more.
+    /// Returns the ids, and true if standard input has more.
     fn split(arguments: &[ShipArg]) -> (Vec<i64>, bool) {
         let id = |argument: &ShipArg| match argument {
             ShipArg::Id(id) => Some(*id),
@@ -164,23 +164,23 @@ fn list(
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    // The columns of cancelled orders are shown only among themselves: the table is
-    // wide enough.
+    // The columns of cancellations are shown only if all orders are cancelled: the table is wide
+    // enough.
     let is_complete = wide || status == Some(Status::Cancelled);
     let shown = COLUMNS.len() + if is_complete { CANCELLED.len() } else { 0 };
     let store = options.open_store()?;
     let mut listing = printer.listing(columns().take(shown).collect(), wide);
-    let mut left = limit.unwrap_or(u64::MAX);
-    let mut written = Ok(());
+    let mut remaining = limit.unwrap_or(u64::MAX);
+    let mut result = Ok(());
     store.for_each_order(status, &mut |order| {
-        if left == 0 {
+        if remaining == 0 {
             return ControlFlow::Break(());
         }
-        left -= 1;
-        written = listing.add(&order);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        remaining -= 1;
+        result = listing.add(&order);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    written?;
+    result?;
     Ok(listing.finish()?)
 }
 

@@ -13,9 +13,9 @@ Example:
 pub enum PetsCommand {
     /// Import pets from a file
     ///
-    /// The file is checked whole first: one bad record, or an id that is in the store, and nothing
-    /// is imported. Then it is stored in steps, as orders are. The file is a JSON array, JSON
-    /// lines, or CSV with a header row; its content tells which. A record has the fields id and
+    /// The whole file is checked first: if a record is bad, or an id is in the store already,
+    /// nothing is imported. Then it is stored in steps, as orders are. The file is a JSON array,
+    /// JSON lines, or CSV with a header row; its content decides. A record has the fields id and
     /// name.
     #[command(after_help = "\
 Examples:

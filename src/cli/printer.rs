@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Warns on standard error, also where standard output is for a program. If standard error is
+/// Warns on standard error, because a program may read standard output. If standard error is
 /// closed, the command goes on.
 pub fn warn(text: impl Display) {
     const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -22,22 +22,22 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Writes there.
+    /// Creates a printer that writes to `out`.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
         Printer { out, json, has_shown: false }
     }
 
-    /// Whether the output is JSON.
+    /// Returns true if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether the command has shown something by now.
+    /// Returns true if the command has shown something.
     pub fn has_shown(&self) -> bool {
         self.has_shown
     }
 
-    /// The output itself, for what is the same with `--json`.
+    /// Returns the output, for text that is the same with `--json`.
     pub fn out(&mut self) -> &mut dyn Write {
         self.out
     }
@@ -58,7 +58,7 @@ impl<'a> Printer<'a> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Begins a list of records, in a table of all columns if it is wide.
+    /// Begins a list of records. A wide table has all columns.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
         if self.json {
             Listing::json(self.out, &mut self.has_shown)

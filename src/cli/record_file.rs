@@ -1,4 +1,4 @@
-//! A file of records, or of ids: reading it, and what is wrong with it, as text and as data.
+//! Reads files of records or ids, and reports the problems with them as text and as JSON.
 
 use super::failure::{Failure, without_secrets};
 use super::printer::Printer;
@@ -11,13 +11,13 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// What messages call this file; `-` is standard input.
-pub fn name_of(file: &Path) -> String {
+/// Returns the file's name in messages; `-` is standard input.
+pub fn display_name(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_string() } else { file.display().to_string() }
 }
 
-/// The whole of a file, or of standard input for `-`.
-pub fn content_of(file: &Path) -> anyhow::Result<Vec<u8>> {
+/// Reads a file, or standard input for `-`.
+pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     let read = || {
         if file != Path::new("-") {
             return std::fs::read(file);
@@ -26,30 +26,34 @@ pub fn content_of(file: &Path) -> anyhow::Result<Vec<u8>> {
         std::io::stdin().lock().read_to_end(&mut content)?;
         Ok(content)
     };
-    read().with_context(|| format!("cannot read {}", name_of(file)))
+    read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// The records of a file, which may have rows that are wrong. `done` is the participle of what is
-/// done with them.
-pub fn records_of<R: Record>(
+/// Parses the records of a file, which may have bad rows. `done` is the participle for messages,
+/// such as "imported".
+pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
     done: &'static str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<Parsed<R>> {
-    let content = content_of(file)?;
+    let content = read_content(file)?;
     let unknown = if ignore_unknown { Unknown::Ignored(BTreeSet::new()) } else { Unknown::Refused };
     parse::<R>(&content, unknown).or_else(|error| {
         let line = error.line();
-        let error = anyhow::Error::from(error).context(name_of(file));
-        let row =
-            RowError { line, column: None, field: None, problem: Failure::of(&error).message };
+        let error = anyhow::Error::from(error).context(display_name(file));
+        let row = RowError {
+            line,
+            column: None,
+            field: None,
+            problem: Failure::from_error(&error).message,
+        };
         show_failure(&error, done, 0, 0, vec![row], printer)?;
         Err(error)
     })
 }
 
-/// Fails unless every row is valid. `done` is the participle of what is done with them.
+/// Fails unless every row is valid. `done` is the participle for messages, such as "imported".
 pub fn require_valid(
     file: &Path,
     bad: BadRows,
@@ -59,14 +63,15 @@ pub fn require_valid(
     if bad.count() == 0 {
         return Ok(());
     }
-    let (count, rows) = (bad.count(), bad.first().iter().flat_map(RowError::of).collect());
-    let error = anyhow::Error::from(InvalidFile { file: name_of(file), bad, done });
+    let (count, rows) =
+        (bad.count(), bad.first().iter().flat_map(RowError::from_bad_row).collect());
+    let error = anyhow::Error::from(InvalidFile { file: display_name(file), bad, done });
     show_failure(&error, done, 0, count, rows, printer)?;
     Err(error)
 }
 
-/// Shows why a file was not stored, or not whole: how many of its records were, and what is wrong
-/// with the first of its bad rows.
+/// Shows as JSON why a file was not stored completely: the error, the number of stored records, and
+/// the problems with the first bad rows.
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,
@@ -78,17 +83,17 @@ pub fn show_failure(
     if !printer.is_json() {
         return Ok(());
     }
-    let failure = Failure::of(error);
+    let failure = Failure::from_error(error);
     printer
         .show(&json!({ "error": failure, done: count, "badRows": bad_rows, "errors": errors }), "")
 }
 
-/// What is wrong with a row, for programs.
+/// A problem with a row, for programs.
 #[derive(Serialize)]
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    /// From 1, where a line may hold more than one record.
+    /// From 1. Absent if each line is one record.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,12 +102,12 @@ pub struct RowError {
 }
 
 impl RowError {
-    /// No row is to blame.
-    pub fn of_none(problem: String) -> RowError {
+    /// Creates a problem that belongs to no row.
+    pub fn without_row(problem: String) -> RowError {
         RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }
 
-    fn of(row: &BadRow) -> Vec<RowError> {
+    fn from_bad_row(row: &BadRow) -> Vec<RowError> {
         let error = |field, problem: String| RowError {
             line: Some(row.position.line as u64),
             column: Some(row.position.column).filter(|column| *column > 0),
@@ -110,9 +115,10 @@ impl RowError {
             problem: without_secrets(&problem),
         };
         match &row.problem {
-            Problem::Invalid(problems) => {
-                problems.iter().map(|found| error(found.field, found.problem.clone())).collect()
-            }
+            Problem::Invalid(problems) => problems
+                .iter()
+                .map(|problem| error(problem.field, problem.problem.clone()))
+                .collect(),
             Problem::InStore { .. } | Problem::Refused(_) => {
                 vec![error(Some("id"), row.problem.to_string())]
             }

@@ -22,7 +22,7 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Serves this store until a signal stops it. The data directory, if there is one, is locked.
+/// Serves this store until a signal stops the server. Locks the data directory, if there is one.
 pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
     let mut lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
@@ -52,8 +52,8 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
     })
 }
 
-/// Without the buffers that other commands print through: what cannot be written would
-/// be tried again at the exit.
+/// Prints the addresses without a buffer: buffered text that cannot be written would be written
+/// again at the exit.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

@@ -1,4 +1,4 @@
-//! `status`: which servers use the store.
+//! `status`: shows the servers that use the store.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -26,11 +26,11 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         Some(server) => format!("{name}: served ({server})"),
         None => format!("{name}: no server runs"),
     };
-    let server = server.as_deref().map(RunningServer::of);
+    let server = server.as_deref().map(RunningServer::parse);
     Ok(printer.show(&json!({ "store": name, "server": server }), text)?)
 }
 
-/// The server of a data directory, from what it wrote into its lock.
+/// The server of a data directory, as its lock file describes it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunningServer<'a> {
@@ -44,8 +44,8 @@ pub(super) struct RunningServer<'a> {
 }
 
 impl RunningServer<'_> {
-    pub(super) fn of(written: &str) -> RunningServer<'_> {
-        let mut parts = written.split(", ");
+    pub(super) fn parse(text: &str) -> RunningServer<'_> {
+        let mut parts = text.split(", ");
         let pid = parts.next().and_then(|part| part.strip_prefix("pid ")?.parse().ok());
         let (address, admin) = (parts.next(), parts.next());
         let admin_listen = admin.and_then(|part| part.strip_prefix("admin "));
@@ -56,7 +56,7 @@ impl RunningServer<'_> {
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let store = PostgresCommands::connect(url)?;
     let silent = store.silent_replicas()?;
-    // Before the change number, so that no list seems to be ahead of the store.
+    // Read before the change number, so that no list seems to be ahead of the store.
     let replicas = store.replicas()?.into_iter();
     let replicas = replicas.map(|row| ReplicaStatus { is_silent: silent.contains(&row.id), row });
     let replicas = replicas.collect();
@@ -73,7 +73,7 @@ struct SharedStatus {
     id: String,
     #[serde(rename = "ordersVersion")]
     orders_change_number: i64,
-    /// The one that was heard last comes first.
+    /// The replicas, the most recently heard first.
     replicas: Vec<ReplicaStatus>,
 }
 
@@ -82,7 +82,7 @@ struct SharedStatus {
 struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
-    /// It was killed or suspended, or cannot reach the database.
+    /// The server was killed or suspended, or cannot reach the database.
     is_silent: bool,
 }
 

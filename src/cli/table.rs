@@ -6,25 +6,24 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
 
-/// How many rows are laid out together: enough that column widths settle, few
-/// enough that a long table starts at once.
+/// The number of rows that are laid out together: enough for stable column widths, few enough that
+/// a long table starts at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// Between columns.
+/// The number of spaces between columns.
 const GAP: u16 = 2;
 
-/// What the cells of a column hold, which decides how they are shortened and aligned.
+/// The type of a column's cells, which decides how they are shortened and aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
     Number,
-    /// RFC 3339 in UTC, of which the day is shown.
+    /// RFC 3339 in UTC, shown as the day.
     Day,
     /// RFC 3339 in UTC, shown to the minute.
     Minute,
 }
 
-/// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     name: &'static str,
@@ -42,7 +41,7 @@ impl Column {
         Column { name, kind: Kind::Number }
     }
 
-    /// A column of times, of which the day is shown.
+    /// A column of times, shown as days.
     pub const fn day(name: &'static str) -> Column {
         Column { name, kind: Kind::Day }
     }
@@ -62,9 +61,9 @@ impl Column {
     }
 }
 
-/// What a record has in a column of this name.
+/// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // A store may hold names that an older version took.
+    // An older version may have stored names with control characters.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),
@@ -79,10 +78,10 @@ fn cell(record: &Value, name: &str) -> String {
     }
 }
 
-/// What stands for a value that is not set.
+/// The text for a value that is not set.
 const NONE: &str = "-";
 
-/// A record as text: a line for each column in which it has a value.
+/// Formats a record as text: a line for each column in which it has a value.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,
@@ -100,17 +99,17 @@ pub struct TextTable<'a> {
     columns: Vec<Column>,
     is_wide: bool,
     rows: Vec<Vec<String>>,
-    /// How wide the columns were in the lines before; none before the first.
+    /// The widths of the columns in earlier lines; empty before the first.
     widths: Vec<u16>,
 }
 
 impl<'a> TextTable<'a> {
-    /// An empty table. Unless it is wide, dates are short, and empty columns left out.
+    /// Begins a table. Unless it is wide, times are short, and empty columns are left out.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
         TextTable { out, columns, is_wide, rows: Vec::new(), widths: Vec::new() }
     }
 
-    /// Adds a row: what this record has under the names of the columns.
+    /// Adds a row with the values that this record has in the columns.
     pub fn add(&mut self, record: &Value) -> io::Result<()> {
         let shown = |column: &Column| {
             let cell = cell(record, column.name);
@@ -120,14 +119,14 @@ impl<'a> TextTable<'a> {
         if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
     }
 
-    /// Writes the rest, and the names even if there was no row.
+    /// Writes the remaining rows, and the column names even if there was no row.
     pub fn finish(mut self) -> io::Result<()> {
         if self.rows.is_empty() && !self.widths.is_empty() { Ok(()) } else { self.write(true) }
     }
 
     fn write(&mut self, is_last: bool) -> io::Result<()> {
         let (rows, is_first) = (mem::take(&mut self.rows), self.widths.is_empty());
-        // The rows that follow may hold what these lack.
+        // Later rows may have values in columns that are empty so far.
         let leaves_out_empty = is_first && is_last && !self.is_wide && !rows.is_empty();
         let is_empty = |number| rows.iter().all(|row| row.get(number).is_none_or(String::is_empty));
         let mut table = Table::new();
@@ -137,19 +136,22 @@ impl<'a> TextTable<'a> {
         self.widths.resize(widest.len(), 0);
         let widths = self.widths.iter_mut().zip(widest);
         let columns = table.column_iter_mut().zip(&self.columns).zip(widths);
-        for (number, ((column, of), (width, widest))) in columns.enumerate() {
+        for (number, ((column, definition), (width, widest))) in columns.enumerate() {
             *width = widest.max(*width);
             column.set_padding((0, GAP));
             column.set_constraint(match leaves_out_empty && is_empty(number) {
                 true => ColumnConstraint::Hidden,
                 false => ColumnConstraint::LowerBoundary(Width::Fixed(width.saturating_add(GAP))),
             });
-            if of.kind == Kind::Number {
+            if definition.kind == Kind::Number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let names = usize::from(!is_first);
-        table.lines().skip(names).try_for_each(|line| writeln!(self.out, "{}", line.trim_end()))
+        let header_lines = usize::from(!is_first);
+        table
+            .lines()
+            .skip(header_lines)
+            .try_for_each(|line| writeln!(self.out, "{}", line.trim_end()))
     }
 }
 

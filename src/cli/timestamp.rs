@@ -4,14 +4,14 @@ use crate::clock::Now;
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::time::Duration;
 
-/// Unix milliseconds as RFC 3339 in UTC, to the second. A time outside the calendar stays
-/// a number.
+/// Formats Unix milliseconds as RFC 3339 in UTC, to the second. A time outside the calendar stays a
+/// number.
 pub fn rfc3339(ms: i64) -> String {
     DateTime::<Utc>::from_timestamp_millis(ms)
         .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
-/// The time this long after `now`, rounded up to the second.
+/// Formats the time this long after `now`, rounded up to the second.
 pub fn rfc3339_after(now: Now, duration: Duration) -> String {
     let end = now.wall.saturating_add(duration);
     let seconds = end.as_secs().saturating_add(u64::from(end.subsec_nanos() > 0));

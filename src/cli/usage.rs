@@ -1,4 +1,4 @@
-//! What an account has used of its windows, as text and as JSON.
+//! The usage of an account's rate limits, as text and as JSON.
 
 use super::timestamp::rfc3339_after;
 use crate::clock::Now;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fmt;
 use store_orders_api::plans::PlanLimits;
 
-/// What an account has used, as programs read it; its text is for people.
+/// The usage of an account, as JSON for programs; `Display` is for people.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageJson {
@@ -16,7 +16,7 @@ pub struct UsageJson {
     /// Seconds since the last count was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
-    /// Whether servers count in PostgreSQL, and keep nothing back.
+    /// True if servers count in PostgreSQL, each request at once.
     #[serde(skip)]
     is_shared: bool,
 }
@@ -32,8 +32,8 @@ struct WindowJson {
 }
 
 impl UsageJson {
-    /// What is used under these limits.
-    pub fn of(usage: AccountUsage, limits: PlanLimits, now: Now, is_shared: bool) -> UsageJson {
+    /// Combines the usage with the account's limits.
+    pub fn new(usage: AccountUsage, limits: PlanLimits, now: Now, is_shared: bool) -> UsageJson {
         let window = |window, limit| {
             let open = usage.of(window);
             WindowJson {

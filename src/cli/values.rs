@@ -1,4 +1,4 @@
-//! Values of flags and arguments.
+//! Parsers for the values of flags and arguments.
 
 use crate::config::duration;
 use crate::store::{MAX_OVERLAP, Status};
@@ -8,28 +8,28 @@ use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
 use strum::VariantNames;
 
-/// Short enough that the end has a date.
+/// Short enough that the key's end is within the calendar.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Of durations.
+/// Examples of durations.
 const EXAMPLES: &str = "30m, 24h or 7d";
 
-/// The id of an order, written as in the API.
+/// Parses the id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
 }
 
-/// A plan, by name.
+/// Parses the name of a plan.
 pub fn plan() -> impl TypedValueParser<Value = Plan> {
     PossibleValuesParser::new(Plan::ALL.map(Plan::as_str)).try_map(|text| text.parse::<Plan>())
 }
 
-/// A status, by name.
+/// Parses the name of a status.
 pub fn status() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }
 
-/// How long a key is valid.
+/// Parses the time for which a key is valid.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text, EXAMPLES)?;
     if life.is_zero() || life > LONGEST_LIFE {
@@ -42,7 +42,7 @@ pub fn life(text: &str) -> Result<Duration, String> {
     Ok(life)
 }
 
-/// How long a rotated key stays valid.
+/// Parses the time for which a rotated key stays valid.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text, EXAMPLES)?;
     if overlap > MAX_OVERLAP {

@@ -1,4 +1,4 @@
-//! `keys find -`: whose the key on standard input is.
+//! `keys find -`: identifies the key on standard input.
 
 use super::shown::{COLUMNS, KeyJson};
 use crate::cli::printer::Printer;
@@ -9,24 +9,25 @@ use crate::store::{OperatorStore, StoreError};
 use anyhow::Context;
 use std::io::{BufRead, Read};
 
-/// Names the key that is on standard input, with its account and state.
+/// Shows the id, account and state of the key on standard input.
 pub fn find(
     store: &dyn OperatorStore,
     clock: &SystemClock,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let digest = presented_digest()?;
+    let digest = read_digest()?;
     let Some(record) = store.key_record(&digest)? else {
         let why = "the store knows no such key: its form is valid, so it may be of another store; \
                    --data-dir or --store names one";
         return Err(StoreError::NotFound(why.to_string()).into());
     };
-    let key = KeyJson::of(record, clock.now());
+    let key = KeyJson::new(record, clock.now());
     Ok(printer.show(&key, record_text(COLUMNS, &key)?)?)
 }
 
-/// The digest of the key on the first line of standard input. No error shows any of it.
-fn presented_digest() -> anyhow::Result<Digest> {
+/// Reads the key on the first line of standard input, and returns its digest. No error contains any
+/// part of it.
+fn read_digest() -> anyhow::Result<Digest> {
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock().take(LONGEST_LINE_BYTES);
     input.read_until(b'\n', &mut line).context("cannot read standard input")?;
@@ -42,10 +43,10 @@ fn presented_digest() -> anyhow::Result<Digest> {
     )
 }
 
-/// A line that is longer holds no key.
+/// A longer line contains no valid key.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
-/// Takes `-`, and nothing else.
+/// Accepts only `-`.
 pub fn standard_input(text: &str) -> Result<String, &'static str> {
     match text {
         "-" => Ok(text.to_string()),

@@ -1,4 +1,4 @@
-//! A key as the operator sees it: its columns, its state and its ban.
+//! The output for a key: its columns, its state and its ban.
 
 use crate::cli::table::Column;
 use crate::cli::timestamp::rfc3339;
@@ -23,7 +23,7 @@ pub const COLUMNS: [Column; 11] = [
     Column::text("successor"),
 ];
 
-/// Whether a key is valid now.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyState {
@@ -40,7 +40,7 @@ pub enum KeyState {
 }
 
 impl KeyState {
-    fn of(key: &KeyRecord, is_banned: bool, now_ms: i64) -> KeyState {
+    fn from_record(key: &KeyRecord, is_banned: bool, now_ms: i64) -> KeyState {
         if key.revoked_at.is_some() {
             KeyState::Revoked
         } else if key.expires_at.is_some_and(|end| end <= now_ms) {
@@ -55,7 +55,7 @@ impl KeyState {
     }
 }
 
-/// A key in a list, without the key itself.
+/// A key as JSON, without the key itself.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyJson {
@@ -79,11 +79,11 @@ pub struct KeyJson {
 }
 
 impl KeyJson {
-    /// The key as of now.
-    pub fn of(key: KeyRecord, now: Now) -> KeyJson {
+    /// Converts the record of a key; its state depends on `now`.
+    pub fn new(key: KeyRecord, now: Now) -> KeyJson {
         let banned_until = Some(key.ban.ends_at_ms).filter(|end| *end > now.wall_ms());
         KeyJson {
-            state: KeyState::of(&key, banned_until.is_some(), now.wall_ms()),
+            state: KeyState::from_record(&key, banned_until.is_some(), now.wall_ms()),
             id: key.id,
             account: key.account,
             label: key.label,

@@ -1,5 +1,5 @@
-//! The process of a server: its log, its threads, its limits, and its stop
-//! within the deadline.
+//! Runs the process of a server: sets up its log, threads and limits, and stops it within the
+//! deadline.
 
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};
@@ -16,17 +16,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How long the last log lines may take after a failed start or a panic.
+/// Time to write the last log lines after a failed start or a panic.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The part of the time to stop that is left for the log after the limits file.
+/// The part of the time to stop that is reserved for the log, after the limits file.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The longest wait for the store at the end: a checkpoint on a slow disk, which is a few writes.
+/// The longest wait for the store at the end: it writes a checkpoint, perhaps to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints where
-/// it listens.
+/// Runs a server on the store that `open` opens, until a signal stops it. `announce` prints its
+/// addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -85,13 +85,13 @@ impl Process {
                     let (deadline, buffer) =
                         (Instant::now() + LOG_FLUSH_TIMEOUT, Arc::clone(&self.buffer));
                     self.finish(deadline).await;
-                    buffer.flush(left(deadline));
+                    buffer.flush(remaining(deadline));
                     return Err(error);
                 }
             };
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
-            // It ends with the runtime.
+            // The watchdog task ends with the runtime.
             tokio::spawn(watchdog);
             signals.stop(self.hang_up, || reload(&server, &self.log)).await;
             systemd::notify(&self.log, NotifyState::Stopping);
@@ -100,7 +100,7 @@ impl Process {
             let address = server.address();
             let stopping = async {
                 server.stop().await;
-                // A panic in it was logged by the hook.
+                // The panic hook logs a panic.
                 let _ = tokio::spawn(self.finish(deadline)).await;
             };
             let second = tokio::select! {
@@ -110,11 +110,12 @@ impl Process {
             if let Some(status) = second {
                 buffer.flush(LOG_FLUSH_TIMEOUT);
                 let connections = open_connections(address).unwrap_or(0);
-                let what = format!("a second signal stopped the server{}", cut_off(connections));
+                let what =
+                    format!("a second signal stopped the server{}", describe_cut_off(connections));
                 return Err(EndedBySignal { status, what }.into());
             }
             info!(log, "stopped");
-            let flushing = run_with((), move || buffer.flush(left(deadline)));
+            let flushing = run_with((), move || buffer.flush(remaining(deadline)));
             // If nothing reads the log, a signal ends the wait.
             tokio::select! {
                 _ = flushing => {}
@@ -139,23 +140,23 @@ impl Process {
         Ok((server, signals))
     }
 
-    /// Writes the last counts and the store's write-ahead log, and leaves time for the log
-    /// before the deadline.
+    /// Writes the last counts and the store's write-ahead log, and reserves time for the log before
+    /// the deadline.
     async fn finish(self, deadline: Instant) {
-        let left = move || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
+        let remaining = move || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
-            && !blocking::run(move || persister.finish(left())).await
+            && !blocking::run(move || persister.finish(remaining())).await
         {
             error!(self.log, "last request counts not saved";
                 "effect" => "the next start forgets what was counted since the last save");
         }
-        let timeout = left().min(LEAVE_TIMEOUT);
+        let timeout = remaining().min(LEAVE_TIMEOUT);
         self.served.store.leave(timeout, &self.log).await;
     }
 }
 
-/// The requests that a second signal cut off.
-fn cut_off(connections: usize) -> String {
+/// Describes the requests that a second signal cut off.
+fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),
         1 => " with requests in progress on 1 connection".to_string(),
@@ -163,7 +164,7 @@ fn cut_off(connections: usize) -> String {
     }
 }
 
-fn left(deadline: Instant) -> Duration {
+fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
@@ -177,13 +178,13 @@ fn reload(server: &Server, log: &Logger) {
     run_with((), move || certificate.reload(&log));
 }
 
-/// Files of this process are readable by its owner only.
+/// Makes new files of this process readable only by their owner.
 fn create_private_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Each connection is an open file, and the default limit is often far below the
-/// maximum.
+/// Raises the limit on open files, because each connection is one, and the default limit is often
+/// far below the maximum.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => info!(log, "open files limited"; "limit" => limit),

@@ -1,4 +1,4 @@
-//! The store that a server serves, and the limits that belong to it.
+//! The store that a server serves, and its rate limiter.
 
 use crate::clock::SystemClock;
 use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
@@ -12,17 +12,18 @@ use std::sync::Arc;
 
 /// A store, opened for a server.
 pub struct ServedStore {
-    /// What requests use.
+    /// The store that requests use.
     pub store: Arc<dyn Store>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// What writes the counts of a limiter in memory to their file.
+    /// Writes the counts of a limiter in memory to their file.
     pub persister: Option<LimitsPersister>,
 }
 
 impl ServedStore {
-    /// A store in its directory, where the limits in memory have a file. An address may send this
-    /// many requests a minute without a valid key. Blocks.
+    /// Combines a store in a data directory with its limiter, which counts in memory and saves the
+    /// counts to a file. `keyless_per_minute` limits the requests of an address without a valid
+    /// key. Blocks.
     pub fn embedded(
         store: SqliteStore,
         keyless_per_minute: u32,
@@ -38,7 +39,8 @@ impl ServedStore {
         Ok(ServedStore { store, limits, persister: Some(persister) })
     }
 
-    /// A store that other servers share, as they share the limits in it. Call it inside a runtime.
+    /// Combines a store that servers share with its limiter, which counts in the database. Call it
+    /// inside a tokio runtime.
     pub fn shared(store: PostgresStore, keyless_per_minute: u32, log: &Logger) -> ServedStore {
         let limits = Arc::new(store.limits(keyless_per_minute, log.clone()));
         ServedStore { store: Arc::new(store), limits, persister: None }

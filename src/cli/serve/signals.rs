@@ -4,8 +4,8 @@ use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A stop signal that follows the first within this time is part of it: `timeout`, shells and
-/// supervisors signal a process, and then its group.
+/// A second stop signal within this time does not count: `timeout`, shells and supervisors signal a
+/// process, and then its group.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The signals that a server handles.
@@ -15,12 +15,12 @@ pub struct Signals {
     hang_up: Signal,
 }
 
-/// What SIGHUP does.
+/// The effect of SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangUp {
-    /// It reloads the certificate.
+    /// Reloads the certificate.
     Reloads,
-    /// It stops the server: its terminal was closed.
+    /// Stops the server: its terminal was closed.
     Stops,
 }
 
@@ -30,12 +30,12 @@ pub enum HangUp {
 pub struct EndedBySignal {
     /// The status to exit with.
     pub status: u8,
-    /// What ended.
+    /// The message.
     pub what: String,
 }
 
 impl Signals {
-    /// From now on these signals no longer end the process.
+    /// Starts to handle these signals, which then no longer end the process.
     pub fn listen() -> anyhow::Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {
@@ -45,8 +45,8 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal to stop, and reloads at each SIGHUP if that is what it
-    /// does. Returns 128 and the signal's number, as shells report it.
+    /// Waits for a signal to stop. If SIGHUP reloads, calls `reload` at each SIGHUP. Returns 128
+    /// plus the signal's number, as shells report it.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {

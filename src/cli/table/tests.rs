@@ -1,9 +1,9 @@
-//! Tables, and what short ones leave out.
+//! Tests of tables, and of the columns that narrow tables leave out.
 
 use super::*;
 use testbed::{assert_text, str};
 
-fn written(columns: &[Column], rows: &[Vec<&str>], is_wide: bool) -> String {
+fn format_table(columns: &[Column], rows: &[Vec<&str>], is_wide: bool) -> String {
     let mut out = Vec::new();
     let mut table = TextTable::new(&mut out, columns.to_vec(), is_wide);
     for row in rows {
@@ -20,28 +20,28 @@ const PET: [Column; 2] = [Column::number("id"), Column::text("name")];
 fn numbers_align_right_and_text_left() {
     let rows = [vec!["7", "Rex"], vec!["-1000", "Minka"]];
     for is_wide in [true, false] {
-        assert_eq!(written(&PET, &rows, is_wide), "   id  name\n    7  Rex\n-1000  Minka\n");
+        assert_eq!(format_table(&PET, &rows, is_wide), "   id  name\n    7  Rex\n-1000  Minka\n");
     }
 }
 
 #[test]
-fn without_rows_the_names_are_there() {
-    assert_eq!(written(&PET, &[], false), "id  name\n");
+fn a_table_without_rows_has_column_names() {
+    assert_eq!(format_table(&PET, &[], false), "id  name\n");
 }
 
 #[test]
 fn a_long_table_names_its_columns_once_and_keeps_them_in_place() {
     let mut rows = vec![vec!["1000000", ""]; ROWS_AT_ONCE];
     rows.push(vec!["7", "Minka"]);
-    let text = written(&PET, &rows, false);
+    let text = format_table(&PET, &rows, false);
     assert_eq!(text.matches("name").count(), 1);
     assert!(text.ends_with("\n1000000\n      7  Minka\n"), "{text}");
 }
 
 #[test]
-fn lines_have_any_length() {
+fn long_lines_are_not_wrapped() {
     let name = "x".repeat(500);
-    let text = written(&PET, &[vec!["7", &name]], false);
+    let text = format_table(&PET, &[vec!["7", &name]], false);
     assert!(text.ends_with(&format!("\n 7  {name}\n")), "{text}");
 }
 
@@ -64,7 +64,7 @@ fn dates_are_short_and_empty_columns_left_out_except_in_a_wide_table() {
     let rows = [key("acme", "")];
     let banned = [key("acme", "2026-06-15T23:59:01Z")];
     let tables = [(&rows, false), (&rows, true), (&banned, false)];
-    let tables = tables.map(|(rows, is_wide)| written(&KEY, rows, is_wide));
+    let tables = tables.map(|(rows, is_wide)| format_table(&KEY, rows, is_wide));
     assert_text(
         &tables.concat(),
         str![[r#"
@@ -79,9 +79,9 @@ key_111111111111  acme     rotated  2026-06-15  2026-06-15 23:59Z  key_222222222
 }
 
 #[test]
-fn a_control_character_in_a_name_reaches_no_terminal() {
+fn control_characters_in_names_are_replaced() {
     for is_wide in [true, false] {
-        let text = written(&PET, &[vec!["7", "a\u{1b}[31m\nb"]], is_wide);
+        let text = format_table(&PET, &[vec!["7", "a\u{1b}[31m\nb"]], is_wide);
         assert_eq!(text, "id  name\n 7  a\u{fffd}[31m\u{fffd}b\n");
     }
 }
