@@ -27,7 +27,7 @@ pub struct ServerContext {
     pub keys: Arc<KeyCache>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The environment whose keys are accepted.
     pub environment: Environment,

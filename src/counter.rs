@@ -26,7 +26,7 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Exposes the count under this name.
+    /// Registers the count as a metric of this name.
     pub fn register(&self, registry: &Registry, name: &str, help: &str) -> prometheus::Result<()> {
         let (count, exposed) = (self.clone(), IntCounter::new(name, help)?);
         registry.register(Box::new(NamedCounter { count, exposed }))

@@ -23,12 +23,12 @@ pub struct Metrics {
     pub rate_limited: RateLimitedRequests,
     /// Cancellations per transaction; the writer counts them.
     pub batches: Histogram,
-    /// All metrics of the server, by name.
+    /// The registry of all the server's metrics.
     pub registry: Registry,
 }
 
 impl Metrics {
-    /// Registers all metrics, with a route for each of these operations.
+    /// Registers the metrics, with a route for each of these operations.
     pub fn new(operations: Vec<String>) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let batches = batch_sizes()?;

@@ -46,7 +46,7 @@ pub struct Dependencies {
     pub store: Arc<dyn Store>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The event log.
     pub log: Logger,

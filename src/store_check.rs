@@ -2,10 +2,10 @@
 //! store's structure in the background after the start. A damaged page may read as fewer orders, so
 //! a damaged store is not served unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection. In several
-//! transactions, a missing page would look like a page that is read later. The write-ahead log
-//! grows while a read transaction is open, so the check ends after ten seconds, finished or not: a
-//! million orders take about one (55 MB/s, measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection: spread over
+//! several transactions, it would mistake a page that is read later for a missing one. The
+//! write-ahead log grows while a read transaction is open, so the check ends after ten seconds,
+//! finished or not: a million orders take about one (55 MB/s, measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};

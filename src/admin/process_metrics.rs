@@ -28,7 +28,7 @@ impl ProcessMetrics {
         let booted_at = now - uptime.tv_sec as f64 - uptime.tv_nsec as f64 / 1e9;
         let ticks = Process::myself().and_then(|process| process.stat()).map(|stat| stat.starttime);
         Ok(ProcessMetrics {
-            started_at: ticks.map_or(f64::NAN, |ticks| booted_at + seconds(ticks)),
+            started_at: ticks.map_or(f64::NAN, |ticks| booted_at + ticks_to_seconds(ticks)),
             cpu: Counter::new("process_cpu_seconds_total", "User and system CPU time spent.")?,
             gauges: [
                 Gauge::new("process_resident_memory_bytes", "Resident memory.")?,
@@ -69,11 +69,11 @@ impl ProcessMetrics {
         };
         let open_files = process.fd_count()? as f64;
         let gauges = [resident, stat.vsize as f64, open_files, max_files, self.started_at];
-        Ok((seconds(stat.utime + stat.stime), gauges))
+        Ok((ticks_to_seconds(stat.utime + stat.stime), gauges))
     }
 }
 
-fn seconds(ticks: u64) -> f64 {
+fn ticks_to_seconds(ticks: u64) -> f64 {
     ticks as f64 / ticks_per_second() as f64
 }
 

@@ -92,7 +92,7 @@ pub struct Readiness {
     server: Arc<ServerContext>,
     is_stopping: AtomicBool,
     /// Locked while the store is queried: by one caller at a time.
-    asking: Arc<tokio::sync::Mutex<()>>,
+    query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,
 }
@@ -153,7 +153,7 @@ impl Readiness {
         Ok(Readiness {
             server,
             is_stopping: AtomicBool::new(false),
-            asking: Arc::default(),
+            query_lock: Arc::default(),
             lag: Arc::default(),
             gauges,
         })
@@ -169,13 +169,13 @@ impl Readiness {
         if let Some(unready) = self.check_without_store() {
             return Some(unready);
         }
-        self.query_store().await.unready.or_else(|| self.refuses_requests())
+        self.query_store().await.unready.or_else(|| self.refusal_reason())
     }
 
     /// Sets the gauges to their current values.
     pub async fn observe(&self) {
         let StoreState { is_reachable, unready } = self.query_store().await;
-        let unready = self.check_without_store().or(unready).or_else(|| self.refuses_requests());
+        let unready = self.check_without_store().or(unready).or_else(|| self.refusal_reason());
         let gauges = &self.gauges;
         gauges.ready.set(unready.is_none().into());
         for reason in Reason::ALL {
@@ -183,7 +183,7 @@ impl Readiness {
             gauges.unready.with_label_values(&[reason.as_str()]).set(is_reason.into());
         }
         gauges.store_reachable.set(is_reachable.into());
-        gauges.list_lag.set(self.lag.lock().since(Instant::now()).as_secs_f64());
+        gauges.list_lag.set(self.lag.lock().duration(Instant::now()).as_secs_f64());
         let standbys = self.server.store.standbys();
         gauges.standbys_required.set(standbys.required.into());
         gauges.standbys_confirming.set(standbys.confirming.into());
@@ -199,7 +199,7 @@ impl Readiness {
     }
 
     /// Returns why requests are refused although the store answers.
-    fn refuses_requests(&self) -> Option<Unready> {
+    fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.limits.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
             return Some(unready(Reason::CountsUnavailable, message));
@@ -211,11 +211,11 @@ impl Readiness {
     async fn query_store(&self) -> StoreState {
         let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
         let answer = async {
-            let asking = Arc::clone(&self.asking).lock_owned().await;
+            let guard = Arc::clone(&self.query_lock).lock_owned().await;
             // Spawned, so that the lock is held until the store answers, even if this caller gives
             // up.
             let query = async move {
-                let _asking = asking;
+                let _guard = guard;
                 check_store(&server, &lag).await
             };
             tokio::spawn(query).await
@@ -296,7 +296,7 @@ impl ListLag {
         };
     }
 
-    fn since(&self, now: Instant) -> Duration {
+    fn duration(&self, now: Instant) -> Duration {
         self.0.map_or(Duration::ZERO, |(since, _)| now.saturating_duration_since(since))
     }
 }
@@ -325,7 +325,7 @@ mod tests {
             (11, change(1, 3), change(1, 3), 0),
         ] {
             lag.observe(second(now), stored, listed);
-            assert_eq!(lag.since(second(now)), Duration::from_secs(lags), "after {now} s");
+            assert_eq!(lag.duration(second(now)), Duration::from_secs(lags), "after {now} s");
         }
     }
 

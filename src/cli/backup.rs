@@ -1,6 +1,6 @@
 //! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
-use super::check::{CheckOutput, counts};
+use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
@@ -68,7 +68,7 @@ impl RestoreArgs {
             }
         };
         let restored = CheckOutput { store, counted_accounts: None };
-        let text = format!("restored {name}\n{}", counts(&restored));
+        let text = format!("restored {name}\n{}", format_counts(&restored));
         Ok(printer.show(&restored, text)?)
     }
 }

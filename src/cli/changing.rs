@@ -50,7 +50,7 @@ impl UpdateArgs {
             })?;
         }
         let did = if self.dry_run { "would update" } else { "updated" };
-        let text = format!("{did} {}", orders(updates.len()));
+        let text = format!("{did} {}", format_order_count(updates.len()));
         let updated = updates.len();
         let json = match self.dry_run {
             true => json!({ "updated": updated, "dryRun": true }),
@@ -89,7 +89,7 @@ pub fn ship(
         shipped_before.extend(others);
         Ok(())
     })?;
-    let mut text = format!("shipped {}", orders(shipped_now.len()));
+    let mut text = format!("shipped {}", format_order_count(shipped_now.len()));
     if !shipped_before.is_empty() {
         text.push_str(&describe_already_shipped(&shipped_before));
     }
@@ -178,7 +178,7 @@ fn change(
     });
     store.await_servers();
     let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
-    let count = orders(count);
+    let count = format_order_count(count);
     let summary = match changed {
         0 => NOTHING_CHANGED.to_string(),
         _ => format!("{changed} of {count} were {done}; repeat the command for the rest"),
@@ -203,7 +203,7 @@ fn change(
     Err(error)
 }
 
-fn orders(count: usize) -> String {
+fn format_order_count(count: usize) -> String {
     format!("{count} order{}", if count == 1 { "" } else { "s" })
 }
 

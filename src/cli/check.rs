@@ -37,18 +37,18 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
     }
     let problems = &checked.store.problems;
     if problems.is_empty() {
-        return Ok(printer.show(&checked, format!("{name}: sound\n{}", counts(&checked)))?);
+        return Ok(printer.show(&checked, format!("{name}: sound\n{}", format_counts(&checked)))?);
     }
     let lines = problems.join("\n  ");
     // If the output is closed, the exit status still reports the failure.
-    let text = format!("{name}: not sound\n  {lines}\n{}", counts(&checked));
+    let text = format!("{name}: not sound\n  {lines}\n{}", format_counts(&checked));
     let _ = printer.show(&checked, text).and_then(|()| printer.flush());
     let plural = if problems.len() == 1 { "" } else { "s" };
     anyhow::bail!("{name}: {} problem{plural} found", problems.len())
 }
 
 /// Formats the counts as text.
-pub(super) fn counts(checked: &CheckOutput) -> String {
+pub(super) fn format_counts(checked: &CheckOutput) -> String {
     let store = &checked.store;
     let orders = format_count(store.orders.as_ref().map(|orders| {
         let OrderCounts { pending, shipped, cancelled } = orders;

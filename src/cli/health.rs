@@ -54,7 +54,7 @@ impl HealthArgs {
                  --admin-listen HOST:PORT"
             )
         };
-        let (status, reason) = match ask(address.to_string(), self.timeout) {
+        let (status, reason) = match query_readiness(address.to_string(), self.timeout) {
             Ok((status, body)) => (Some(status), describe_state(status, &body)),
             Err(error) => (None, format!("{error:#}")),
         };
@@ -105,16 +105,16 @@ fn describe_state(status: u16, body: &str) -> String {
 
 /// Returns the status and the body that the server at this address answers. An unspecified address,
 /// such as 0.0.0.0, is reached at the loopback. The thread ends with the program.
-fn ask(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
+fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || sender.send(exchange(&address)));
+    std::thread::spawn(move || sender.send(send_request(&address)));
     let late = |_| anyhow::anyhow!("no answer within {timeout:?}");
     parse_response(&receiver.recv_timeout(timeout).map_err(late)??)
         .context("the answer is not HTTP")
 }
 
 /// Sends the request and reads the answer. The admin listener speaks only plain HTTP.
-fn exchange(address: &str) -> anyhow::Result<String> {
+fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
     // One write: a server may answer and close early.
     let request =

@@ -20,7 +20,7 @@ const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 pub struct Interrupts {
     /// The status to exit with after the first signal; 0 before.
     status: Arc<AtomicU8>,
-    /// Locked during each step: SIGTSTP suspends the process only between two.
+    /// Locked during each step, so that SIGTSTP suspends the process only between two steps.
     step: Arc<Mutex<()>>,
 }
 

@@ -51,7 +51,7 @@ impl Column {
         Column { name, kind: Kind::Minute }
     }
 
-    fn short(&self, cell: String) -> String {
+    fn shorten(&self, cell: String) -> String {
         let is_time = cell.len() >= 20 && cell.as_bytes().get(10) == Some(&b'T');
         match (self.kind, cell.get(..10), cell.get(11..16)) {
             (Kind::Day, Some(day), _) if is_time => day.to_string(),
@@ -93,7 +93,7 @@ pub fn record_text(
     Ok(lines.join("\n"))
 }
 
-/// A table that is being written, in lines of any length.
+/// Writes a table as text. It does not wrap long lines.
 pub struct TextTable<'a> {
     out: &'a mut dyn Write,
     columns: Vec<Column>,
@@ -111,11 +111,11 @@ impl<'a> TextTable<'a> {
 
     /// Adds a row with the values that this record has in the columns.
     pub fn add(&mut self, record: &Value) -> io::Result<()> {
-        let shown = |column: &Column| {
+        let format = |column: &Column| {
             let cell = cell(record, column.name);
-            if self.is_wide { cell } else { column.short(cell) }
+            if self.is_wide { cell } else { column.shorten(cell) }
         };
-        self.rows.push(self.columns.iter().map(shown).collect());
+        self.rows.push(self.columns.iter().map(format).collect());
         if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
     }
 

@@ -20,14 +20,14 @@ pub fn default_file() -> String {
         let flag = arg.get_long().unwrap_or_default();
         let variable = arg.get_env().unwrap_or_default().to_string_lossy();
         text.push('\n');
-        text.push_str(&comment(&meaning(arg)));
-        text.push_str(&comment(&format!("Flag --{flag}, environment {variable}.")));
-        text.push_str(&format!("#{} = {}\n", arg.get_id(), example(arg)));
+        text.push_str(&wrap_comment(&describe(arg)));
+        text.push_str(&wrap_comment(&format!("Flag --{flag}, environment {variable}.")));
+        text.push_str(&format!("#{} = {}\n", arg.get_id(), default_or_placeholder(arg)));
     }
     text
 }
 
-fn meaning(arg: &Arg) -> String {
+fn describe(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
     let sentences = help.split("\n\n").map(|text| format!("{}.", text.trim_end_matches('.')));
@@ -44,7 +44,7 @@ fn meaning(arg: &Arg) -> String {
 }
 
 /// Returns the default, or the name of the expected value.
-fn example(arg: &Arg) -> String {
+fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =
         defaults.map(|value| json_value(&value.to_string_lossy()).to_string()).collect();
@@ -56,7 +56,7 @@ fn example(arg: &Arg) -> String {
 }
 
 /// Wraps a text into comment lines.
-fn comment(sentence: &str) -> String {
+fn wrap_comment(sentence: &str) -> String {
     let mut text = String::new();
     let mut line = "#".to_string();
     for word in sentence.split_whitespace() {

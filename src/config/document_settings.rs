@@ -15,13 +15,13 @@ pub struct DocumentSettings {
     #[arg(long, value_name = "URL", env)]
     pub staging_url: Option<BaseUrl>,
     /// Name of the service's operator, in the served document
-    #[arg(long, value_name = "NAME", env, value_parser = name)]
+    #[arg(long, value_name = "NAME", env, value_parser = parse_name)]
     pub contact_name: Option<String>,
     /// Page where users find help, in the served document
-    #[arg(long, value_name = "URL", env, value_parser = page)]
+    #[arg(long, value_name = "URL", env, value_parser = parse_url)]
     pub contact_url: Option<String>,
     /// E-mail address for users' questions, in the served document
-    #[arg(long, value_name = "ADDRESS", env, value_parser = email)]
+    #[arg(long, value_name = "ADDRESS", env, value_parser = parse_email)]
     pub contact_email: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<BaseUrl, String> {
         let example = format!("write an address such as https://orders.example.com{BASE_PATH}");
-        let is_url = page(text).is_ok_and(|url| !url.contains(['?', '#', '@']));
+        let is_url = parse_url(text).is_ok_and(|url| !url.contains(['?', '#', '@']));
         if !is_url || !text.ends_with(BASE_PATH) {
             return Err(example);
         }
@@ -56,13 +56,13 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-fn name(text: &str) -> Result<String, String> {
+fn parse_name(text: &str) -> Result<String, String> {
     let name = text.trim();
     let is_name = !name.is_empty() && !name.contains(char::is_control);
     is_name.then(|| name.to_string()).ok_or_else(|| "write a name".to_string())
 }
 
-fn page(text: &str) -> Result<String, String> {
+fn parse_url(text: &str) -> Result<String, String> {
     let url: Option<http::Uri> = text.parse().ok();
     let is_page = url.is_some_and(|url| {
         ["http", "https"].map(Some).contains(&url.scheme_str())
@@ -73,7 +73,7 @@ fn page(text: &str) -> Result<String, String> {
         .ok_or_else(|| "write an address such as https://example.com/support".to_string())
 }
 
-fn email(text: &str) -> Result<String, String> {
+fn parse_email(text: &str) -> Result<String, String> {
     let is_address = text.rsplit_once('@').is_some_and(|(user, host)| {
         !user.is_empty() && !host.is_empty() && !text.contains([' ', ',', '<', '>'])
     });
@@ -117,14 +117,17 @@ mod tests {
 
     #[test]
     fn contacts_are_checked() {
-        assert!(email("support@example.com").is_ok() && name(" Store ").as_deref() == Ok("Store"));
-        assert!(page("https://example.com/help?topic=keys").is_ok());
+        assert!(
+            parse_email("support@example.com").is_ok()
+                && parse_name(" Store ").as_deref() == Ok("Store")
+        );
+        assert!(parse_url("https://example.com/help?topic=keys").is_ok());
         for wrong in ["", "support", "@example.com", "a@", "A <a@example.com>"] {
-            assert!(email(wrong).is_err(), "{wrong}");
+            assert!(parse_email(wrong).is_err(), "{wrong}");
         }
         for wrong in ["", "example.com", "mailto:a@example.com", "https://"] {
-            assert!(page(wrong).is_err(), "{wrong}");
+            assert!(parse_url(wrong).is_err(), "{wrong}");
         }
-        assert!(name(" ").is_err());
+        assert!(parse_name(" ").is_err());
     }
 }

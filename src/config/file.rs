@@ -49,7 +49,7 @@ impl ConfigFile {
                 None => {
                     problems.push(format!("{line}: {key}: {}", describe_unknown(&settings, &key)))
                 }
-                Some(arg) => match values_of(&settings, arg, value) {
+                Some(arg) => match flag_values(&settings, arg, value) {
                     Ok(values) => entries.push(FileEntry { key, line, values }),
                     Err((at, why)) => problems.push(format!("{}: {key}: {why}", line_at(at))),
                 },
@@ -78,7 +78,7 @@ impl ConfigFile {
 }
 
 /// Converts a value to texts that the setting's flag accepts. An error has an offset and a reason.
-fn values_of(
+fn flag_values(
     settings: &Command,
     arg: &Arg,
     value: &Spanned<DeValue<'_>>,
@@ -122,22 +122,22 @@ pub fn why_invalid(error: &clap::Error) -> String {
 
 /// Returns the message for an unknown key, which suggests a similar setting.
 fn describe_unknown(settings: &Command, key: &str) -> String {
-    match similar(settings, key) {
+    match find_similar(settings, key) {
         Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
         None => "unknown setting".to_string(),
     }
 }
 
 /// Finds the setting whose key or flag is almost the same.
-fn similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
+fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     let flag = key.to_lowercase().replace('_', "-");
-    let named = |flag: &str| {
+    let find_named = |flag: &str| {
         let is_key = |arg: &Arg| arg.get_id().as_str().replace('_', "-") == flag;
         settings.get_arguments().find(|arg| arg.get_long() == Some(flag) || is_key(arg))
     };
-    named(&flag).or_else(|| {
+    find_named(&flag).or_else(|| {
         match parse_flag(settings, &format!("--{flag}")).err()?.get(ContextKind::SuggestedArg) {
-            Some(ContextValue::String(flag)) => named(flag.strip_prefix("--")?),
+            Some(ContextValue::String(flag)) => find_named(flag.strip_prefix("--")?),
             _ => None,
         }
     })
@@ -158,7 +158,7 @@ pub fn unknown_variables() -> Option<String> {
         if settings.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
             return None;
         }
-        let meant = similar(&settings, key).and_then(Arg::get_env);
+        let meant = find_similar(&settings, key).and_then(Arg::get_env);
         let meant = meant.map(|meant| format!(" (did you mean {}?)", meant.display()));
         Some(format!("{name}{}", meant.unwrap_or_default()))
     };

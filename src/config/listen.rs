@@ -55,7 +55,7 @@ impl fmt::Display for ListenAddress {
 pub enum AdminListen {
     /// There is no admin listener.
     Off,
-    /// It listens at this address.
+    /// The admin listener listens at this address.
     At(ListenAddress),
 }
 

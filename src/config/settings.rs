@@ -56,7 +56,7 @@ pub struct ServerConfig {
         value_name = "CIDR",
         env,
         value_delimiter = ',',
-        value_parser = network
+        value_parser = parse_network
     )]
     pub trusted_proxies: Vec<IpNet>,
     /// Which lines to log: info has one for each request, off has none
@@ -256,7 +256,7 @@ pub fn duration_within(
 }
 
 /// Parses a network. A single address is written as a network too, such as 192.0.2.7/32.
-fn network(text: &str) -> Result<IpNet, String> {
+fn parse_network(text: &str) -> Result<IpNet, String> {
     text.parse().map_err(|_| {
         "write a network such as 10.0.0.0/8 or fd00::/8, or one address such as 192.0.2.7/32"
             .to_string()

@@ -41,9 +41,9 @@ pub struct StoreSettings {
 /// The location of orders, pets, accounts and keys.
 #[derive(Clone, Debug)]
 pub enum StoreLocation {
-    /// In this directory, in the embedded store.
+    /// The embedded store in this directory.
     Directory(PathBuf),
-    /// In PostgreSQL.
+    /// A PostgreSQL database.
     Postgres(Box<PostgresUrl>),
 }
 
@@ -56,7 +56,7 @@ impl StoreSettings {
         }
     }
 
-    /// Returns the location of the store. Fails if the password file is named but unreadable.
+    /// Returns the location of the store. Fails if its settings cannot be used.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {
             if self.data_dir.exists() && !self.data_dir.is_dir() {

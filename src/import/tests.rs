@@ -230,7 +230,7 @@ fn a_pet_has_a_name_of_one_line() {
     assert_eq!(complaint::<Pet>(r#"{"id":1,"name":" "}"#), format!(r#"line 1: {wrong} " ""#));
     assert_eq!(complaint::<Pet>(r#"{"id":1,"name":7}"#), format!("line 1: {wrong} 7"));
     assert_eq!(complaint::<Pet>("id,name\n1,\n"), "line 2: name is missing");
-    // A quote that is never closed takes the rest of the file for a name.
+    // An unclosed quote makes the rest of the file part of the name.
     assert_eq!(
         complaint::<Pet>("id,name\n1,\"Rex\n2,Minka\n"),
         format!(r#"line 2: {wrong} "Rex\n2,Minka\n""#)

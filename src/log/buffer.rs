@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// With this many pending bytes the writer writes at once, without waiting for its timer.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
-/// When so many bytes are pending (about 15,000 lines), further lines are dropped and counted.
+/// Once this many bytes are pending (about 15,000 lines), further lines are dropped and counted.
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// The longest time that a line stays pending while the output keeps up.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ impl LogBuffer {
         std::thread::Builder::new().name("log".to_string()).spawn(move || {
             let mut lines = Vec::new();
             while let Some(buffer) = weak.upgrade() {
-                buffer.take(&mut lines);
+                buffer.take_pending(&mut lines);
                 if !lines.is_empty()
                     && output.write_all(&lines).and_then(|()| output.flush()).is_err()
                 {
@@ -88,7 +88,7 @@ impl LogBuffer {
     }
 
     /// Waits at most for the write interval, then swaps the pending lines into `lines`.
-    fn take(&self, lines: &mut Vec<u8>) {
+    fn take_pending(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let waits = |state: &mut BufferState| {
             state.pending.len() < WRITE_THRESHOLD_BYTES && !state.flush_requested

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Displays an error and its causes, separated by colons.
 ///
-/// In a log line it is formatted without allocating:
+/// A log line formats it without allocating: `"error" => %ErrorChain(&error)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

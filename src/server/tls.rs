@@ -73,8 +73,8 @@ impl ReloadableCertificate {
     /// Reads the files. Blocks.
     pub fn open(files: TlsFiles) -> anyhow::Result<ReloadableCertificate> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let version = versions(&files);
-        let current = ArcSwap::from_pointee(read(&files, &provider)?);
+        let version = file_versions(&files);
+        let current = ArcSwap::from_pointee(read_pair(&files, &provider)?);
         let seen_versions =
             SeenVersions { loaded: version, last_checked: version, is_unreadable: false };
         let versions = Mutex::new(seen_versions);
@@ -111,8 +111,8 @@ impl ReloadableCertificate {
     /// Reloads the files. An unreadable file, for instance if too many files are open, is retried
     /// at every check and logged once.
     fn try_reload(&self, log: &Logger) {
-        let version = versions(&self.files);
-        let pair = read(&self.files, &self.provider);
+        let version = file_versions(&self.files);
+        let pair = read_pair(&self.files, &self.provider);
         let is_unreadable = pair.as_ref().is_err_and(|error| error.is::<io::Error>());
         let mut seen_versions = self.versions.lock();
         let was_unreadable = std::mem::replace(&mut seen_versions.is_unreadable, is_unreadable);
@@ -152,7 +152,7 @@ impl ReloadableCertificate {
     /// Returns true if the files have changed since they were loaded, but not since the last check:
     /// the two files are not replaced at the same instant.
     fn has_changed(&self) -> bool {
-        let current = versions(&self.files);
+        let current = file_versions(&self.files);
         let mut seen_versions = self.versions.lock();
         let is_stable = current == seen_versions.last_checked;
         seen_versions.last_checked = current;
@@ -167,11 +167,11 @@ impl ResolvesServerCert for ReloadableCertificate {
 }
 
 /// Returns `None` while one of the files is missing.
-fn versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
-    Some([version(&files.certificate)?, version(&files.key)?])
+fn file_versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
+    Some([file_version(&files.certificate)?, file_version(&files.key)?])
 }
 
-fn version(path: &Path) -> Option<FileVersion> {
+fn file_version(path: &Path) -> Option<FileVersion> {
     let metadata = std::fs::metadata(path).ok()?;
     Some(FileVersion {
         device: metadata.dev(),
@@ -181,7 +181,7 @@ fn version(path: &Path) -> Option<FileVersion> {
     })
 }
 
-fn read(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
+fn read_pair(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
     let (certificate, key) = (files.certificate.display(), files.key.display());
     let chain =
         std::fs::read(&files.certificate).with_context(|| format!("cannot read {certificate}"))?;

@@ -33,7 +33,7 @@ pub fn check_settings(
         problems.push(effective.problem("tls_cert", format_args!("{error:#}")));
     }
     match (config.listen.resolve("--listen"), config.admin_listen.resolve()) {
-        (Ok(listen), Ok(Some(admin))) if conflict(listen, admin) => {
+        (Ok(listen), Ok(Some(admin))) if addresses_conflict(listen, admin) => {
             let why = "the same address as listen; choose another port";
             problems.push(effective.problem("admin_listen", why));
         }
@@ -47,7 +47,7 @@ pub fn check_settings(
 }
 
 /// Returns true if two listeners cannot both have these addresses.
-fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
+fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
 }
