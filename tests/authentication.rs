@@ -1,4 +1,4 @@
-//! Keys: which ones the server accepts, and how it answers the others.
+//! API keys: which ones the server accepts, and how it answers the others.
 
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
@@ -10,15 +10,15 @@ use testbed::{Key, wait_until};
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
 
-/// Expects a 401 with this challenge; returns its message.
-fn message_of(answer: &Answer, challenge: &str) -> String {
+/// Expects a 401 with this challenge, and returns the message of the error.
+fn assert_unauthorized(answer: &Answer, challenge: &str) -> String {
     let message = answer.assert_error(401, "unauthorized");
     assert_eq!(answer.text("www-authenticate"), challenge, "{message}");
     message
 }
 
 #[tokio::test]
-async fn a_401_says_what_was_sent_and_nothing_that_a_look_up_found() {
+async fn a_401_describes_the_request_but_not_the_state_of_the_key() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     let staging = setup.key_with("free-0", Environment::Staging, None);
@@ -36,7 +36,7 @@ async fn a_401_says_what_was_sent_and_nothing_that_a_look_up_found() {
     let basic = "The Authorization header has the scheme Basic. ";
     let no_token = "The Authorization header has no key after Bearer and a space. ";
     let mut invalid_messages = Vec::new();
-    for (value, challenge, seen) in [
+    for (value, challenge, expected) in [
         (format!("Bearer {}", unknown.expose()), WITH_KEY, invalid),
         (format!("Bearer {}", revoked.text), WITH_KEY, invalid),
         (format!("Bearer {}", expired.text), WITH_KEY, invalid),
@@ -56,11 +56,11 @@ async fn a_401_says_what_was_sent_and_nothing_that_a_look_up_found() {
         (format!("Token {good}"), WITHOUT_KEY, no_scheme),
         (format!("Basic {good}"), WITHOUT_KEY, basic),
     ] {
-        let sent = [("authorization", &*value), ("x-api-key", good)];
-        let answer = server.send("GET", "/v1/store/orders", &sent).await;
-        let message = message_of(&answer, challenge);
-        assert!(message.starts_with(seen), "{message}");
-        if seen == invalid {
+        let headers = [("authorization", &*value), ("x-api-key", good)];
+        let answer = server.send("GET", "/v1/store/orders", &headers).await;
+        let message = assert_unauthorized(&answer, challenge);
+        assert!(message.starts_with(expected), "{message}");
+        if expected == invalid {
             invalid_messages.push(message);
         }
     }
@@ -69,27 +69,29 @@ async fn a_401_says_what_was_sent_and_nothing_that_a_look_up_found() {
 
     let twice = [("authorization", &*format!("Bearer {good}")), ("authorization", "Bearer x")];
     let answer = server.send("GET", "/v1/store/orders", &twice).await;
-    let message = message_of(&answer, WITH_KEY);
+    let message = assert_unauthorized(&answer, WITH_KEY);
     assert!(message.contains("more than one Authorization header"), "{message}");
 
     let path = format!("/v2/store/orders?limit=2&API_KEY={good}&Authorization=Bearer%20{good}");
-    let message = message_of(&server.send("GET", &path, &[]).await, WITHOUT_KEY);
+    let message = assert_unauthorized(&server.send("GET", &path, &[]).await, WITHOUT_KEY);
     assert!(message.contains("a key in the query string is not read"), "{message}");
     let answer = server.send("GET", "/v1/store/orders", &[("x-api-key", good)]).await;
-    let message = message_of(&answer, WITHOUT_KEY);
+    let message = assert_unauthorized(&answer, WITHOUT_KEY);
     assert!(message.contains("X-API-Key is not read"), "{message}");
-    let message =
-        message_of(&server.send("GET", "/v1/store/orders?limit=2", &[]).await, WITHOUT_KEY);
+    let message = assert_unauthorized(
+        &server.send("GET", "/v1/store/orders?limit=2", &[]).await,
+        WITHOUT_KEY,
+    );
     assert!(message.starts_with("The request has no Authorization header. "), "{message}");
 
     let answer = server.send_with(&staging, "GET", "/v1/store/orders").await;
-    let message = message_of(&answer, WITH_KEY);
-    let seen = "This API key is for staging, and this is the address of production. ";
-    assert!(message.starts_with(seen), "{message}");
+    let message = assert_unauthorized(&answer, WITH_KEY);
+    let wrong_environment = "This API key is for staging, and this is the address of production. ";
+    assert!(message.starts_with(wrong_environment), "{message}");
 }
 
 #[tokio::test]
-async fn a_key_expires_and_a_rotated_one_overlaps() {
+async fn a_key_expires_and_a_rotated_key_overlaps_its_successor() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     let short =
@@ -120,7 +122,7 @@ async fn a_key_expires_and_a_rotated_one_overlaps() {
 }
 
 #[tokio::test]
-async fn the_log_line_of_a_request_has_the_name_of_its_account_also_once_it_is_renamed() {
+async fn request_log_lines_have_the_current_name_of_the_account() {
     let log = CapturedLog::new();
     let setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Business);
@@ -141,13 +143,13 @@ async fn the_log_line_of_a_request_has_the_name_of_its_account_also_once_it_is_r
 }
 
 #[tokio::test]
-async fn while_keys_cannot_be_checked_none_is_accepted_and_the_log_says_when() {
+async fn no_key_is_accepted_while_keys_cannot_be_checked_and_the_log_says_when() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Business);
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // No such path, so that the store is asked for the key alone.
+    // An unknown path, so that the store is queried only for the key.
     let status = async || server.send_with(&key, "GET", "/v1/x").await.status.as_u16();
     assert_eq!(status().await, 404);
     let events = |level: &str| {

@@ -1,4 +1,4 @@
-//! The command line: the real program, each test in a directory of its own.
+//! Tests of the command line. They run the real program, each in its own directory.
 
 mod accounts;
 mod backup;
@@ -22,32 +22,32 @@ use store_orders::cli::command;
 use store_orders::store::sqlite::SqliteStore;
 use testbed::CliSandbox;
 
-/// The program and all commands below it, each with its whole name and the options of those above.
+/// Returns the program and all its subcommands, each with its full name and inherited options.
 fn commands() -> Vec<clap::Command> {
-    fn with_those_below(command: &clap::Command) -> Vec<clap::Command> {
-        let below = command.get_subcommands().flat_map(with_those_below);
-        [command.clone()].into_iter().chain(below).collect()
+    fn with_subcommands(command: &clap::Command) -> Vec<clap::Command> {
+        let subcommands = command.get_subcommands().flat_map(with_subcommands);
+        [command.clone()].into_iter().chain(subcommands).collect()
     }
     let mut program = command().disable_help_subcommand(true);
     program.build();
-    let all = with_those_below(&program);
+    let all = with_subcommands(&program);
     assert!(all.len() > 30, "{all:?}");
     all
 }
 
-/// As it is typed: `store-orders orders import`.
+/// The command as it is typed: `store-orders orders import`.
 fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
 
-/// The store of the commands, as the server opens it.
+/// Opens the store of the sandbox as the server does.
 fn store(sandbox: &CliSandbox) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(&sandbox.path("store-orders-data")).unwrap())
 }
 
-/// What a store answers.
-fn wait<T>(asked: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(asked)
+/// Runs a future of a store to its end.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// Inverts every byte of a page of a file.

@@ -1,4 +1,4 @@
-//! The generated client in front of the real server, and the contract.
+//! The generated client against the real server.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Takes the first answer, which says that what was asked is done, and puts this in its place.
-struct LosesAnAnswer(Arc<Mutex<Option<&'static str>>>);
+/// Replaces the first answer, which acknowledges the request, with this text.
+struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
-impl ReadAlong for LosesAnAnswer {
+impl ReadAlong for ReplaceFirstAnswer {
     fn answer(&mut self, bytes: &mut Vec<u8>) {
         if let Some(instead) = self.0.lock().unwrap().take() {
             *bytes = instead.into();
@@ -29,7 +29,7 @@ fn retrying(address: SocketAddr, key: &Key) -> Client {
 }
 
 #[tokio::test]
-async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_is_no_error() {
+async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() {
     for instead in [
         "",
         "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -41,19 +41,19 @@ async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_is_no_error() {
         let server = setup.serve().await;
         let instead = Arc::new(Mutex::new(Some(instead)));
         let proxy = Relay::read_along(server.tapped_address().port(), move || {
-            LosesAnAnswer(Arc::clone(&instead))
+            ReplaceFirstAnswer(Arc::clone(&instead))
         })
         .unwrap();
         let client = retrying(proxy.address(), &key);
 
-        let gone = client.cancel_order(1).await.unwrap();
-        assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
-        assert_eq!((gone.attempts(), gone.status().as_u16()), (2, 404));
+        let outcome = client.cancel_order(1).await.unwrap();
+        assert_eq!(*outcome, CancelOrderOutcome::AlreadyGone);
+        assert_eq!((outcome.attempts(), outcome.status().as_u16()), (2, 404));
         let orders = client.list_orders().await.unwrap();
         assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [2]);
         assert_eq!(orders.attempts(), 1);
 
-        // Asked only once, a 404 is an error.
+        // For a first attempt, a 404 is an error.
         let error = client.cancel_order(1).await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
         assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
@@ -86,7 +86,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     assert_eq!(cancelled, 120);
     let none = pending.send().await.unwrap();
     assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
-    // Three pages and an empty one after the first; each is a request, as is each cancellation.
+    // One first page, three pages of the stream, 120 cancellations and one empty page.
     assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
     let rest = client.list_orders().limit(1_000).send().await.unwrap();
     assert_eq!(rest.orders.len(), 200);
@@ -102,35 +102,35 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     );
 }
 
-/// How many connections have a request on its way to the server or being answered.
-type UnderWay = Arc<AtomicUsize>;
+/// The number of connections with an unanswered request.
+type PendingRequests = Arc<AtomicUsize>;
 
-/// Counts this connection among them.
-struct Counted {
-    under_way: UnderWay,
-    is_asked: bool,
+/// Counts this connection while its request is unanswered.
+struct CountPending {
+    pending: PendingRequests,
+    is_pending: bool,
 }
 
-impl ReadAlong for Counted {
+impl ReadAlong for CountPending {
     fn request(&mut self, bytes: &mut Vec<u8>) {
-        if !bytes.is_empty() && !std::mem::replace(&mut self.is_asked, true) {
-            self.under_way.fetch_add(1, Ordering::Relaxed);
+        if !bytes.is_empty() && !std::mem::replace(&mut self.is_pending, true) {
+            self.pending.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn answer(&mut self, _: &mut Vec<u8>) {
-        if std::mem::take(&mut self.is_asked) {
-            self.under_way.fetch_sub(1, Ordering::Relaxed);
+        if std::mem::take(&mut self.is_pending) {
+            self.pending.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Moves the server's clock with the clock of this runtime, which is paused: where nothing is under
-/// way and nothing else is to do, another tenth of a second passes.
-async fn move_with(clock: Arc<ManualClock>, under_way: UnderWay) {
+/// Advances the server's clock together with the paused clock of this runtime, by a tenth of a
+/// second whenever all requests are answered and the runtime is idle.
+async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {
-        while under_way.load(Ordering::Relaxed) > 0 {
+        while pending.load(Ordering::Relaxed) > 0 {
             tokio::task::yield_now().await;
         }
         clock.advance(TICK);
@@ -138,14 +138,14 @@ async fn move_with(clock: Arc<ManualClock>, under_way: UnderWay) {
     }
 }
 
-/// Cancels 200 orders at once on the Free plan with this many clients of one key, each as in a
-/// process of its own. The attempts that failed, and the time that passed.
+/// Cancels 200 orders at once on the Free plan, with this many independent clients of one key.
+/// Returns the failed attempts and the elapsed time.
 fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
-    let on_the_server = tokio::runtime::Runtime::new().unwrap();
+    let server_runtime = tokio::runtime::Runtime::new().unwrap();
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     setup.pending(1..=200);
-    let server = on_the_server.block_on(setup.serve());
+    let server = server_runtime.block_on(setup.serve());
     let failed = Arc::new(Mutex::new(Vec::new()));
     let client = |address| {
         let failed = failed.clone();
@@ -161,14 +161,14 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build().unwrap();
     let passed = runtime.block_on(async {
-        let under_way = UnderWay::default();
-        let counted = under_way.clone();
-        let relay = Relay::read_along(server.tapped_address().port(), move || Counted {
-            under_way: counted.clone(),
-            is_asked: false,
+        let pending = PendingRequests::default();
+        let relay_pending = pending.clone();
+        let relay = Relay::read_along(server.tapped_address().port(), move || CountPending {
+            pending: relay_pending.clone(),
+            is_pending: false,
         })
         .unwrap();
-        tokio::spawn(move_with(server.setup.clock.clone(), under_way));
+        tokio::spawn(advance_clocks(server.setup.clock.clone(), pending));
         let clients: Vec<_> = (0..clients).map(|_| client(relay.address())).collect();
         let began = tokio::time::Instant::now();
         let cancel = |(id, client): (i64, &Client)| {
@@ -190,13 +190,13 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     let (refused, passed) = cancel_two_hundred(1);
     // Four windows, and a second of jitter between them; a ban takes five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The server's `Date` is that of another clock than its reset, so one request asks in each
-    // window that is exhausted.
+    // The server's `Date` and its reset time come from different clocks, so one request probes each
+    // exhausted window.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 
 #[test]
-fn clients_of_one_key_that_know_nothing_of_each_other_are_not_banned() {
+fn independent_clients_of_one_key_are_not_banned() {
     let (_, passed) = cancel_two_hundred(3);
     assert!((180..200).contains(&passed.as_secs()), "{passed:?}");
 }

@@ -1,4 +1,4 @@
-//! `ETag` and `If-None-Match`: a client that has what it asks for gets 304 without a body.
+//! `ETag` and `If-None-Match`: a client whose copy is current gets 304 without a body.
 
 use store_orders::store::{KeyCommands, OrderCommands};
 use store_orders_api::plans::Plan;
@@ -7,7 +7,7 @@ use testbed::{Key, wait_until};
 
 const LIST: &str = "/v1/store/orders";
 
-/// What has an entity tag, where orders 1 to 8 are pending, 9 has shipped and 10 is cancelled.
+/// Paths with an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is cancelled.
 const TAGGED: [&str; 6] = [
     LIST,
     "/v2/store/orders",
@@ -27,8 +27,14 @@ async fn serve(plan: Plan) -> (TestServer, Key) {
     (server, key)
 }
 
-/// Asks for what a client may have already.
-async fn ask(server: &TestServer, key: &Key, method: &str, path: &str, known: &str) -> Answer {
+/// Sends a request with `If-None-Match: {known}`.
+async fn send_if_none_match(
+    server: &TestServer,
+    key: &Key,
+    method: &str,
+    path: &str,
+    known: &str,
+) -> Answer {
     server.send_with_headers(key, method, path, &[("if-none-match", known)]).await
 }
 
@@ -48,7 +54,7 @@ async fn tags(server: &TestServer, key: &Key) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_client_has_is_not_sent_again_and_counts() {
+async fn a_matching_tag_gets_304_and_the_request_counts() {
     let (server, key) = serve(Plan::Business).await;
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
@@ -57,7 +63,7 @@ async fn what_a_client_has_is_not_sent_again_and_counts() {
         let mut remaining = first.number("x-ratelimit-remaining");
         for known in [&tag, &tag[2..], &format!("\"a\", {tag}"), "*"] {
             for method in ["GET", "HEAD"] {
-                let answer = ask(&server, &key, method, path, known).await;
+                let answer = send_if_none_match(&server, &key, method, path, known).await;
                 assert_eq!(answer.status, 304, "{method} {path} {known}");
                 assert!(answer.body.is_empty());
                 for absent in ["content-length", "content-type", "transfer-encoding"] {
@@ -70,7 +76,7 @@ async fn what_a_client_has_is_not_sent_again_and_counts() {
             }
         }
         for other in ["\"a\"", "", "a", "W/\"0000000000000000-1-00000000\""] {
-            let answer = ask(&server, &key, "GET", path, other).await;
+            let answer = send_if_none_match(&server, &key, "GET", path, other).await;
             assert_eq!((answer.status.as_u16(), answer.text("etag")), (200, &*tag), "{other}");
             assert_eq!(answer.body, first.body);
         }
@@ -128,7 +134,7 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
             }
         }
         for (path, tag) in TAGGED.iter().zip(&before) {
-            let answer = ask(&server, &key, "GET", path, tag).await;
+            let answer = send_if_none_match(&server, &key, "GET", path, tag).await;
             let expected = if shown_in.contains(path) { 200 } else { 304 };
             assert_eq!(answer.status, expected, "{change}: {path}");
         }
@@ -137,7 +143,7 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
 }
 
 #[tokio::test]
-async fn a_page_has_the_tag_of_what_it_was_asked_for() {
+async fn equivalent_queries_have_the_same_tag_and_others_do_not() {
     let (server, key) = serve(Plan::Business).await;
     let page = async |query: &str| tag(&server, &key, &format!("/v2/store/orders?{query}")).await;
     let all = page("").await;
@@ -159,7 +165,7 @@ async fn a_page_has_the_tag_of_what_it_was_asked_for() {
 }
 
 #[tokio::test]
-async fn an_error_is_answered_whatever_the_client_has() {
+async fn errors_ignore_if_none_match() {
     let mut setup = TestSetup::new();
     let key = setup.enterprise_key(7, 100);
     setup.pending([1]);
@@ -173,20 +179,25 @@ async fn an_error_is_answered_whatever_the_client_has() {
         ("/v2/store/orders?limit=0", 400, "invalid_parameter"),
         ("/v2/store/orders?cursor=x", 400, "invalid_parameter"),
     ] {
-        ask(&server, &key, "GET", path, "*").await.assert_error(status, code);
+        send_if_none_match(&server, &key, "GET", path, "*").await.assert_error(status, code);
     }
     store.set(Fault::Fails);
-    ask(&server, &key, "GET", LIST, "*").await.assert_error(503, "service_unavailable");
+    send_if_none_match(&server, &key, "GET", LIST, "*")
+        .await
+        .assert_error(503, "service_unavailable");
     store.set(Fault::None);
-    // No condition of a cancellation.
-    assert_eq!(ask(&server, &key, "DELETE", "/v1/store/orders/1", "*").await.status, 204);
-    assert_eq!(ask(&server, &key, "GET", LIST, "*").await.status, 304);
-    ask(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
+    // A cancellation ignores `If-None-Match`.
+    assert_eq!(
+        send_if_none_match(&server, &key, "DELETE", "/v1/store/orders/1", "*").await.status,
+        204
+    );
+    assert_eq!(send_if_none_match(&server, &key, "GET", LIST, "*").await.status, 304);
+    send_if_none_match(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
 }
 
-/// Its change numbers may have been used for other changes.
+/// After a failover, a change number of the old history may stand for another change.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_has_no_tag_of_a_history_that_ended_while_it_was_made() {
+async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
     let mut setup = TestSetup::new();
     let key = setup.key(Plan::Pro);
     setup.pending([1]);
@@ -194,14 +205,15 @@ async fn a_list_has_no_tag_of_a_history_that_ended_while_it_was_made() {
     let server = setup.serve().await;
     let before = tag(&server, &key, LIST).await;
     store.set(Fault::Silent);
-    // The server, which follows the store, is one of those that ask.
-    let asked = async {
-        wait_until("a list asks", async || store.unanswered() >= 2).await;
+    // One of the waiting queries is that of the server itself, which follows the store.
+    let fail_over = async {
+        wait_until("a list waits for its query", async || store.unanswered() >= 2).await;
         store.fail_over();
         store.set(Fault::None);
         store.answer_questions().await.unwrap();
     };
-    let (one, other, ()) = tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), asked);
+    let (one, other, ()) =
+        tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), fail_over);
     let after = tag(&server, &key, LIST).await;
     assert_ne!(before, after);
     assert_eq!([&one, &other], [&after; 2]);

@@ -1,4 +1,5 @@
-//! The tap finds what breaks the contract, and passes everything else unchanged.
+//! Tests of the wire check: the tap reports violations of the contract and forwards all bytes
+//! unchanged.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
@@ -11,8 +12,7 @@ const STAMPS: &str = "x-ratelimit-limit: 60\r\nx-ratelimit-remaining: 59\r\n\
                       cache-control: no-store\r\n\
                       x-request-id: 5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11\r\n";
 
-/// A response of a server that is not ours, with every header that is needed
-/// unless it is taken away.
+/// A hand-written response with every required header.
 fn response(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{STAMPS}{headers}content-length: {length}\r\n\r\n{body}")
@@ -27,12 +27,12 @@ fn list(body: &str) -> String {
     response("200 OK", LISTED, body)
 }
 
-fn error(status: &str, headers: &str, code: &str, in_body: u16) -> String {
-    let body = format!(r#"{{"code":"{code}","message":"m","status":{in_body}}}"#);
+fn error(status: &str, headers: &str, code: &str, status_in_body: u16) -> String {
+    let body = format!(r#"{{"code":"{code}","message":"m","status":{status_in_body}}}"#);
     response(status, &format!("{JSON}{LINK}{headers}"), &body)
 }
 
-/// The violations that the tap finds in this answer to this request.
+/// Returns the violations that the tap reports for this request and answer.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let tap = Tap::before(listener.local_addr().unwrap());
@@ -46,7 +46,7 @@ async fn exchange(tap: &Tap, listener: &TcpListener, request: &str, answer: &str
     let (mut server, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1024];
     assert!(server.read(&mut buffer).await.unwrap() > 0);
-    // In two parts, as the network may cut it.
+    // In two parts: the network may split an answer anywhere.
     let (head, rest) = answer.split_at(answer.len() / 2);
     server.write_all(head.as_bytes()).await.unwrap();
     server.write_all(rest.as_bytes()).await.unwrap();
@@ -61,7 +61,7 @@ const CANCEL: &str = "DELETE /v1/store/orders/1";
 const ORDER: &str = r#"{"id":1,"petId":7,"quantity":1,"complete":false}"#;
 
 #[tokio::test]
-async fn what_agrees_is_passed() {
+async fn valid_exchanges_have_no_violation() {
     let chunked = format!(
         "HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n1\r\n]\r\n0\r\n\r\n"
     );
@@ -94,7 +94,7 @@ async fn what_agrees_is_passed() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_contract_is_found() {
+async fn violations_of_the_contract_are_reported() {
     let order = |from: &str, to: &str| list(&format!("[{}]", ORDER.replacen(from, to, 1)));
     for (request, answer, expected) in [
         (LIST, order("\"id\":1", "\"id\":\"1\""), "body/0/id"),
@@ -139,9 +139,9 @@ async fn what_breaks_the_contract_is_found() {
         ),
         ("GET /openapi.json", list("{}"), "not counted"),
     ] {
-        let found = violations(request, &answer).await.join("\n");
-        assert!(found.contains(expected), "{request}: {expected}: {found:?}");
-        assert!(found.starts_with(request), "{found}");
+        let reported = violations(request, &answer).await.join("\n");
+        assert!(reported.contains(expected), "{request}: {expected}: {reported:?}");
+        assert!(reported.starts_with(request), "{reported}");
     }
 }
 
@@ -152,8 +152,8 @@ async fn a_body_that_ends_early_is_a_violation() {
         format!("{head}content-length: 9\r\n\r\n[]"),
         format!("{head}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n"),
     ] {
-        let found = violations(LIST, &answer).await;
-        assert_eq!(found, ["GET /v1/store/orders: 200: the body ended early"]);
+        let reported = violations(LIST, &answer).await;
+        assert_eq!(reported, ["GET /v1/store/orders: 200: the body ended early"]);
     }
 }
 

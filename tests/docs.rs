@@ -1,5 +1,5 @@
-//! The public pages, over plain HTTP: what they load, what a browser may do with
-//! them, and that they are not counted. `cargo xtask browser` opens them.
+//! The public pages over plain HTTP: their content, links and security headers, and that requests
+//! for them are not counted. `cargo xtask browser` opens them in a browser.
 
 use codegen::pointer::resolved;
 use percent_encoding::percent_decode_str;
@@ -14,14 +14,14 @@ use test_server::{Answer, TestServer, TestSetup};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
-/// The sources that a policy lets a directive load from.
+/// The sources that the content security policy allows for a directive.
 fn sources<'a>(answer: &'a Answer, directive: &str) -> Option<Vec<&'a str>> {
     let policy = answer.text("content-security-policy");
     let mut directives = policy.split(';').map(|part| part.split_whitespace().collect::<Vec<_>>());
     directives.find(|words| words[0] == directive).map(|words| words[1..].to_vec())
 }
 
-/// The values of `src` and `href` in a page of ours.
+/// The values of `src` and `href` in a page.
 fn links(page: &str) -> Vec<&str> {
     let parts = page.split("src=\"").skip(1).chain(page.split("href=\"").skip(1));
     parts.map(|part| part.split('"').next().unwrap()).collect()
@@ -32,7 +32,7 @@ async fn text(server: &TestServer, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn pages_are_read_without_a_key_and_not_counted() {
+async fn pages_need_no_key_and_are_not_counted() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
@@ -61,7 +61,7 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
     setup.config.document.contact_url = Some("https://orders.test/help".to_string());
     let server = setup.serve().await;
-    // What a client says of its host has no part in it.
+    // The `Host` header of the request has no effect.
     let host = ("host", "elsewhere.example");
     let document = server.send("GET", "/openapi.json", &[host]).await.json();
     let addresses = document["servers"].as_array().unwrap();
@@ -70,7 +70,7 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
 }
 
 #[tokio::test]
-async fn scripts_of_any_site_may_read_the_documents_and_nothing_else() {
+async fn scripts_of_any_site_may_read_only_the_documents() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
@@ -82,8 +82,8 @@ async fn scripts_of_any_site_may_read_the_documents_and_nothing_else() {
         if is_document {
             assert_eq!(page.text(allowed), "*");
             let tag = page.text("etag").to_string();
-            let known = server.send("GET", path, &[("if-none-match", &tag)]).await;
-            assert_eq!((known.status.as_u16(), known.text(allowed)), (304, "*"));
+            let unchanged = server.send("GET", path, &[("if-none-match", &tag)]).await;
+            assert_eq!((unchanged.status.as_u16(), unchanged.text(allowed)), (304, "*"));
         }
     }
     let list = server.send_with(&key, "GET", "/v1/store/orders").await;
@@ -107,7 +107,7 @@ async fn gzip_is_the_same_page_under_another_tag() {
 }
 
 #[tokio::test]
-async fn a_page_that_the_caller_has_is_not_sent_again() {
+async fn a_matching_tag_gets_304() {
     let server = TestSetup::new().serve().await;
     for (path, _) in PUBLIC_PAGES {
         let tag = server.send("GET", path, &[GZIP]).await.text("etag").to_string();
@@ -121,7 +121,7 @@ async fn a_page_that_the_caller_has_is_not_sent_again() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // The tag of the gzip form is not that of the plain one.
+        // The plain and the gzip form have different tags.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),
@@ -132,7 +132,7 @@ async fn a_page_that_the_caller_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
+async fn pages_load_only_from_their_own_origin_and_cannot_be_framed() {
     let server = TestSetup::new().serve().await;
     for (path, kind) in PUBLIC_PAGES {
         let page = server.send("GET", path, &[]).await;
@@ -147,7 +147,7 @@ async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
         assert_eq!(page.text("x-frame-options"), "DENY");
         if kind.starts_with("text/html") {
             let text = String::from_utf8(page.body).unwrap();
-            // No script in the page itself: the policy would refuse it.
+            // The policy forbids inline scripts and styles.
             assert!(text.split("<script").skip(1).all(|tag| tag.starts_with(" src=\"/")), "{path}");
             assert!(!text.contains("style=") && !text.contains("<style"), "{path}");
             assert!(!links(&text).is_empty());
@@ -164,11 +164,11 @@ async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
 #[tokio::test]
 async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     let server = TestSetup::new().serve().await;
-    for of in DOCUMENTS {
-        let page = text(&server, of.reference).await;
+    for served in DOCUMENTS {
+        let page = text(&server, served.reference).await;
         assert!(!page.contains("<noscript") && !page.contains("{base_urls}"), "{page}");
-        assert!(page.contains(&format!("<code>{}</code>", of.base_path)), "no base URL");
-        let document = server.send("GET", of.path, &[]).await.json();
+        assert!(page.contains(&format!("<code>{}</code>", served.base_path)), "no base URL");
+        let document = server.send("GET", served.path, &[]).await.json();
         for heading in document["info"]["description"].as_str().unwrap().split("\n## ").skip(1) {
             let title = heading.lines().next().unwrap();
             assert!(page.contains(&format!(">{title}</a></h2>")), "{title}");
@@ -179,7 +179,7 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
                 let anchor = format!("tag/{tag}/{}{path}", method.to_uppercase());
                 let shown = section(&page, &anchor);
                 for text in texts_of_operation(&document, operation) {
-                    assert!(shown.contains(&text), "{}: {anchor} lacks {text}", of.reference);
+                    assert!(shown.contains(&text), "{}: {anchor} lacks {text}", served.reference);
                 }
             }
         }
@@ -201,18 +201,18 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     }
 }
 
-/// From the heading with this anchor to the next one of its level or above.
+/// Returns the page from the heading with this anchor to the next heading of its level or above.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
-    let found: Vec<_> = page.match_indices(&heading).collect();
-    assert_eq!(found.len(), 1, "{heading}");
-    let section = &page[found[0].0..];
+    let matches: Vec<_> = page.match_indices(&heading).collect();
+    assert_eq!(matches.len(), 1, "{heading}");
+    let section = &page[matches[0].0..];
     let rest = heading.len();
     let ends = ["<h2 ", "<h3 ", "</main>"].iter().filter_map(|end| section[rest..].find(end));
     &section[..rest + ends.min().unwrap()]
 }
 
-/// What the section of an operation must have, as HTML.
+/// The HTML that the section of an operation must contain.
 fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
     let code = |value: &Value| format!("<code>{}</code>", value.as_str().unwrap());
     let mut texts = vec![
@@ -249,11 +249,11 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_header_of_a_response_stands_on_the_plain_reference() {
+async fn the_plain_reference_lists_every_response_header() {
     let server = TestSetup::new().serve().await;
-    for of in DOCUMENTS {
-        let page = text(&server, of.reference).await;
-        let document = server.send("GET", of.path, &[]).await.json();
+    for served in DOCUMENTS {
+        let page = text(&server, served.reference).await;
+        let document = server.send("GET", served.path, &[]).await.json();
         let headers = page.split("<h2 id=\"headers\">").nth(1).unwrap();
         let headers = headers.split("<h2 ").next().unwrap();
         let everywhere = headers.split("</p>").next().unwrap();
@@ -274,12 +274,12 @@ async fn each_header_of_a_response_stands_on_the_plain_reference() {
 }
 
 #[tokio::test]
-async fn the_plain_reference_is_small_and_each_of_its_links_leads_somewhere() {
+async fn the_plain_reference_is_small_and_has_no_broken_link() {
     let server = TestSetup::new().serve().await;
-    for of in DOCUMENTS {
-        let zipped = server.send("GET", of.reference, &[GZIP]).await.body.len();
-        assert!(zipped < 12_000, "{} has {zipped} bytes", of.reference);
-        let page = text(&server, of.reference).await;
+    for served in DOCUMENTS {
+        let zipped = server.send("GET", served.reference, &[GZIP]).await.body.len();
+        assert!(zipped < 12_000, "{} has {zipped} bytes", served.reference);
+        let page = text(&server, served.reference).await;
         let ids = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
@@ -296,12 +296,12 @@ async fn the_plain_reference_is_small_and_each_of_its_links_leads_somewhere() {
 #[tokio::test]
 async fn the_link_of_an_error_leads_to_its_section_without_javascript() {
     let server = TestSetup::new().serve().await;
-    for of in DOCUMENTS {
-        let path = format!("{}/store/orders", of.base_path);
+    for served in DOCUMENTS {
+        let path = format!("{}/store/orders", served.base_path);
         let answer = server.send("GET", &path, &[]).await;
         let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
         let (path, anchor) = link.split_once('#').unwrap();
-        assert_eq!((path, anchor), (of.reference, "error-unauthorized"));
+        assert_eq!((path, anchor), (served.reference, "error-unauthorized"));
         let page = text(&server, path).await;
         assert!(section(&page, anchor).contains("Check the key"), "{page}");
     }
@@ -322,7 +322,7 @@ async fn the_reference_of_each_version_names_its_document_and_leads_to_the_other
 }
 
 #[tokio::test]
-async fn the_bundle_carries_the_licence_under_which_it_is_copied() {
+async fn the_scalar_bundle_contains_its_licence() {
     let server = TestSetup::new().serve().await;
     let bundle = text(&server, "/docs/scalar.js").await;
     let notice = bundle.split("*/").next().unwrap();
@@ -345,7 +345,7 @@ async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
 }
 
 #[tokio::test]
-async fn the_reference_with_a_slash_is_the_reference() {
+async fn a_trailing_slash_redirects_to_the_page() {
     let server = TestSetup::new().serve().await;
     for method in ["GET", "HEAD"] {
         for page in ["/docs", "/docs/v2", "/changelog"] {
@@ -358,7 +358,7 @@ async fn the_reference_with_a_slash_is_the_reference() {
 }
 
 #[tokio::test]
-async fn crawlers_are_kept_from_the_api_alone() {
+async fn crawlers_are_kept_only_from_the_api() {
     let server = TestSetup::new().serve().await;
     let text = text(&server, "/robots.txt").await;
     let rules: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -366,7 +366,7 @@ async fn crawlers_are_kept_from_the_api_alone() {
 }
 
 #[tokio::test]
-async fn the_summary_for_language_models_is_of_the_served_document() {
+async fn the_summary_for_language_models_describes_the_served_document() {
     let mut setup = TestSetup::new();
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
     setup.config.document.contact_name = Some("Cats & Dogs".to_string());
@@ -378,8 +378,8 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     let document = server.send("GET", "/openapi.json", &[]).await.json();
     let version = document["info"]["version"].as_str().unwrap();
     assert!(page.contains(&format!("Version {version}.")), "{page}");
-    for of in DOCUMENTS {
-        let document = server.send("GET", of.path, &[]).await.json();
+    for served in DOCUMENTS {
+        let document = server.send("GET", served.path, &[]).await.json();
         let paths = document["paths"].as_object().unwrap().values();
         for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
             for sample in operation["x-codeSamples"].as_array().unwrap() {
@@ -399,15 +399,15 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 
-/// The text of the one element of this name inside another.
+/// Returns the text of the only child element with this name.
 fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
-    let found: Vec<_> =
+    let children: Vec<_> =
         element.children().filter(|child| child.has_tag_name((ATOM, name))).collect();
-    assert_eq!(found.len(), 1, "{name} in {element:?}");
-    found[0].text().unwrap()
+    assert_eq!(children.len(), 1, "{name} in {element:?}");
+    children[0].text().unwrap()
 }
 
-/// The one link of this relation.
+/// Returns the target of the only link with this relation.
 fn link_in<'a>(element: roxmltree::Node<'a, '_>, relation: &str) -> &'a str {
     let links = element.children().filter(|child| child.has_tag_name((ATOM, "link")));
     let links: Vec<_> = links.filter(|link| link.attribute("rel") == Some(relation)).collect();
@@ -456,10 +456,10 @@ async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
 }
 
 #[tokio::test]
-async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
+async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     let server = TestSetup::new().serve().await;
     let page = text(&server, "/changelog").await;
-    // That these are the dates of its headers is tested next to them.
+    // Other tests compare the dates with the headers.
     let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
     let words: Vec<_> = section.split_whitespace().collect();
     let words = words.join(" ");
@@ -468,19 +468,19 @@ async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// What nginx answers itself with the configuration of `nginx-conf`.
+/// Checks the errors that nginx itself sends with the configuration that `nginx-conf` prints.
 #[test]
-fn the_document_has_the_codes_of_the_proxy() {
+fn the_document_has_the_error_codes_of_the_proxy() {
     let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();
     let (_, map) = configuration.split_once("map $status $store_orders_code {").unwrap();
-    let mut seen = 0;
+    let mut codes = 0;
     for line in map.lines().skip(1).take_while(|line| line.trim() != "}") {
         let (status, code) = line.trim().trim_end_matches(';').split_once(' ').unwrap();
         let listed = ErrorCode::VALUES.iter().find(|(listed, _)| *listed == code.trim());
         let (_, listed) = listed.unwrap_or_else(|| panic!("{code} is not listed"));
         let expected = if status == "default" { "503" } else { status };
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
-        seen += 1;
+        codes += 1;
     }
-    assert_eq!(seen, 5);
+    assert_eq!(codes, 5);
 }

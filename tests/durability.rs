@@ -1,5 +1,5 @@
-//! What was acknowledged stays, even if the program is killed or the power is cut; and a real
-//! file of orders comes back complete.
+//! Durability: acknowledged cancellations survive `kill -9`, power cuts and disk faults, and a
+//! large import is listed completely.
 
 use crate::server::admin::ask;
 use crate::server::client;
@@ -17,16 +17,16 @@ use test_server::wire_check::Tap;
 use testbed::relay::Relay;
 use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 
-/// Only a server that waits for the disk before it answers can know that the disk failed.
+/// The server notices a failed disk only because it syncs before it answers.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
+async fn no_cancellation_is_answered_204_while_syncs_fail() {
     let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
     let (_tap, client) = client(&server, &key);
-    // The first commit in a new log has one more sync.
+    // The first commit to a new WAL file syncs once more.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
@@ -34,10 +34,10 @@ async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
 }
 
-/// A write that hangs has no error.
+/// A hanging write returns no error.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn while_a_disk_hangs_the_log_says_that_counts_are_not_saved() {
+async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
     let key = data.issue_key("acme", "business").unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
@@ -50,15 +50,16 @@ async fn while_a_disk_hangs_the_log_says_that_counts_are_not_saved() {
         log.matches(&line).count()
     };
     let begun = || lines("WARN", "limits file write hangs");
-    wait_until("it is logged", || async { begun() > 0 }).await;
+    wait_until("the hang is logged", || async { begun() > 0 }).await;
     disk.set(0).unwrap();
     let ended = || lines("INFO", "limits file write ended");
-    wait_until("it is over", || async { ended() > 0 }).await;
+    wait_until("the end is logged", || async { ended() > 0 }).await;
     assert_eq!((begun(), ended()), (1, 1), "{}", server.log());
     server.stop().unwrap();
 }
 
-/// A kill leaves what was written in the page cache; a power cut leaves what was synced.
+/// After a kill, written data is still in the page cache; after a power cut, only synced data is
+/// left.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
@@ -80,8 +81,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
 }
 
-/// A server whose order 1 was cancelled, a client of it, and its admin listener.
-async fn with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), String) {
+/// Starts a server and cancels order 1. Returns also a client and the admin listener's address.
+async fn serve_with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), String) {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=30).unwrap();
@@ -92,8 +93,13 @@ async fn with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), St
     (data, key, server, client, admin)
 }
 
-/// Nothing is acknowledged once this file is gone, and one line of the log says so.
-async fn expect_misplaced(server: &ServerProcess, client: &Client, admin: &str, file: &Path) {
+/// Expects that nothing is acknowledged while this file is missing, and that one log line says so.
+async fn assert_refuses_without_file(
+    server: &ServerProcess,
+    client: &Client,
+    admin: &str,
+    file: &Path,
+) {
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
@@ -106,22 +112,22 @@ async fn expect_misplaced(server: &ServerProcess, client: &Client, admin: &str, 
         let lines = log.lines().filter(|line| line.contains(r#""checking keys against"#));
         lines.map(ToString::to_string).collect::<Vec<_>>()
     };
-    wait_until("it is logged", || async { !lines().is_empty() }).await;
+    wait_until("the error is logged", || async { !lines().is_empty() }).await;
     let [line] = &lines()[..] else { panic!("{}", server.log()) };
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite goes on writing to the files that it has open, which no later start can see.
+/// SQLite keeps writing to the deleted files that it has open, and the next start cannot see them.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
-        let (data, key, server, (_tap, client), admin) = with_one_cancelled().await;
+        let (data, key, server, (_tap, client), admin) = serve_with_one_cancelled().await;
         let file = data.path().join(lost);
         std::fs::remove_file(&file).unwrap();
-        expect_misplaced(&server, &client, &admin, &file).await;
+        assert_refuses_without_file(&server, &client, &admin, &file).await;
         server.stop().unwrap();
         if lost == "store.sqlite-wal" {
-            // The stop moved the log that it had open into the store's file.
+            // On stop, the server checkpointed the deleted WAL into the store's file.
             let server = data.serve(&[]).unwrap();
             let client = crate::server::unchecked_client(&server, &key);
             let listed = client.list_orders().await.unwrap();
@@ -131,25 +137,26 @@ async fn without_its_files_a_server_acknowledges_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_in_the_place_of_a_served_directory_is_not_taken_for_it() {
-    let (data, _, server, (_tap, client), admin) = with_one_cancelled().await;
+async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
+    let (data, _, server, (_tap, client), admin) = serve_with_one_cancelled().await;
     let name = |extension| data.path().with_extension(extension);
     back_up(data.path(), &name("backup"), &|_, _| (), &|| false).unwrap();
     std::fs::rename(data.path(), name("moved")).unwrap();
     restore(&name("backup"), data.path(), &|_, _| ()).unwrap();
-    expect_misplaced(&server, &client, &admin, &data.path().join("store.sqlite")).await;
+    assert_refuses_without_file(&server, &client, &admin, &data.path().join("store.sqlite")).await;
     std::fs::rename(data.path(), name("restored")).unwrap();
     std::fs::rename(name("moved"), data.path()).unwrap();
-    // A busy machine may keep it from reading keys.
-    wait_until("it goes on", || async { client.cancel_order(30).await.is_ok() }).await;
-    wait_until("it is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
+    // On a busy machine the server may be late to read keys, and answer 503.
+    wait_until("cancellations succeed again", || async { client.cancel_order(30).await.is_ok() })
+        .await;
+    wait_until("the server is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
     let listed = client.list_orders().await.unwrap();
     assert!(listed.iter().all(|order| ![1, 30].contains(&*order.id)), "{listed:?}");
     server.stop().unwrap();
 }
 
-/// Lists and cancels at once, beside an operator's commands, with a `kill -9` in the middle of
-/// three of the server's four lives.
+/// Runs lists, cancellations and an operator's commands concurrently, and kills the server with
+/// `kill -9` three times.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;
@@ -163,7 +170,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
         &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
     )
     .unwrap();
-    // Led to each server when it listens.
+    // Retargeted to each new server once it listens.
     let relay = Relay::to(1).unwrap();
     let serve = || {
         let server = data.serve(&[]).unwrap();
@@ -180,20 +187,20 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     clients.beginning.may_be_unavailable = false;
     let traffic = clients.start(Journal::new(None)).unwrap();
     let (pool, journal) = (&traffic.workload.pool, &traffic.workload.journal);
-    // Commands open and close the store beside the server. If it had lost its locks on it, they
-    // would checkpoint and delete the log that it writes to.
-    let is_over = Arc::new(AtomicBool::new(false));
+    // Commands open and close the store while the server runs. If the server had lost its file
+    // locks, they would checkpoint and delete the WAL that the server writes to.
+    let is_done = Arc::new(AtomicBool::new(false));
     let operator = tokio::task::spawn_blocking({
-        let (data, is_over) = (Arc::clone(&data), Arc::clone(&is_over));
+        let (data, is_done) = (Arc::clone(&data), Arc::clone(&is_done));
         move || {
-            while !is_over.load(Ordering::Relaxed) {
+            while !is_done.load(Ordering::Relaxed) {
                 data.run(&["orders", "show", "1"]).unwrap();
             }
         }
     });
     for life in 1..=LIVES {
-        let left = ORDERS - ORDERS * life / LIVES;
-        wait_until("the orders are cancelled", || async { pool.left() <= left }).await;
+        let remaining = ORDERS - ORDERS * life / LIVES;
+        wait_until("the orders are cancelled", || async { pool.left() <= remaining }).await;
         if life < LIVES {
             let (name, servers) = ("kill -9".to_string(), vec![base.clone()]);
             journal.note(What::Fault(FaultBegun { name, servers, ..FaultBegun::default() }));
@@ -202,7 +209,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
             journal.note(What::Undone);
         }
     }
-    is_over.store(true, Ordering::Relaxed);
+    is_done.store(true, Ordering::Relaxed);
     operator.await.unwrap();
     let journal = traffic.stop().await.unwrap();
     server.stop().unwrap();
@@ -218,15 +225,16 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_file_of_100_000_orders_comes_back_complete() {
+async fn an_import_of_100_000_orders_is_listed_completely() {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_key("acme", "free").unwrap();
     let server = data.serve(&[]).unwrap();
     let client = crate::server::unchecked_client(&server, &key);
     let mut file = "id,petId,quantity,shipDate,complete,status\n".to_string();
     for id in (1..=100_000_i64).rev() {
-        let date = if id % 3 == 0 { "2026-12-24T10:30:00+01:00" } else { "" };
-        writeln!(file, "{id},{},{},{date},{},pending", id * 7, 1 + id % 9, id % 2 == 0).unwrap();
+        let ship_date = if id % 3 == 0 { "2026-12-24T10:30:00+01:00" } else { "" };
+        writeln!(file, "{id},{},{},{ship_date},{},pending", id * 7, 1 + id % 9, id % 2 == 0)
+            .unwrap();
     }
     let path = data.path().join("orders.csv");
     std::fs::write(&path, file).unwrap();
@@ -237,7 +245,7 @@ async fn a_real_file_of_100_000_orders_comes_back_complete() {
     for (id, order) in (1..).zip(&orders) {
         assert_eq!((*order.id, *order.pet_id, order.quantity), (id, id * 7, 1 + id % 9));
         assert_eq!(order.complete, id % 2 == 0);
-        let date = order.ship_date.map(|date| date.to_rfc3339());
-        assert_eq!(date.as_deref(), (id % 3 == 0).then_some("2026-12-24T09:30:00+00:00"));
+        let ship_date = order.ship_date.map(|date| date.to_rfc3339());
+        assert_eq!(ship_date.as_deref(), (id % 3 == 0).then_some("2026-12-24T09:30:00+00:00"));
     }
 }

@@ -1,5 +1,5 @@
-//! Drives every status, header and code of every operation of the documents over the wire, and
-//! finds by the documents themselves whether one was left out.
+//! Makes a server send every documented status, header and error code of every operation. The
+//! documents themselves show whether one was not seen.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -9,7 +9,7 @@ use store_orders_api::plans::Plan;
 use test_server::wire_check::{Exchange, Promise, WireCheck, wire_check};
 use test_server::{Fault, TestCertificate, TestSetup};
 
-/// Each operation as a request that its path and method lead to.
+/// One request for each operation.
 const OPERATIONS: [(&str, &str); 6] = [
     ("GET", "/v1/store/orders"),
     ("DELETE", "/v1/store/orders/1"),
@@ -19,8 +19,8 @@ const OPERATIONS: [(&str, &str); 6] = [
     ("DELETE", "/v2/store/orders/1"),
 ];
 
-/// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
-/// pending, 2 has shipped, and the pet 7 is there.
+/// Requests with a valid key and their statuses, in the order of sending. At first, orders 1 and 3
+/// are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: [(&str, &str, u16); 47] = [
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -77,17 +77,17 @@ fn next_page(page: &Value) -> String {
     format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
 }
 
-/// What has an entity tag, by the end of these answers.
+/// Paths with an entity tag after the requests of `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
+/// Makes a setup whose server uses HTTP/1.1 without TLS, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// What operations answer by themselves, and what no operation answers.
+/// Collects the answers of operations, to unknown paths and methods, and to requests without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -111,7 +111,8 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// A limit of one request a minute: the second is refused, and one more, after the burst, bans.
+/// Collects the 429s. With one request a minute, the second request is refused, and another one
+/// after the burst time bans the key.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in OPERATIONS {
@@ -135,14 +136,14 @@ async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     exchanges
 }
 
-/// A store that fails is 503, one that panics is 500.
+/// Collects the answers while the store fails (503) and while it panics (500).
 async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     let mut setup = new_setup();
     let key = setup.key(Plan::Pro);
     setup.pending([1]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // The server does not ask for a key that it has used.
+    // Fills the key cache, so that the store is not queried for the key.
     assert_eq!(server.list_with(&key).await.status, 200);
     server.keep_exchanges();
     for (fault, status, code) in
@@ -170,7 +171,7 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// All that a server answers, in a state where everything is there.
+/// Collects every kind of answer, over HTTP/1.1.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }
@@ -184,7 +185,7 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
     .concat()
 }
 
-/// `cargo xtask publish` shows the lines of the message.
+/// `cargo xtask publish` prints the lines of the message.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();
@@ -201,7 +202,7 @@ async fn every_documented_answer_is_seen(new_setup: NewSetup) {
 }
 
 #[tokio::test]
-async fn what_a_document_promises_and_no_test_saw_is_named() {
+async fn promises_that_no_test_saw_are_listed() {
     let texts = [include_str!("../spec/openapi.json"), include_str!("../spec/openapi-v2.json")];
     let mut documents = texts.map(|text| serde_json::from_str::<Value>(text).unwrap());
     let mut put = |version: usize, place: &str, value: Value| {
@@ -222,10 +223,10 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     let check = WireCheck::closed(&documents);
     let seen = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &seen));
-    let of_v1 =
+    let unseen_v1 =
         ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
-    assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());
-    let of_v2 = [
+    assert_eq!(unseen[0], [&unseen_v1[..], &["listOrders 418".to_string()]].concat());
+    let unseen_v2 = [
         "v2/listOrders parameter colour",
         "v2/listOrders 200 field OrderPage.total",
         "v2/listOrders 200 value Order.status lost",
@@ -234,5 +235,8 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
         "v2/getOrder 429 code too_eager",
         "v2/cancelOrder 429 code too_eager",
     ];
-    assert_eq!(BTreeSet::from_iter(&unseen[1]), BTreeSet::from_iter(&of_v2.map(str::to_string)));
+    assert_eq!(
+        BTreeSet::from_iter(&unseen[1]),
+        BTreeSet::from_iter(&unseen_v2.map(str::to_string))
+    );
 }

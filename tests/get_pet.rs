@@ -10,7 +10,7 @@ fn assert_deprecated(answer: &Answer) {
     let links: Vec<_> = answer.text("link").split(", ").collect();
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
-    // On an error also what every error links to.
+    // An error also has the links of every error.
     let service =
         |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {
@@ -24,7 +24,7 @@ fn assert_deprecated(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_response_of_the_path_says_that_it_goes() {
+async fn every_response_of_the_path_announces_its_removal() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(5, 100);
     setup.pet(7, "Rex");

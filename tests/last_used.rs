@@ -1,4 +1,4 @@
-//! When a key was last used: recorded without delaying a request.
+//! The time of a key's last use is recorded without delaying a request.
 
 use std::time::Duration;
 use store_orders::store::KeyCommands;
@@ -7,28 +7,28 @@ use store_orders_api::plans::Plan;
 use test_server::{NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 
-/// What the store knows of the last use, in seconds after the test began.
+/// Returns the last use that the store has, in seconds since the test began.
 fn used_at(server: &TestServer, key: &Key) -> Option<i64> {
     let records = server.setup.store.key_records().unwrap();
     let record = records.into_iter().find(|record| record.id == key.id).unwrap();
     record.used_at.map(|at| at / 1_000 - NOON.as_secs() as i64)
 }
 
-/// Waits until the store knows that the key was used then.
-async fn recorded(server: &TestServer, key: &Key, seconds: i64) {
+/// Waits until the store has this last use, in seconds since the test began.
+async fn wait_until_recorded(server: &TestServer, key: &Key, seconds: i64) {
     let what = format!("last used at {seconds} s");
     wait_until(&what, || async { used_at(server, key) == Some(seconds) }).await;
 }
 
-/// A new key, used. The server reads it.
-async fn used_new_key(server: &TestServer) -> Key {
+/// Issues another key and uses it once.
+async fn issue_and_use_key(server: &TestServer) -> Key {
     let key = server.setup.another_key("business-0");
     assert_eq!(server.list_with(&key).await.status, 200);
     key
 }
 
 #[tokio::test]
-async fn only_a_valid_key_is_used() {
+async fn a_use_is_recorded_only_for_a_valid_key() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     let revoked = setup.another_key("business-0");
@@ -36,12 +36,12 @@ async fn only_a_valid_key_is_used() {
     let server = setup.serve().await;
     server.list_with(&revoked).await.assert_error(401, "unauthorized");
     server.list_with(&key).await;
-    recorded(&server, &key, 0).await;
+    wait_until_recorded(&server, &key, 0).await;
     assert_eq!(used_at(&server, &revoked), None);
 }
 
 #[tokio::test]
-async fn while_recording_blocks_requests_are_answered_and_revocations_hold() {
+async fn requests_are_answered_and_keys_revoked_while_recording_blocks() {
     let mut setup = TestSetup::new();
     let key = setup.pending([1]).key(Plan::Business);
     let store = setup.add_faulty_store();
@@ -59,7 +59,7 @@ async fn while_recording_blocks_requests_are_answered_and_revocations_hold() {
     })
     .await;
     drop(blocked);
-    recorded(&server, &key, 0).await;
+    wait_until_recorded(&server, &key, 0).await;
 }
 
 #[tokio::test]
@@ -71,12 +71,12 @@ async fn a_use_that_waits_to_be_recorded_is_not_recorded_twice() {
     let blocked = store.block_last_used().await;
     server.list_with(&key).await;
     server.setup.clock.advance(Duration::from_secs(30));
-    let other = used_new_key(&server).await;
+    let other = issue_and_use_key(&server).await;
     server.list_with(&key).await;
     server.setup.clock.advance(Duration::from_secs(70));
-    let last = used_new_key(&server).await;
+    let last = issue_and_use_key(&server).await;
     drop(blocked);
-    recorded(&server, &last, 100).await;
+    wait_until_recorded(&server, &last, 100).await;
     assert_eq!(used_at(&server, &key), Some(0));
     assert_eq!(used_at(&server, &other), Some(30));
 }

@@ -1,5 +1,5 @@
-//! The limits: windows, strikes, bans, callers without a key, and what of it
-//! survives a restart, and counts that cannot be reached.
+//! Rate limits: windows, strikes, bans, callers without a key, persistence over restarts, and
+//! counts whose database is unavailable.
 
 mod agreement;
 pub mod bans;

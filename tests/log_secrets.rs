@@ -1,5 +1,4 @@
-//! No key is in the log or in a response, wherever callers put it and whatever
-//! fails.
+//! Keys appear neither in the log nor in responses, wherever callers put them and whatever fails.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,19 +10,19 @@ use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A piece of a key this long is a leak.
+/// A text with this many consecutive bytes of a key leaks it.
 const PIECE_BYTES: usize = 20;
 
-/// Every piece of some keys, and of their percent-encoded forms.
+/// All pieces of some keys and of their percent-percent_encode forms.
 struct Secrets {
     pieces: HashSet<Vec<u8>>,
 }
 
 impl Secrets {
-    fn of(keys: &[Key]) -> Secrets {
+    fn new(keys: &[Key]) -> Secrets {
         let mut pieces = HashSet::new();
         for key in keys {
-            let upper = encoded(&key.text);
+            let upper = percent_encode(&key.text);
             for form in [key.text.clone(), upper.to_lowercase(), upper] {
                 let length = PIECE_BYTES * form.len() / key.text.len();
                 pieces.extend(form.as_bytes().windows(length).map(<[u8]>::to_vec));
@@ -32,27 +31,27 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// Where one of them was found, without showing it.
+    /// Returns the position of each leak, with the text before it but without the key.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
-            let at = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
+            let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
                 line.as_bytes().windows(*length).position(|piece| self.pieces.contains(piece))
             })?;
-            let before = String::from_utf8_lossy(&line.as_bytes()[..at.min(120)]);
-            Some(format!("{before}<A KEY> at {at} of {}", line.len()))
+            let before = String::from_utf8_lossy(&line.as_bytes()[..position.min(120)]);
+            Some(format!("{before}<A KEY> at {position} of {}", line.len()))
         };
-        // Each distinct line once.
+        // Each distinct line is reported once.
         text.lines().collect::<HashSet<_>>().into_iter().filter_map(leak).collect()
     }
 }
 
 /// Every octet as `%XX`.
-fn encoded(key: &str) -> String {
+fn percent_encode(key: &str) -> String {
     key.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Sends these bytes as they are, and returns what comes back.
-async fn raw(server: &TestServer, request: &str) -> String {
+/// Sends these bytes unchanged, and returns the answer.
+async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.untapped_address()).await.unwrap();
     // The server may refuse and hang up before it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
@@ -69,7 +68,7 @@ fn request(method: &str, target: &str, headers: &[String]) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// A key where it belongs, and in every place where it does not.
+/// Requests with the key in its proper header and in every wrong place.
 fn requests(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -91,7 +90,7 @@ fn requests(key: &str) -> Vec<String> {
     requests.push(request(key, "/v1/store/orders", &[]));
     requests.push(request("CONNECT", &format!("{key}:443"), std::slice::from_ref(&bearer)));
     for agent in
-        [key.to_string(), encoded(key), format!("curl/8.5.0 ({key})"), key[9..].to_string()]
+        [key.to_string(), percent_encode(key), format!("curl/8.5.0 ({key})"), key[9..].to_string()]
     {
         let agent = format!("User-Agent: {agent}");
         requests.push(request("GET", "/v1/store/orders", std::slice::from_ref(&agent)));
@@ -107,14 +106,18 @@ fn requests(key: &str) -> Vec<String> {
     requests
 }
 
-/// The key in the target, with and without one in the header.
+/// Requests with the key in the target, with and without an `Authorization` header.
 fn requests_with_target(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
     let half_encoded = format!("%{:02X}{}", key.as_bytes()[0], &key[1..]);
-    for name in
-        [key.to_string(), encoded(key), half_encoded, format!("x{key}x"), key[9..].to_string()]
-    {
+    for name in [
+        key.to_string(),
+        percent_encode(key),
+        half_encoded,
+        format!("x{key}x"),
+        key[9..].to_string(),
+    ] {
         for target in [
             format!("/{name}"),
             format!("/v1/{name}"),
@@ -138,7 +141,7 @@ fn requests_with_target(key: &str) -> Vec<String> {
     requests
 }
 
-/// The key in a header where it is not accepted.
+/// Headers in which the key is not accepted.
 fn wrong_headers(key: &str) -> [String; 27] {
     [
         format!("Authorization: {key}"),
@@ -171,10 +174,10 @@ fn wrong_headers(key: &str) -> [String; 27] {
     ]
 }
 
-/// Lists show it to the operator, and no log.
+/// The label of a key: lists show it to the operator, the log never does.
 const LABEL: &str = "web shop of Acme";
 
-/// A setup with a key of every kind, as the operator makes them.
+/// A setup with a key of every kind.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_keyless_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -205,23 +208,24 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Every place with one key; the usual ones with the others.
+        // One key is sent in every place, the other keys in the first 40.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };
             for request in requests.iter().take(some) {
-                shown.push(raw(&server, request).await);
+                shown.push(send_raw(&server, request).await);
             }
         }
-        // Or the next fault would meet only requests that are refused before it.
+        // Wait until keys are accepted again: otherwise requests would be refused before they reach
+        // the next fault.
         faulty.set(Fault::None);
         let list = request(
             "GET",
             "/v1/store/orders",
             &[format!("Authorization: Bearer {}", keys[0].text)],
         );
-        testbed::wait_until("the store is heard again", || async {
-            !raw(&server, &list).await.starts_with("HTTP/1.1 503")
+        testbed::wait_until("the store is available again", || async {
+            !send_raw(&server, &list).await.starts_with("HTTP/1.1 503")
         })
         .await;
     }
@@ -232,7 +236,7 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     assert!(log.contains(&keys[0].id), "the log names keys by their ids");
     assert!(!log.contains(LABEL), "the log has a label");
     assert!(log.contains("malformed_key") && log.contains("\"panic: "), "{log}");
-    let secrets = Secrets::of(&keys);
+    let secrets = Secrets::new(&keys);
     let mut leaks = secrets.leaks(&log);
     leaks.extend(secrets.leaks(&shown.join("\n")));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
@@ -244,7 +248,7 @@ async fn no_key_is_in_an_error_or_in_debug_output() {
     let (setup, mut keys) = setup_with_keys(&captured);
     let mut texts = Vec::new();
     let store = &setup.store;
-    // The operator gives the key where its id, or a name, belongs.
+    // The operator enters the key in place of its id or an account's name.
     for key in keys.iter().map(|key| key.text.as_str()) {
         let rotation = Rotation { key_id: key, overlap: Duration::ZERO, label: None };
         let environment = Environment::Production;
@@ -270,16 +274,20 @@ async fn no_key_is_in_an_error_or_in_debug_output() {
         texts.push(format!("{:?}", CachedKeys::default().known(digest, row, true)));
     }
     keys.push(Key { id: issued.id, text });
-    let leaks = Secrets::of(&keys).leaks(&texts.join("\n"));
+    let leaks = Secrets::new(&keys).leaks(&texts.join("\n"));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
 #[test]
 fn a_leak_would_be_found() {
     let unknown = unknown_key();
-    let (secrets, key) = (Secrets::of(std::slice::from_ref(&unknown)), unknown.text);
-    for leak in [key.clone(), key[13..33].to_string(), encoded(&key), encoded(&key).to_lowercase()]
-    {
+    let (secrets, key) = (Secrets::new(std::slice::from_ref(&unknown)), unknown.text);
+    for leak in [
+        key.clone(),
+        key[13..33].to_string(),
+        percent_encode(&key),
+        percent_encode(&key).to_lowercase(),
+    ] {
         assert_eq!(secrets.leaks(&format!("{{\"path\":\"/x{leak}\"}}")).len(), 1);
     }
     assert!(secrets.leaks(&key[..19]).is_empty());

@@ -1,24 +1,24 @@
-//! Behaviour seen from outside: the program, the server over the wire, the
-//! generated client.
+//! Tests of the program from outside: its commands, the server over the wire, and the generated
+//! client.
 //!
 //! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
 //!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log.
 //! - `authentication`, `last_used`, `limits`: keys and limits.
-//! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
+//! - `odd_requests`: invalid and unusual requests. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
-//! - `client`: the generated client and the contract.
-//! - `every_documented_answer` and `contract_check`: the wire and the document.
-//!   `published_documents`: the same, held against each document that was published.
+//! - `client`: the generated client.
+//! - `every_documented_answer` and `contract_check`: the server's answers match the document.
+//!   `published_documents`: they match each published document.
 //!
-//! What these tests and the tools of `xtask` share is in `tests/support`: `testbed` starts the
-//! program, `test_server` is a server inside the test, `history` records and checks what clients saw,
-//! `conformance` has what every engine must do, and `protocol` searches what replicas decide.
-//! `tests/judges` has what the outside tools need.
+//! `tests/support` has the code that these tests share with `xtask`: `testbed` starts the program,
+//! `test_server` is a server inside the test, `history` records and checks what clients saw,
+//! `conformance` tests the storage engines, and `protocol` model-checks the replicas' decisions.
+//! `tests/judges` has the files of the external tools.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "a test fails by panicking"
 )]
 
 mod authentication;

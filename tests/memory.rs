@@ -1,6 +1,6 @@
-//! What counting costs in memory, measured with a counting allocator. The figures
-//! are printed: `cargo test --test memory -- --nocapture` shows them.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+//! Memory that limits, cached keys and the order list take, measured with a counting allocator.
+//! `cargo test --test memory -- --nocapture` prints the figures.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use allocation_counter::measure;
 use slog::{Discard, Logger, o};
@@ -31,7 +31,7 @@ fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
     futures::executor::block_on(limits.admit(request, &KEY_ID, now(0), Instant::now()))
 }
 
-/// Bytes that are still allocated when `make` has returned, for each account.
+/// Returns the bytes per account that are still allocated after `make`.
 fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
     let mut made = None;
     let allocations = measure(|| made = Some(make()));
@@ -56,11 +56,11 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // Only a key that was ever limited costs these, too.
+    // Only keys that were ever limited also cost this.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
-/// However many keys are used.
+/// The cache stays below its limit, however many keys are used.
 #[test]
 fn cached_keys_take_less_than_40_megabytes() {
     let plan = Plan::Free;
@@ -89,13 +89,14 @@ fn cached_keys_take_less_than_40_megabytes() {
         }
         cached = Some(keys);
     });
-    let (held, bytes) = (cached.unwrap().len(), allocations.bytes_current);
-    println!("{held} keys in {:.1} MB", bytes as f64 / 1e6);
-    assert!((MAX_CACHED_KEYS * 9 / 10..=MAX_CACHED_KEYS).contains(&held), "{held}");
+    let (cached_keys, bytes) = (cached.unwrap().len(), allocations.bytes_current);
+    println!("{cached_keys} keys in {:.1} MB", bytes as f64 / 1e6);
+    assert!((MAX_CACHED_KEYS * 9 / 10..=MAX_CACHED_KEYS).contains(&cached_keys), "{cached_keys}");
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// An eighth of a page's buffer may be free, besides 14 bytes an order; a search keeps nothing.
+/// Up to an eighth of a page's buffer may be free, and each order takes 14 bytes besides its text.
+/// A search keeps no memory.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
@@ -122,8 +123,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let (snapshot, _list) = opened.unwrap();
     let searched = measure(|| {
         let filter = OrderFilter { pet_id: Some(7), ..OrderFilter::default() };
-        let mut found = Vec::new();
-        let search = find_orders(&snapshot, &filter, i64::MIN, 10, &mut found);
+        let mut orders = Vec::new();
+        let search = find_orders(&snapshot, &filter, i64::MIN, 10, &mut orders);
         assert_eq!(runtime.block_on(search), None);
     });
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;
@@ -145,7 +146,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
             } else {
                 IpAddr::V6(Ipv6Addr::from_bits(fastrand::u128(..)))
             };
-            // Over three minutes: windows close, and others take their place.
+            // Over three minutes, so that windows close and new ones replace them.
             let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
             if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;

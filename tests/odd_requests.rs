@@ -1,6 +1,6 @@
-//! Requests that no client should send, drawn at random, one after the other on connections with
-//! several. Those that are HTTP are answered as the document says, which the tap sees. Those with
-//! bytes changed are survived. And no order is cancelled that was not named with a key.
+//! Random invalid and unusual requests, several on each connection. The tap checks that valid HTTP
+//! is answered as the document says; the server survives corrupted requests; and only orders that a
+//! request with a valid key named are cancelled.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The orders that requests with a valid key name, and those that others do. No changed byte makes
-/// one of the other.
+/// Orders that requests with a valid key name, and orders that other requests name. Changed bytes
+/// cannot turn an id of one range into an id of the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
-const NAMED_WITHOUT: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
+const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
 const METHODS: [&str; 12] = [
     "GET", "GET", "GET", "DELETE", "DELETE", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "PROPFIND",
@@ -85,7 +85,7 @@ const BODIES: [(&str, &str); 7] = [
     ("Transfer-Encoding: chunked\r\n", "5;a=b\r\n12345\r\n0\r\n\r\n"),
 ];
 
-/// What a body that does not end as its headers say does to the next request.
+/// Bodies that do not end where their headers say, which may corrupt the next request.
 const BROKEN_BODIES: [(&str, &str); 6] = [
     ("Content-Length: 2\r\nContent-Length: 5\r\n", "12345"),
     ("Content-Length: +2\r\n", "{}"),
@@ -120,53 +120,53 @@ fn request(random: &mut Rng, keys: &[&str], orders: std::ops::RangeInclusive<i64
 /// Changes some bytes of the head.
 fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.usize(1..4) {
-        let at = random.usize(..bytes.len().min(400));
-        let range = at..bytes.len().min(at + random.usize(1..8));
+        let start = random.usize(..bytes.len().min(400));
+        let range = start..bytes.len().min(start + random.usize(1..8));
         match random.u8(..5) {
-            0 => bytes[at] = random.u8(..),
+            0 => bytes[start] = random.u8(..),
             1 => drop(bytes.drain(range)),
-            2 => drop(bytes.splice(at..at, bytes[range].to_vec())),
-            3 => drop(bytes.splice(at..at, *b"\r\n")),
-            _ => bytes.insert(at, pick(random, b"\0\n\r \t:%\xff")),
+            2 => drop(bytes.splice(start..start, bytes[range].to_vec())),
+            3 => drop(bytes.splice(start..start, *b"\r\n")),
+            _ => bytes.insert(start, pick(random, b"\0\n\r \t:%\xff")),
         }
     }
 }
 
-/// Sends the bytes while it reads, until the server closes the connection. Of bytes that are no whole
-/// requests the server is told the end.
-async fn exchange(address: SocketAddr, bytes: &[u8], has_end: bool) -> Option<Vec<u8>> {
+/// Sends the bytes and reads until the server closes the connection. With `closes_writing`, for a
+/// possibly partial request, closes the write side after the bytes. Returns `None` after a timeout.
+async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();
     let send = async {
         // The server may close before it has read everything.
         let _ = writer.write_all(bytes).await;
-        if has_end {
+        if closes_writing {
             let _ = writer.shutdown().await;
         }
     };
     let receive =
         async { while reader.read_buf(&mut received).await.is_ok_and(|read| read > 0) {} };
-    let done = timeout(WAIT_TIMEOUT, async { tokio::join!(send, receive) }).await;
-    done.is_ok().then_some(received)
+    let result = timeout(WAIT_TIMEOUT, async { tokio::join!(send, receive) }).await;
+    result.is_ok().then_some(received)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_requests_break_no_promise() {
+async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     let setup = TestSetup::new();
-    setup.pending(NAMED_WITH_KEY).pending(NAMED_WITHOUT).pet(7, "Rex");
-    let [wide, narrow] = [setup.enterprise_key(u32::MAX, u32::MAX), setup.key(Plan::Free)];
-    let flipped = wide.text[..wide.text.len() - 1].to_string() + "~";
-    let other = wide.text.replace("live", "test");
+    setup.pending(NAMED_WITH_KEY).pending(NAMED_WITHOUT_KEY).pet(7, "Rex");
+    let [unlimited, limited] = [setup.enterprise_key(u32::MAX, u32::MAX), setup.key(Plan::Free)];
+    let flipped = unlimited.text[..unlimited.text.len() - 1].to_string() + "~";
+    let other = unlimited.text.replace("live", "test");
     let server = setup.serve().await;
     let (tapped, untapped) = (server.tapped_address(), server.untapped_address());
-    // The narrow one is soon limited, then banned.
-    let valid: [&str; 3] = [&wide.text, &wide.text, &narrow.text];
+    // The key of the Free plan is soon limited, then banned.
+    let valid: [&str; 3] = [&unlimited.text, &unlimited.text, &limited.text];
     let invalid: [&str; 3] = [&flipped, &other, "x"];
     let connection = async |seed| {
         let mut random = Rng::with_seed(seed);
         let (keys, orders) = match random.bool() {
             true => (&valid, NAMED_WITH_KEY),
-            false => (&invalid, NAMED_WITHOUT),
+            false => (&invalid, NAMED_WITHOUT_KEY),
         };
         let is_broken = random.bool();
         let mut bytes = Vec::new();
@@ -203,24 +203,24 @@ async fn odd_requests_break_no_promise() {
         answers += join_all(connections).await.into_iter().sum::<usize>();
     }
     assert!(answers > 5_000, "only {answers} answers");
-    let left = server.client(&wide).list_orders().await.unwrap();
-    let protected = left.iter().filter(|order| NAMED_WITHOUT.contains(&order.id)).count();
-    assert_eq!(protected, 100, "orders were cancelled that no request with a key named");
-    assert!(left.len() < 200, "no order was cancelled");
+    let remaining = server.client(&unlimited).list_orders().await.unwrap();
+    let protected = remaining.iter().filter(|order| NAMED_WITHOUT_KEY.contains(&order.id)).count();
+    assert_eq!(protected, 100, "orders were cancelled without a valid key");
+    assert!(remaining.len() < 200, "no order was cancelled");
 }
 
-/// As `src/handbook/operating.md` lists them.
+/// Checks the list in `src/handbook/operating.md`.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;
     let get = |target: &str, headers: &str| format!("GET {target} HTTP/1.1\r\n{headers}");
-    let of_length = |length: usize| get(&format!("/{}", "a".repeat(length - 1)), "");
+    let with_target_length = |length: usize| get(&format!("/{}", "a".repeat(length - 1)), "");
     for (request, status, body) in [
         ("PROPFIND /v1/pets/7 HTTP/1.1\r\n".to_string(), 405, "request_id"),
         (get("/v1/../v1", ""), 400, "request_id"),
         (get("/v1/%ff", ""), 400, "request_id"),
-        (of_length(65_534), 404, "not_found"),
-        (of_length(65_535), 414, ""),
+        (with_target_length(65_534), 404, "not_found"),
+        (with_target_length(65_535), 414, ""),
         (get("/v1", &"a: b\r\n".repeat(99)), 404, "not_found"),
         (get("/v1", &"a: b\r\n".repeat(100)), 431, ""),
         (get("/v1", &format!("a: {}\r\n", "b".repeat(500_000))), 431, ""),
@@ -232,9 +232,12 @@ async fn some_requests_are_answered_before_our_code_runs() {
         let sent = format!("{request}Connection: close\r\n\r\n");
         let received = exchange(server.tapped_address(), sent.as_bytes(), true).await.unwrap();
         let received = String::from_utf8_lossy(&received);
-        let (head, found) = received.split_once("\r\n\r\n").unwrap();
+        let (head, actual_body) = received.split_once("\r\n\r\n").unwrap();
         let sent = &sent[..sent.len().min(80)];
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{sent}: {head}");
-        assert!(found.is_empty() == body.is_empty() && found.contains(body), "{sent}: {found}");
+        assert!(
+            actual_body.is_empty() == body.is_empty() && actual_body.contains(body),
+            "{sent}: {actual_body}"
+        );
     }
 }

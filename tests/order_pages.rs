@@ -1,4 +1,4 @@
-//! GET /store/orders of v2: the list in pages.
+//! GET /store/orders of v2, which lists orders in pages.
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -21,8 +21,8 @@ fn ids(page: &Value) -> Vec<i64> {
     orders.iter().map(|order| order["id"].as_i64().unwrap()).collect()
 }
 
-/// The ids on all pages, each reached by the `Link` of the one before.
-async fn walk(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i64>> {
+/// Follows the `Link` headers, and returns the ids of each page.
+async fn ids_of_pages(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i64>> {
     let (mut pages, mut query) = (Vec::new(), query.to_string());
     loop {
         let answer = page(server, key, &query).await;
@@ -117,11 +117,11 @@ async fn an_order_has_the_fields_of_v1_and_its_status() {
     let v1 = server.send_with(&key, "GET", "/v1/store/orders").await.json();
     let json = answer.json();
     assert_eq!(ids(&json), [1, 2, 9_007_199_254_740_993]);
-    for (order, of_v1) in json["orders"].as_array().unwrap().iter().zip(v1.as_array().unwrap()) {
+    for (order, v1_order) in json["orders"].as_array().unwrap().iter().zip(v1.as_array().unwrap()) {
         let mut order = order.as_object().unwrap().clone();
         let status = order.remove("status").unwrap();
         assert_eq!(status, if order["id"] == 2 { "shipped" } else { "pending" });
-        assert_eq!(&Value::Object(order), of_v1);
+        assert_eq!(&Value::Object(order), v1_order);
     }
     assert_eq!(json.as_object().unwrap().len(), 1, "no nextCursor on the last page");
     answer.assert_common_headers();
@@ -142,14 +142,14 @@ async fn the_pages_together_are_the_list() {
         assert!(pages.iter().flatten().copied().eq(1..=250));
         pages.iter().map(Vec::len).collect::<Vec<_>>()
     };
-    assert_eq!(sizes(walk(&server, &key, "").await), [100, 100, 50]);
-    assert_eq!(sizes(walk(&server, &key, "?limit=125").await), [125, 125]);
-    assert_eq!(sizes(walk(&server, &key, "?limit=1000").await), [250]);
-    assert_eq!(sizes(walk(&server, &key, "?limit=249").await), [249, 1]);
+    assert_eq!(sizes(ids_of_pages(&server, &key, "").await), [100, 100, 50]);
+    assert_eq!(sizes(ids_of_pages(&server, &key, "?limit=125").await), [125, 125]);
+    assert_eq!(sizes(ids_of_pages(&server, &key, "?limit=1000").await), [250]);
+    assert_eq!(sizes(ids_of_pages(&server, &key, "?limit=249").await), [249, 1]);
 }
 
 #[tokio::test]
-async fn filters_hold_together() {
+async fn filters_can_be_combined() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     let order = |id: i64| NewOrder {
@@ -165,29 +165,29 @@ async fn filters_hold_together() {
     let expected = |matches: &dyn Fn(i64) -> bool| -> Vec<i64> {
         (1..=30).filter(|id| matches(*id)).collect()
     };
-    let of_pet = |id: i64| id % 3 == 0;
+    let has_pet = |id: i64| id % 3 == 0;
     let dated = |id: i64, from: i64, before: i64| id % 4 != 0 && (from..before).contains(&id);
     let all: [(&str, Vec<i64>); 9] = [
-        ("petId=-1", expected(&of_pet)),
+        ("petId=-1", expected(&has_pet)),
         ("petId=7", vec![]),
         ("status=pending", expected(&|id| id % 5 != 0)),
         ("status=shipped", expected(&|id| id % 5 == 0)),
         ("complete=true", expected(&|id| id % 2 == 0)),
         (
             "complete=false&petId=-1&status=pending",
-            expected(&|id| id % 2 == 1 && of_pet(id) && id % 5 != 0),
+            expected(&|id| id % 2 == 1 && has_pet(id) && id % 5 != 0),
         ),
         ("shipDateFrom=2026-12-10T00:00:00Z", expected(&|id| dated(id, 10, 31))),
-        // The 10th in UTC.
+        // Midnight of the 10th in UTC.
         ("shipDateBefore=2026-12-10T02:00:00%2B02:00", expected(&|id| dated(id, 1, 10))),
         (
             "shipDateFrom=2026-12-05T00:00:00.000000001Z&shipDateBefore=2026-12-20T00:00:00Z&petId=-1",
-            expected(&|id| dated(id, 6, 20) && of_pet(id)),
+            expected(&|id| dated(id, 6, 20) && has_pet(id)),
         ),
     ];
     for (filter, expected) in all {
         for limit in [1, 4, 1_000] {
-            let pages = walk(&server, &key, &format!("?{filter}&limit={limit}")).await;
+            let pages = ids_of_pages(&server, &key, &format!("?{filter}&limit={limit}")).await;
             assert_eq!(pages.concat(), expected, "{filter}");
             assert_eq!(pages.len(), expected.len().div_ceil(limit).max(1), "{filter}");
         }
@@ -202,7 +202,7 @@ async fn a_page_is_as_fresh_as_a_list() {
     let server = setup.serve().await;
     let first = page(&server, &key, "?limit=5").await.json();
     assert_eq!(ids(&first), [1, 3, 5, 7, 9]);
-    // What happens before the next page is asked for: by the API, and by other processes.
+    // Before the next page is requested, orders change: by the API and by other processes.
     let cancelled = server.send_with(&key, "DELETE", "/v2/store/orders/11").await;
     assert_eq!(cancelled.status, 204);
     let store = &server.setup.store;
@@ -214,7 +214,7 @@ async fn a_page_is_as_fresh_as_a_list() {
     assert_eq!(rest["orders"][1]["status"], "shipped");
     let shipped = page(&server, &key, "?status=shipped").await.json();
     assert_eq!(ids(&shipped), [13]);
-    // The cursor is good after a restart.
+    // The cursor is still valid after a restart.
     let server = server.stop().await.restarted().serve().await;
     assert_eq!(page(&server, &key, &format!("?cursor={cursor}")).await.json(), rest);
 }
@@ -237,7 +237,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
         ("cursor=abc".to_string(), "cursor"),
         (format!("cursor={altered}&petId=7"), "cursor"),
         (format!("cursor={}&petId=7", &cursor[..20]), "cursor"),
-        // Other filters.
+        // The filters differ from those of the cursor.
         (format!("cursor={cursor}"), "cursor"),
         (format!("cursor={cursor}&petId=8"), "cursor"),
         (format!("cursor={cursor}&petId=7&status=pending"), "cursor"),
@@ -249,7 +249,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
     }
     let other_limit = format!("?petId=7&limit=1&cursor={cursor}");
     assert_eq!(ids(&page(&server, &key, &other_limit).await.json()), [3]);
-    // v1 goes on ignoring them.
+    // v1 ignores these parameters.
     let list = server.send_with(&key, "GET", "/v1/store/orders?limit=0&cursor=abc").await;
     assert_eq!(list.json().as_array().unwrap().len(), 5);
 }

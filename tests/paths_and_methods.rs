@@ -1,14 +1,14 @@
-//! Paths and methods that the document does not have.
+//! Unknown paths and methods.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 
-/// RFC 8631.
-fn link_of(code: &str) -> String {
-    link_in("/docs", "/openapi.json", code)
+/// The `Link` header of an error (RFC 8631).
+fn error_link(code: &str) -> String {
+    error_link_to("/docs", "/openapi.json", code)
 }
 
-fn link_in(reference: &str, document: &str, code: &str) -> String {
+fn error_link_to(reference: &str, document: &str, code: &str) -> String {
     format!("<{reference}#error-{code}>; rel=\"service-doc\", <{document}>; rel=\"service-desc\"")
 }
 
@@ -35,7 +35,7 @@ async fn an_unknown_path_outside_the_versions_is_404_without_a_key_and_counts() 
             answer.assert_error(404, "not_found");
             remaining -= 1;
             assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{path}");
-            assert_eq!(answer.text("link"), link_of("not_found"), "{path}");
+            assert_eq!(answer.text("link"), error_link("not_found"), "{path}");
             assert!(!answer.headers.contains_key("www-authenticate"), "{path}");
         }
         let answer = server.send_with(&key, "GET", path).await;
@@ -50,7 +50,7 @@ async fn an_unknown_path_outside_the_versions_is_404_without_a_key_and_counts() 
 }
 
 #[tokio::test]
-async fn an_unknown_path_of_the_api_answers_in_our_shape_and_counts() {
+async fn an_unknown_path_of_the_api_gets_a_documented_error_and_counts() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     let server = setup.serve().await;
@@ -69,14 +69,14 @@ async fn an_unknown_path_of_the_api_answers_in_our_shape_and_counts() {
         let answer = server.send_with(&key, "GET", path).await;
         answer.assert_error(404, "not_found");
         assert_eq!(answer.number("x-ratelimit-remaining"), 999 - count as u64, "{path}");
-        assert_eq!(answer.text("link"), link_of("not_found"), "{path}");
+        assert_eq!(answer.text("link"), error_link("not_found"), "{path}");
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(401, "unauthorized");
-        assert_eq!(answer.text("link"), link_of("unauthorized"), "{path}");
+        assert_eq!(answer.text("link"), error_link("unauthorized"), "{path}");
     }
 }
 
-/// RFC 3986, 6.2.2.2.
+/// RFC 3986, section 6.2.2.2.
 #[tokio::test]
 async fn an_encoded_letter_or_digit_of_a_path_is_equal_to_the_plain_one() {
     let setup = TestSetup::new();
@@ -100,13 +100,13 @@ async fn an_unknown_path_of_version_2_links_to_its_document() {
         let answer = server.send_with(&key, "GET", path).await;
         let message = answer.assert_error(404, "not_found");
         assert!(message.contains(" /openapi-v2.json "), "{message}");
-        assert_eq!(answer.text("link"), link_in("/docs/v2", "/openapi-v2.json", "not_found"));
+        assert_eq!(answer.text("link"), error_link_to("/docs/v2", "/openapi-v2.json", "not_found"));
         assert!(!answer.headers.contains_key("deprecation"), "{path}");
     }
 }
 
 #[tokio::test]
-async fn every_error_links_to_what_the_reference_says_of_its_code_and_to_the_document() {
+async fn every_error_links_to_its_code_in_the_reference_and_to_the_document() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     setup.pending([1]).shipped(2);
@@ -123,13 +123,13 @@ async fn every_error_links_to_what_the_reference_says_of_its_code_and_to_the_doc
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
         let link = answer.headers.get("link").map(|link| link.to_str().unwrap());
-        assert_eq!(link, linked.map(link_of).as_deref(), "{method} {path}");
+        assert_eq!(link, linked.map(error_link).as_deref(), "{method} {path}");
     }
     let answer = server.send("GET", "/v1/store/orders", &[]).await;
-    assert_eq!((answer.status.as_u16(), answer.text("link")), (401, &*link_of("unauthorized")));
+    assert_eq!((answer.status.as_u16(), answer.text("link")), (401, &*error_link("unauthorized")));
     let answer = server.send_with(&key, "GET", "/v2/store/orders?pet=7").await;
     answer.assert_error(400, "invalid_parameter");
-    let link = link_in("/docs/v2", "/openapi-v2.json", "invalid_parameter");
+    let link = error_link_to("/docs/v2", "/openapi-v2.json", "invalid_parameter");
     assert_eq!(answer.text("link"), link);
 }
 

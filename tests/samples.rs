@@ -1,5 +1,5 @@
-//! The samples of the documents for Rust, each as its document has it, against the real server. `cargo xtask judge` runs those of
-//! other languages.
+//! Runs the Rust samples of the documents against the real server. `cargo xtask judge` runs the
+//! samples of other languages.
 #![expect(clippy::print_stdout, reason = "samples print")]
 
 use anyhow::{Context, ensure};
@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use store_orders_api::documents::DOCUMENTS;
 use testbed::{Program, run_samples};
 
-/// Names the sample that this program is when it starts itself.
+/// The environment variable that names the sample to run; set when this program starts itself.
 const SAMPLE: &str = "SAMPLE";
 
 macro_rules! samples {
@@ -24,7 +24,7 @@ macro_rules! samples {
             }
         })*
 
-        /// What the programs below are compiled from.
+        /// The source of each sample.
         const SOURCES: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../spec/samples/", $file)))),*];
 
@@ -46,27 +46,28 @@ samples! {
     v2_cancel_order "v2/cancelOrder" "v2/cancelOrder.rs",
 }
 
-/// The document chooses a file of `spec/samples` by itself.
-fn each_is_that_of_its_document() -> anyhow::Result<()> {
+/// Checks that the published samples are the ones that run here: a document chooses its files of
+/// `spec/samples` itself.
+fn rust_samples_are_published() -> anyhow::Result<()> {
     let mut programs: BTreeMap<String, &str> =
         SOURCES.iter().map(|(name, source)| ((*name).to_string(), source.trim_end())).collect();
-    for of in DOCUMENTS {
-        let document = of.json()?;
-        let paths = document.get("paths").and_then(Value::as_object);
+    for document in DOCUMENTS {
+        let json = document.json()?;
+        let paths = json.get("paths").and_then(Value::as_object);
         let paths = paths.context("a document has paths")?;
         for operation in paths.values().filter_map(Value::as_object).flat_map(Map::values) {
             let id = operation["operationId"].as_str().context("an operation has an id")?;
-            let name = format!("{}/{id}", of.base_path.trim_start_matches('/'));
+            let name = format!("{}/{id}", document.base_path.trim_start_matches('/'));
             let samples = operation["x-codeSamples"].as_array().into_iter().flatten();
-            let mut own = samples.filter(|sample| sample["lang"] == "rust");
-            let source = own.next().and_then(|sample| sample["source"].as_str());
+            let mut for_rust = samples.filter(|sample| sample["lang"] == "rust");
+            let source = for_rust.next().and_then(|sample| sample["source"].as_str());
             ensure!(
                 source == programs.remove(&name),
-                "{name} is published, and another one is run"
+                "{name}: the published sample is not the one that runs here"
             );
         }
     }
-    ensure!(programs.is_empty(), "run, and in no document: {:?}", programs.keys());
+    ensure!(programs.is_empty(), "not in any document: {:?}", programs.keys());
     Ok(())
 }
 
@@ -88,7 +89,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let trials = vec![
         trial("rust_samples", rust_samples),
-        trial("each_is_that_of_its_document", each_is_that_of_its_document),
+        trial("rust_samples_are_published", rust_samples_are_published),
     ];
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
 }

@@ -1,5 +1,5 @@
-//! Running a server: TLS, the admin listener, metrics, stopping, and what happens
-//! when a disk is full, files run out, look-ups hang or clients stop reading.
+//! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
+//! too many open files, hanging look-ups and clients that stop reading.
 
 mod abandoned;
 pub mod admin;
@@ -25,11 +25,11 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// More orders than the system buffers for a client that reads nothing: 7 MB.
+/// 7 MB of orders: more than the system buffers for a client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
-/// A data directory with these orders and a key of 1,000 requests a day: a minute
-/// may pass while a busy machine restarts a server.
+/// A data directory with this many orders and a key of 1,000 requests a day. The limit is per day
+/// because a minute may pass while a busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -37,15 +37,15 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// A tap before a server, and a client that sends each request once. It waits longer than clients
-/// do: a busy machine takes its time to hold a long list against the document.
+/// A tap in front of a server, and a client without retries. Its timeout is longer than usual: a
+/// busy machine takes long to check a large list against the document.
 pub fn client(server: &ServerProcess, key: &Key) -> (Tap, Client) {
     let tap = Tap::before(server.address().unwrap());
     let client = client_of(&tap.base_url(), key);
     (tap, client)
 }
 
-/// Without a check of what is answered: that of a list of a hundred thousand orders takes seconds.
+/// A client without the wire check, which takes seconds for a list of 100,000 orders.
 pub fn unchecked_client(server: &ServerProcess, key: &Key) -> Client {
     client_of(server.base_url(), key)
 }
@@ -55,8 +55,8 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// A client that has asked for the list and read no more than that it comes. It asks again where a
-/// busy machine has kept the server from reading keys.
+/// A client that requested the list and read only the status line. It repeats a request that gets
+/// 503: on a busy machine the server may be late to read keys.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();
@@ -72,7 +72,7 @@ async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     wait_for("the list comes", WAIT_TIMEOUT, ask).await.unwrap()
 }
 
-/// The orders of the list whose status line has been read.
+/// Reads the rest of a list after its status line, and returns the orders.
 async fn rest_of_list(mut reader: TcpStream) -> Vec<serde_json::Value> {
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).await.unwrap();
