@@ -1,9 +1,9 @@
-//! `accounts`.
+//! The `accounts` commands.
 
 use testbed::{CliSandbox, str};
 
 #[test]
-fn accounts_have_plans_and_what_is_refused_changes_none() {
+fn accounts_have_plans_and_refused_commands_change_nothing() {
     CliSandbox::new().session(str![[r#"
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
@@ -35,7 +35,7 @@ id  name    plan  perMinute  perDay  keys  createdAt
 }
 
 #[test]
-fn an_account_can_be_renamed_and_no_name_holds_a_key() {
+fn an_account_can_be_renamed_and_no_name_contains_a_key() {
     let long = "x".repeat(64);
     let sandbox = CliSandbox::new();
     sandbox.write("64", &long);
@@ -63,7 +63,7 @@ $ store-orders accounts create "$(head -c 20 key)" --plan free
 (1) error: the name of an account must not hold an API key
 $ store-orders accounts rename globex globex
 renamed account "globex" to "globex"
-$ : What a key begins with is no secret.
+$ : The prefix of a key is not a secret.
 $ store-orders accounts rename globex 'users of sto_live_'
 renamed account "globex" to "users of sto_live_"
 $ store-orders accounts rename 'users of sto_live_' "$(cat 64)" --json

@@ -1,4 +1,4 @@
-//! A backup is the store at one moment, and is restored completely or not at all.
+//! Backups: a copy has the store at one moment, and is restored completely or not at all.
 
 use super::{damage, store};
 use rusqlite::Connection;
@@ -14,26 +14,25 @@ use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT, str};
 
 const ORDERS: i64 = 50_000;
 
-/// The ids of cancelled orders in a store.
-fn cancelled(file: &Path) -> Vec<i64> {
+fn cancelled_ids(file: &Path) -> Vec<i64> {
     let connection = Connection::open(file).unwrap();
     let mut statement =
         connection.prepare("SELECT id FROM orders WHERE status = 'cancelled' ORDER BY id").unwrap();
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Backs up a store, and continues after the first step only when 20 more orders
-/// have been cancelled; how many were when it began.
-fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 {
+/// Backs up a store, and waits after the first step until 20 more orders are cancelled. Returns the
+/// number of cancelled orders at the first step.
+fn copy_while_cancelled(directory: &Path, file: &Path, cancelled_count: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
     let progress = |copied, all| {
         assert!(copied <= all);
         if began.load(Ordering::SeqCst) == 0 {
-            assert!(copied < all, "it is too small to be copied in steps");
-            began.store(done.load(Ordering::SeqCst), Ordering::SeqCst);
+            assert!(copied < all, "the store is too small to be copied in steps");
+            began.store(cancelled_count.load(Ordering::SeqCst), Ordering::SeqCst);
             let started = Instant::now();
-            while done.load(Ordering::SeqCst) < began.load(Ordering::SeqCst) + 20 {
-                assert!(started.elapsed() < WAIT_TIMEOUT, "cancels do not go on");
+            while cancelled_count.load(Ordering::SeqCst) < began.load(Ordering::SeqCst) + 20 {
+                assert!(started.elapsed() < WAIT_TIMEOUT, "no more orders are cancelled");
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -43,12 +42,12 @@ fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
+async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(1_000_000, 1_000_000);
     setup.pending(1..=ORDERS);
     let server = setup.serve().await;
-    let done = Arc::new(AtomicI64::new(0));
+    let cancelled_count = Arc::new(AtomicI64::new(0));
     let sandbox = CliSandbox::new();
     let file = sandbox.path("backup.sqlite");
 
@@ -58,11 +57,11 @@ async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
     let mut copying = None;
     for id in 1..=ORDERS {
         client.cancel_order(id).await.unwrap();
-        done.store(id, Ordering::SeqCst);
+        cancelled_count.store(id, Ordering::SeqCst);
         if id == 10 {
             let (directory, file) = (server.setup.directory.path().to_path_buf(), file.clone());
-            let done = Arc::clone(&done);
-            let copy = move || copy_while_cancelled(&directory, &file, &done);
+            let cancelled_count = Arc::clone(&cancelled_count);
+            let copy = move || copy_while_cancelled(&directory, &file, &cancelled_count);
             copying = Some(tokio::task::spawn_blocking(copy));
         }
         if copying.as_ref().is_some_and(tokio::task::JoinHandle::is_finished) {
@@ -71,24 +70,24 @@ async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
     }
     let began = copying.unwrap().await.unwrap();
 
-    let found = restore(&file, &sandbox.path("restored"), &|_, _| ()).unwrap();
-    let orders = found.orders.unwrap();
+    let report = restore(&file, &sandbox.path("restored"), &|_, _| ()).unwrap();
+    let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
-    assert!(done.load(Ordering::SeqCst) >= began + 20);
-    // One more may have been under way.
+    assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
+    // One more cancellation may have been in progress.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
-    // Sequential, so the copy has a beginning of them without a gap, each with
-    // the number of its own transaction after the import's.
-    let ids = cancelled(&sandbox.path("restored/store.sqlite"));
+    // Orders are cancelled one after the other, so the copy has the first ones without a gap. The
+    // import and each cancellation have one change number.
+    let ids = cancelled_ids(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
-    assert_eq!(found.orders_change_number, Some(orders.cancelled + 1));
-    assert_eq!(check(&sandbox.path("restored")).unwrap(), found);
+    assert_eq!(report.orders_change_number, Some(orders.cancelled + 1));
+    assert_eq!(check(&sandbox.path("restored")).unwrap(), report);
     let store = SqliteStore::open(&sandbox.path("restored")).unwrap();
     assert_eq!(store.key_records().unwrap().len(), 1);
 }
 
 /// A store with one order, and a backup of it.
-fn backed_up() -> CliSandbox {
+fn sandbox_with_backup() -> CliSandbox {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
     sandbox.run(&["orders", "import", "orders.csv"]).done();
@@ -98,7 +97,7 @@ fn backed_up() -> CliSandbox {
 
 #[test]
 fn a_backup_is_one_file_of_its_owner_and_overwrites_nothing() {
-    backed_up().session(str![[r#"
+    sandbox_with_backup().session(str![[r#"
 $ stat -c %a backup.sqlite
 600
 $ echo something else > taken
@@ -117,8 +116,8 @@ taken
 }
 
 #[test]
-fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
-    let sandbox = backed_up();
+fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
+    let sandbox = sandbox_with_backup();
     sandbox.run(&["accounts", "create", "acme", "--plan", "free"]).done();
     for _ in 0..3 {
         sandbox.run(&["keys", "issue", "--account", "acme"]).done();
@@ -149,9 +148,9 @@ fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
 }
 
 #[test]
-fn a_restore_replaces_no_store() {
-    let sandbox = backed_up();
-    // What a store has left there would become part of the restored one.
+fn a_restore_overwrites_no_store() {
+    let sandbox = sandbox_with_backup();
+    // A WAL file of another store would become part of the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order
@@ -172,9 +171,9 @@ write-intent.lock
 }
 
 #[test]
-fn nothing_is_restored_beside_a_server() {
-    let sandbox = backed_up();
-    // Nor does one start until the restore has ended.
+fn a_restore_is_refused_while_a_server_runs() {
+    let sandbox = sandbox_with_backup();
+    // Nor does a server start during a restore.
     let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
     let refused = AtomicI64::new(0);
     let serve = |_, _| {
@@ -192,8 +191,8 @@ $ store-orders restore backup.sqlite
 }
 
 #[test]
-fn what_is_no_sound_store_is_not_restored() {
-    let sandbox = backed_up();
+fn a_damaged_or_foreign_file_is_not_restored() {
+    let sandbox = sandbox_with_backup();
     let other = Connection::open(sandbox.path("other.sqlite")).unwrap();
     other.execute("CREATE TABLE a (b)", []).unwrap();
     sandbox.session(str![[r#"
@@ -211,7 +210,7 @@ $ test ! -e new
 
 #[test]
 fn a_file_that_is_cut_short_is_named() {
-    let sandbox = backed_up();
+    let sandbox = sandbox_with_backup();
     sandbox.session(str![[r#"
 $ LENGTH=$(wc -c < backup.sqlite)
 $ for length in 50 4096 $((LENGTH / 2)) $((LENGTH - 4096)); do
@@ -233,8 +232,8 @@ fn an_interrupted_backup_leaves_nothing() {
     sandbox.import_pending(1..=ORDERS);
     let interrupted = AtomicBool::new(false);
     let progress = |_, _| {
-        assert_eq!(sandbox.names("").len(), 2, "a copy is under way");
-        assert!(!interrupted.swap(true, Ordering::SeqCst), "it went on");
+        assert_eq!(sandbox.names("").len(), 2, "the copy is not finished");
+        assert!(!interrupted.swap(true, Ordering::SeqCst), "the backup continued");
     };
     let file = sandbox.path("b.sqlite");
     let is_interrupted = || interrupted.load(Ordering::SeqCst);
@@ -244,21 +243,21 @@ fn an_interrupted_backup_leaves_nothing() {
     assert_eq!(sandbox.names(""), ["store-orders-data"]);
 }
 
-/// A command that copies a store, of which nothing is shown.
-fn copying(sandbox: &CliSandbox, arguments: &[&str]) -> ChildProcess {
+/// Starts a backup or restore command and hides its output.
+fn start_copy(sandbox: &CliSandbox, arguments: &[&str]) -> ChildProcess {
     let mut command = sandbox.command(arguments);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     ChildProcess::new(child, "backup or restore")
 }
 
-/// Waits until this is there, unless the command has ended.
-fn wait_beside(command: &mut ChildProcess, is_there: impl Fn() -> bool) {
-    while command.is_running() && !is_there() {
+/// Waits until the condition is true or the command ends.
+fn wait_until_or_exit(command: &mut ChildProcess, condition: impl Fn() -> bool) {
+    while command.is_running() && !condition() {
         std::thread::sleep(Duration::from_micros(100));
     }
 }
 
-/// Whether an unfinished copy is in a directory.
+/// True if the directory contains an unfinished copy.
 fn has_copy(sandbox: &CliSandbox, directory: &str) -> bool {
     let is_copy = |name: &String| name.starts_with(".store-orders-");
     sandbox.path(directory).exists() && sandbox.names(directory).iter().any(is_copy)
@@ -269,8 +268,8 @@ fn a_signal_leaves_a_whole_backup_or_none() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let mut backup = copying(&sandbox, &["backup", "b.sqlite"]);
-        wait_beside(&mut backup, || has_copy(&sandbox, ""));
+        let mut backup = start_copy(&sandbox, &["backup", "b.sqlite"]);
+        wait_until_or_exit(&mut backup, || has_copy(&sandbox, ""));
         backup.signal(signal).unwrap();
         match backup.wait().unwrap().code() {
             Some(0) => std::fs::remove_file(sandbox.path("b.sqlite")).unwrap(),
@@ -280,8 +279,7 @@ fn a_signal_leaves_a_whole_backup_or_none() {
     }
 }
 
-/// SIGTERM ends a restore at once. What it had copied stays in a directory that no server
-/// takes for a store.
+/// SIGTERM ends a restore at once. The partial copy stays where no server takes it for a store.
 #[test]
 fn a_signal_leaves_a_whole_restored_store_or_none() {
     let sandbox = CliSandbox::new();
@@ -289,10 +287,10 @@ fn a_signal_leaves_a_whole_restored_store_or_none() {
     sandbox.run(&["backup", "b.sqlite"]).done();
     for directory in ["copying", "copied"] {
         let restored = sandbox.path(directory).join("store.sqlite");
-        let mut restore = copying(&sandbox, &["restore", "b.sqlite", "--data-dir", directory]);
-        wait_beside(&mut restore, || has_copy(&sandbox, directory));
+        let mut restore = start_copy(&sandbox, &["restore", "b.sqlite", "--data-dir", directory]);
+        wait_until_or_exit(&mut restore, || has_copy(&sandbox, directory));
         if directory == "copied" {
-            wait_beside(&mut restore, || restored.exists());
+            wait_until_or_exit(&mut restore, || restored.exists());
         }
         restore.signal(Signal::TERM).unwrap();
         restore.wait().unwrap();

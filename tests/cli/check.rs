@@ -1,11 +1,11 @@
-//! `check` finds what is wrong with a store, and nothing with a sound one.
+//! `check` finds the problems of a damaged store, and none in a sound store.
 
 use super::damage;
 use serde_json::json;
 use testbed::{CliSandbox, str};
 
 /// A store of 3,000 orders, a tenth of them shipped, with an account and a key.
-fn stocked() -> CliSandbox {
+fn sandbox_with_store() -> CliSandbox {
     let sandbox = CliSandbox::new();
     let rows: String = (1..=3_000)
         .map(|id| {
@@ -20,30 +20,30 @@ fn stocked() -> CliSandbox {
     sandbox
 }
 
-fn spoil(sandbox: &CliSandbox, sql: &str) {
+fn execute_sql(sandbox: &CliSandbox, sql: &str) {
     let connection =
         rusqlite::Connection::open(sandbox.path("store-orders-data/store.sqlite")).unwrap();
     connection.execute_batch(sql).unwrap();
 }
 
 #[test]
-fn a_sound_store_is_counted_beside_a_server_too() {
-    let sandbox = stocked();
+fn a_sound_store_is_counted_while_a_server_runs() {
+    let sandbox = sandbox_with_store();
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
-    let mut found = sandbox.run(&["check", "--json"]).json();
-    // The server may have recorded its counts by now, or not.
-    found.as_object_mut().unwrap().remove("countedAccounts");
+    let mut report = sandbox.run(&["check", "--json"]).json();
+    // The server may or may not have recorded its counts yet.
+    report.as_object_mut().unwrap().remove("countedAccounts");
     let expected = json!({
         "orders": { "pending": 2_700, "shipped": 300, "cancelled": 0 },
         "ordersVersion": 1, "keysVersion": 2,
         "pets": 0, "accounts": 1, "keys": 1, "problems": [],
     });
-    assert_eq!(found, expected);
+    assert_eq!(report, expected);
 }
 
 #[test]
-fn a_damaged_page_is_found_and_what_it_hides_is_not_counted_as_none() {
-    let sandbox = stocked();
+fn a_damaged_page_is_found_and_unreadable_orders_are_not_counted_as_none() {
+    let sandbox = sandbox_with_store();
     damage(&sandbox.path("store-orders-data/store.sqlite"), 20);
     sandbox.session(str![[r#"
 $ store-orders check
@@ -62,9 +62,9 @@ $ store-orders check --json
 }
 
 #[test]
-fn rows_that_are_missing_or_behind_and_values_that_are_none_are_found() {
-    let sandbox = stocked();
-    spoil(
+fn missing_rows_old_change_numbers_and_invalid_values_are_found() {
+    let sandbox = sandbox_with_store();
+    execute_sql(
         &sandbox,
         "UPDATE orders SET ship_date = '2026-02-31T00:00:00Z' WHERE id = 7;
          PRAGMA ignore_check_constraints = ON; UPDATE orders SET status = 'lost' WHERE id = 8;
@@ -87,7 +87,7 @@ accounts  0
 keys      1; version 2
 (1) error: ./store-orders-data: 6 problems found
 "#]]);
-    spoil(&sandbox, "DELETE FROM versions");
+    execute_sql(&sandbox, "DELETE FROM versions");
     sandbox.session(str![[r#"
 $ store-orders check 2> /dev/null | grep version
   versions: 0 rows instead of one

@@ -1,4 +1,4 @@
-//! Settings: which layer overrides which, and the errors of invalid ones.
+//! Settings: their order of precedence, and the errors of invalid settings.
 
 use store_orders::config::all_settings;
 use test_server::TestCertificate;
@@ -30,7 +30,7 @@ $ store-orders config show --config a.toml --keyless-per-minute 3 --json | grep 
 }
 
 #[tokio::test]
-async fn the_server_runs_with_what_the_file_says() {
+async fn the_server_uses_the_settings_of_the_file() {
     let sandbox = CliSandbox::new();
     let settings = "listen = \"127.0.0.1:0\"\nkeyless_per_minute = 2\nlog_level = \"off\"\n";
     sandbox.write("a.toml", settings);
@@ -45,7 +45,7 @@ async fn the_server_runs_with_what_the_file_says() {
 }
 
 #[test]
-fn settings_that_cannot_be_used_name_file_line_and_key() {
+fn errors_of_settings_name_file_line_and_key() {
     let sandbox = CliSandbox::new();
     sandbox.write("unknown.toml", "\nlisten = \"127.0.0.1:0\"\nliste = 1\n");
     sandbox
@@ -84,9 +84,9 @@ the settings are valid; no file was named
 }
 
 #[test]
-fn outside_a_file_the_flag_or_the_variable_is_named() {
+fn errors_of_settings_name_the_flag_or_the_variable() {
     let sandbox = CliSandbox::new();
-    // What a command does not take does not stop it.
+    // A command ignores invalid settings that it does not use.
     sandbox.session(str![[r#"
 $ store-orders config check --tls-key key.pem
 (1) error: --tls-key: --tls-key also needs --tls-cert
@@ -138,7 +138,7 @@ fn config_check_refuses_what_serve_refuses() {
 }
 
 #[test]
-fn a_name_to_listen_at_is_looked_up_by_servers_alone() {
+fn only_serve_and_config_check_resolve_host_names() {
     let sandbox = CliSandbox::new();
     let names = "listen = \"no-such-host.invalid:1\"\nadmin_listen = \"no-such-host.invalid:2\"\n";
     sandbox.write("a.toml", names);
@@ -157,7 +157,7 @@ $ store-orders config check a.toml
 }
 
 #[test]
-fn a_variable_that_is_no_setting_is_named() {
+fn unknown_variables_are_named_in_a_warning() {
     let sandbox = CliSandbox::new();
     let environment = [
         ("STORE_ORDERS_LISTN", "secret"),
@@ -177,7 +177,7 @@ fn a_variable_that_is_no_setting_is_named() {
     assert!(log.contains(named) && log.contains("\"WARN\"") && !log.contains("secret"), "{log}");
 }
 
-/// As a file of variables or a deployment leaves them: `STORE_ORDERS_TLS_CERT=`.
+/// An environment file or a deployment may leave variables empty: `STORE_ORDERS_TLS_CERT=`.
 #[test]
 fn an_empty_variable_counts_as_unset() {
     let sandbox = CliSandbox::new();
@@ -202,9 +202,9 @@ fn an_empty_variable_counts_as_unset() {
     assert_eq!((no_file.status, &*no_file.stderr), (0, ""));
 }
 
-/// Those of a service named store-orders, and of one that is named after it.
+/// Kubernetes sets such variables for services named store-orders and store-orders-admin.
 #[test]
-fn what_kubernetes_sets_for_a_service_is_no_unknown_setting() {
+fn variables_of_kubernetes_services_cause_no_warning() {
     let address = "tcp://10.96.7.1:8080";
     let variables = [
         ("STORE_ORDERS_SERVICE_HOST", "10.96.7.1"),
@@ -271,10 +271,10 @@ fn no_command_shows_the_password_of_a_store() {
 }
 
 #[test]
-fn a_wrong_setting_of_a_server_is_a_line_of_its_log_wherever_it_came_from() {
+fn an_invalid_setting_of_a_server_is_logged_whatever_its_source() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "listen = \"here\"\n");
-    // A command line that is wrong in itself is for a person.
+    // Errors in the syntax of the command line are printed as text, for a person.
     sandbox.session(str![[r#"
 $ store-orders serve --listen here
 (2) {"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"--listen: invalid value \"here\": no port; write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or :8080 for every IPv4 address"}

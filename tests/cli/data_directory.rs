@@ -1,4 +1,4 @@
-//! The data directory: what is created in it, with which mode, and what it may be.
+//! The data directory: which files are created in it, their modes, and which paths can be used.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -35,7 +35,7 @@ fn a_command_that_needs_a_store_creates_none() {
     }
 }
 
-/// An empty store in its place would hide that it is missing.
+/// A new, empty store would hide that the old one is missing.
 #[test]
 fn a_directory_that_lost_its_store_gets_no_new_one() {
     let sandbox = CliSandbox::new();
@@ -62,9 +62,9 @@ keys      0; version 0
 "#]]);
 }
 
-/// As root, commands run as another user; the owner has no right either.
+/// If the tests run as root, the commands run as another user. Mode 000 denies even the owner.
 #[test]
-fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {
+fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=3);
     sandbox.run(&["backup", "b.sqlite"]).done();
@@ -109,7 +109,7 @@ fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {
 }
 
 #[test]
-fn files_are_their_owners_whatever_the_directorys_mode() {
+fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     let sandbox = CliSandbox::new();
     std::fs::create_dir(sandbox.path("store-orders-data")).unwrap();
     let open = PermissionsExt::from_mode(0o755);
@@ -129,7 +129,7 @@ fn files_are_their_owners_whatever_the_directorys_mode() {
     assert!(expected.iter().all(|name| names.iter().any(|found| found == name)), "{names:?}");
     for name in names {
         let file = sandbox.path("store-orders-data").join(&name);
-        // The server may be removing one.
+        // The server may have deleted the file meanwhile.
         let Ok(metadata) = file.metadata() else { continue };
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{name}");
     }

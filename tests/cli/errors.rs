@@ -1,10 +1,9 @@
-//! Errors before a command begins: the command line, the data directory. And the
-//! commands that need no store.
+//! Errors of the command line and of the data directory, and commands that need no store.
 
 use testbed::{CliSandbox, str};
 
 #[test]
-fn a_wrong_command_line_is_2() {
+fn a_wrong_command_line_exits_with_2() {
     CliSandbox::new().session(str![[r#"
 $ store-orders > /dev/null 2>&1
 (2)
@@ -27,10 +26,10 @@ $ ls
 #[test]
 fn an_address_in_use_names_its_option_once_in_the_log() {
     let sandbox = CliSandbox::new();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     sandbox.write("address", address);
-    // A demonstration is for people.
+    // `demo` prints its error as text: a person reads it.
     sandbox.session(str![[r#"
 $ ADDRESS=$(cat address)
 $ store-orders serve --log-level off --listen $ADDRESS --admin-listen off
@@ -43,7 +42,7 @@ $ store-orders demo --listen $ADDRESS
 }
 
 #[test]
-fn the_document_is_printed_as_it_is_checked_in_and_as_it_is_served() {
+fn openapi_prints_the_checked_in_and_the_served_document() {
     let sandbox = CliSandbox::new();
     let document = sandbox.run(&["openapi"]).done();
     assert_eq!(document, include_str!("../../spec/openapi.json"));
@@ -77,7 +76,7 @@ $ store-orders --data-dir from/flag accounts list --json
 
 /// Not even root can create a directory below /proc, or open a directory as a store.
 #[test]
-fn a_data_directory_that_cannot_be_used_is_one_line() {
+fn an_unusable_data_directory_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
 $ touch file; mkdir -p closed/store.sqlite
 $ store-orders accounts create acme --plan pro --data-dir file
@@ -92,7 +91,7 @@ $ store-orders accounts create acme --plan pro --data-dir closed
 }
 
 #[test]
-fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
+fn a_file_that_is_not_our_store_stays_unchanged() {
     let sandbox = CliSandbox::new();
     for (directory, statement) in [
         ("other", "CREATE TABLE t (x)"),
@@ -149,8 +148,8 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
 }
 
 #[test]
-fn an_error_is_data_with_json_and_its_status_tells_what_kind() {
-    // A command that shows its data shows no second document.
+fn with_json_an_error_is_json_and_the_exit_status_is_its_kind() {
+    // `health` prints its own JSON document, and no second one for the error.
     CliSandbox::new().session(str![[r#"
 $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}
@@ -173,7 +172,7 @@ $ store-orders health --admin-listen 127.0.0.1:1 --json
 }
 
 #[test]
-fn no_row_of_a_file_shows_a_key() {
+fn errors_about_a_file_show_no_key() {
     let sandbox = CliSandbox::new();
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
     let issued = sandbox.run(&["keys", "issue", "--account", "acme", "--json"]).json();
@@ -189,13 +188,13 @@ fn no_row_of_a_file_shows_a_key() {
     ] {
         let output = sandbox.run_with_input(arguments, input.as_bytes());
         let text = output.stdout + &output.stderr;
-        assert!(text.contains("sto_live_..."), "{arguments:?} says nothing of it");
+        assert!(text.contains("sto_live_..."), "{arguments:?} does not mention the key");
         assert!(!text.contains(&key[9..20]), "{arguments:?} shows a key");
     }
 }
 
 #[test]
-fn a_failure_is_told_although_standard_output_is_closed() {
+fn a_failure_is_reported_although_standard_output_is_closed() {
     let sandbox = CliSandbox::new();
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
     for (arguments, status) in [

@@ -1,4 +1,4 @@
-//! The handbook and the README: what they name exists.
+//! Checks that the commands, settings, links and log fields in the handbook and the README exist.
 
 use super::one_machine::{self, ONE_MACHINE};
 use super::runbook::{self, RUNBOOK};
@@ -20,7 +20,7 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Each text with its path below the root.
+/// Returns the path and the text of each page and of the README.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let paths = pages.into_iter().chain(["README.md".to_string()]);
@@ -32,21 +32,21 @@ fn read(path: &str) -> String {
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What stands between backticks, and every line of a code block.
+/// Returns all code spans and the lines of all code blocks.
 fn code(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut snippets = Vec::new();
     for (number, part) in text.split("```").enumerate() {
         if number % 2 == 1 {
-            found.extend(part.lines().map(str::to_string));
+            snippets.extend(part.lines().map(str::to_string));
         } else {
-            found.extend(part.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
+            snippets.extend(part.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
         }
     }
-    found
+    snippets
 }
 
-/// The arguments of our program, if this line calls it: not a path, a message, or what units,
-/// directories and objects of a cluster are named.
+/// Returns the arguments if this line runs our program. Paths, messages, and names of units,
+/// directories and cluster objects are not calls.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -71,13 +71,13 @@ fn a_page_is_printed_and_all_are_listed() {
 }
 
 #[test]
-fn commands_that_are_named_exist_and_take_their_arguments() {
-    let (commands, mut seen, mut parsed) = (commands(), 0, 0);
+fn named_commands_exist_and_accept_their_arguments() {
+    let (commands, mut checked, mut parsed) = (commands(), 0, 0);
     for (path, text) in texts() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            // What stands between quotes is one word.
+            // A quoted text is one word.
             let parts = ours[..end].split('"').enumerate();
             let words: Vec<&str> = parts
                 .flat_map(|(number, part)| match number % 2 {
@@ -91,8 +91,8 @@ fn commands_that_are_named_exist_and_take_their_arguments() {
                 command = sub.unwrap_or_else(|| panic!("{path}: no command {word:?}: {line}"));
                 names += 1;
             }
-            seen += names;
-            // A name alone is mentioned, not typed.
+            checked += names;
+            // A command without arguments is only mentioned.
             if words.len() > names && words.last() != Some(&"--help") {
                 let typed = ["store-orders"].iter().chain(&words);
                 let refused = commands[0].clone().try_get_matches_from(typed).err();
@@ -101,20 +101,20 @@ fn commands_that_are_named_exist_and_take_their_arguments() {
             }
         }
     }
-    assert!(seen > 30 && parsed > 10, "{seen} {parsed}");
+    assert!(checked > 30 && parsed > 10, "{checked} {parsed}");
 }
 
 #[test]
-fn settings_that_are_named_exist() {
+fn named_settings_exist() {
     let mut exist = BTreeSet::new();
     for arg in commands().iter().flat_map(clap::Command::get_arguments) {
         exist.extend(arg.get_long().map(|name| format!("--{name}")));
         exist.extend(arg.get_env().map(|name| name.to_string_lossy().into_owned()));
     }
-    let mut seen = 0;
+    let mut checked = 0;
     for (path, text) in texts() {
         for line in code(&text) {
-            // Other programs have options too.
+            // Skip the options of other programs.
             let ours = line.starts_with("--") || our_command(&line).is_some();
             let other = ["docker", "cargo", "kubectl"].iter().any(|other| line.starts_with(other));
             let is_name =
@@ -126,17 +126,17 @@ fn settings_that_are_named_exist() {
                     word.len() > "STORE_ORDERS_".len() && word.starts_with("STORE_ORDERS_");
                 if (flag && word != "--help") || variable {
                     assert!(exist.contains(word), "{path}: {word}: {line}");
-                    seen += 1;
+                    checked += 1;
                 }
             }
         }
     }
-    assert!(seen > 20, "{seen}");
+    assert!(checked > 20, "{checked}");
 }
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    let mut seen = 0;
+    let mut checked = 0;
     for (path, text) in texts() {
         let directory = Path::new(ROOT).join(&path).parent().unwrap().to_path_buf();
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -153,15 +153,18 @@ fn links_lead_to_files_and_headings() {
             let headings = linked.lines().filter(|line| line.starts_with('#'));
             let mut anchors = headings
                 .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
-            assert!(anchor.is_empty() || anchors.any(|own| own == anchor), "{path}: {target}");
-            seen += 1;
+            assert!(
+                anchor.is_empty() || anchors.any(|heading| heading == anchor),
+                "{path}: {target}"
+            );
+            checked += 1;
         }
     }
-    assert!(seen > 5, "{seen}");
+    assert!(checked > 5, "{checked}");
 }
 
 #[test]
-fn pages_are_those_of_this_version() {
+fn pages_name_this_version() {
     let version = env!("CARGO_PKG_VERSION");
     let upgrading = read(UPGRADING);
     let newest = upgrading.lines().filter(|line| line.starts_with("## ")).nth(2);
@@ -171,22 +174,22 @@ fn pages_are_those_of_this_version() {
     let expected = format!("image: store-orders:{version}");
     assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
     assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
-    // What the containers run exists; what they are given is in a list of text.
+    // The containers run commands that exist.
     for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
         let words = line.trim_end_matches(']').split(", ");
         let parsed =
             commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
         assert!(parsed.is_ok(), "{line}");
     }
-    // The time to stop is over before the cluster kills the server.
+    // The server stops within 15 + 20 s; the cluster kills it after 45 s.
     for seconds in ["STOP_DELAY: 15s", "STOP_WITHIN: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
 }
 
-/// The script of the nightly timer, on a store that is being served.
+/// Runs the script of the nightly timer while a server uses the store.
 #[test]
-fn the_script_for_backups_keeps_some_and_tries_each() {
+fn the_backup_script_keeps_14_backups_and_checks_each() {
     let page = read("src/handbook/operating.md");
     let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     let sandbox = CliSandbox::new();
@@ -207,7 +210,7 @@ $ ls $BACKUPS/*.sqlite > kept; wc -l < kept
 14
 $ test -s $(tail -n 1 kept)
 "#]]);
-    // A store that cannot be copied whole is a failure, and costs no earlier backup.
+    // If the store is damaged, the script fails and deletes no earlier backup.
     let store = rusqlite::Connection::open(sandbox.path("store-orders-data/store.sqlite")).unwrap();
     let damage = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
     store.execute_batch(damage).unwrap();
@@ -223,9 +226,9 @@ const README: &str = "README.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const UPGRADING: &str = "src/handbook/upgrading.md";
 
-/// A block that no test runs would not be marked.
+/// Only blocks that a test runs may be marked `console`.
 #[test]
-fn sessions_that_are_marked_are_run() {
+fn marked_sessions_are_run() {
     let texts = texts();
     let marked = |(page, text): &(String, String)| {
         (text.matches("```console\n").count() > 0).then(|| page.clone())
@@ -234,23 +237,23 @@ fn sessions_that_are_marked_are_run() {
         texts.iter().filter_map(marked).collect::<Vec<_>>(),
         [ONE_MACHINE, RUNBOOK, REPLICAS, UPGRADING, README]
     );
-    let of = |page: &str, headings: &[&str]| -> usize {
+    let sessions_not_run = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
         let run: usize = headings.iter().map(|heading| consoles(page, heading).len()).sum();
         marked - run
     };
-    assert_eq!(of(README, &["A first session"]), 0);
-    assert_eq!(of(ONE_MACHINE, &one_machine::SECTIONS), 0);
-    assert_eq!(of(RUNBOOK, &runbook::SECTIONS), 0);
-    // By `cargo xtask faults`.
-    assert_eq!(of(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
-    assert_eq!(of(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
+    assert_eq!(sessions_not_run(README, &["A first session"]), 0);
+    assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
+    assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
+    // `cargo xtask faults` runs these.
+    assert_eq!(sessions_not_run(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
+    assert_eq!(sessions_not_run(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }
 
 #[test]
-fn a_store_of_ones_own_begins_as_the_readme_shows() {
-    let [_, own] = consoles(README, "A first session").try_into().unwrap();
-    CliSandbox::new().console(&Console { page: README, text: &own, setup: "", real: &[] });
+fn the_readmes_session_with_a_new_store_works() {
+    let [_, session] = consoles(README, "A first session").try_into().unwrap();
+    CliSandbox::new().console(&Console { page: README, text: &session, setup: "", real: &[] });
 }
 
 #[test]
@@ -270,7 +273,7 @@ fn with_curl_the_demo_answers_as_the_readme_shows() {
 }
 
 #[test]
-fn a_session_that_is_wrong_is_found() {
+fn a_wrong_session_fails() {
     let wrong = "$ store-orders accounts create acme --plan pro\ncreated account \"acme\": free…\n";
     let run = || {
         let console = Console { page: "a page", text: wrong, setup: "", real: &[] };
@@ -279,7 +282,7 @@ fn a_session_that_is_wrong_is_found() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Files below this directory.
+/// Returns the source files below this directory, without their unit tests.
 fn sources(directory: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -295,7 +298,7 @@ fn sources(directory: &Path) -> Vec<String> {
     texts
 }
 
-/// What stands in quotation marks in the arguments of each call of this macro.
+/// Returns the string literals in each call of this macro.
 fn quoted_in_calls(text: &str, macro_name: &str) -> Vec<Vec<String>> {
     let starts = text.match_indices(macro_name).filter(|(at, _)| !text[..*at].ends_with('_'));
     let calls = starts.map(|(at, _)| {

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use testbed::{CliSandbox, DataDir, ServerProcess, str};
 
-/// Gives one answer, then listens no more.
-fn answering(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
+/// Sends one answer and then stops listening. The thread returns the request.
+fn serve_one_answer(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || {
@@ -27,7 +27,7 @@ fn a_running_server_is_ready() {
     let sandbox = CliSandbox::new();
     sandbox.write("address", admin);
     sandbox.write("settings.toml", format!("admin_listen = \"{admin}\"\n"));
-    // A container names every address, and the port alone matters.
+    // In a container, the address is 0.0.0.0; only the port matters to `health`.
     sandbox.session(str![[r#"
 $ store-orders health --admin-listen $(cat address)
 http://127.0.0.1:[PORT]/readyz: ready
@@ -41,7 +41,7 @@ http://127.0.0.1:[PORT]/readyz: ready
 }
 
 #[test]
-fn the_server_of_the_data_directory_is_asked() {
+fn health_queries_the_server_of_the_data_directory() {
     let sandbox = CliSandbox::new();
     let mut command = sandbox.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.args(["--admin-listen", "127.0.0.1:0"]);
@@ -68,11 +68,11 @@ fn a_server_that_is_not_ready_or_does_not_answer_says_why() {
     let sandbox = CliSandbox::new();
     let stopping = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n\
                     {\"state\":\"unready\",\"reason\":\"stopping\",\"message\":\"the server is stopping\"}";
-    let (address, asked) = answering(stopping);
+    let (address, asked) = serve_one_answer(stopping);
     sandbox.write("stopping", address.to_string());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     sandbox.write("silent", listener.local_addr().unwrap().to_string());
-    let (address, _) = answering("SSH-2.0-other\r\n");
+    let (address, _) = serve_one_answer("SSH-2.0-other\r\n");
     sandbox.write("other", address.to_string());
     sandbox.session(str![[r#"
 $ store-orders health --admin-listen $(cat stopping) --json

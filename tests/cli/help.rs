@@ -7,7 +7,7 @@ use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
 use testbed::{CliSandbox, str};
 
-/// Those that use neither a store nor a setting.
+/// Commands that use neither a store nor a setting.
 const WITHOUT_GLOBAL_OPTIONS: [&str; 9] = [
     "store-orders demo",
     "store-orders config default",
@@ -27,7 +27,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let help = command.render_long_help().to_string();
         let name = name_of(&command);
-        // Wrapped, it would be another text.
+        // A line that was wrapped would not match.
         assert!(help.trim_end().ends_with(&*after), "{name}: {help}");
         let too_long = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(too_long, None, "{name}");
@@ -52,9 +52,9 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 }
 
 #[test]
-fn completions_know_every_command() {
+fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // How each script offers a command.
+    // The text with which each script offers a command.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),
@@ -129,13 +129,13 @@ $ store-orders demo --limits-database=x
 }
 
 #[test]
-fn the_unit_agrees_with_the_program() {
+fn the_systemd_unit_agrees_with_the_program() {
     let unit = CliSandbox::new().run(&["systemd-unit"]).done();
     let value = |key: &str| {
         let mut values = unit.lines().filter_map(|line| line.strip_prefix(&format!("{key}=")));
         values.next().unwrap_or_else(|| panic!("{key} is not in {unit}")).to_string()
     };
-    // The server says when it is ready.
+    // The server notifies systemd when it is ready.
     assert_eq!(value("Type"), "notify");
     let command = value("ExecStart");
     assert!(Cli::try_parse_from(command.split(' ')).is_ok(), "{command}");
@@ -147,7 +147,7 @@ fn the_unit_agrees_with_the_program() {
     assert!(stop_timeout > ServerConfig::default().stop_within);
 
     let commands = commands();
-    let known: Vec<String> = commands
+    let variables: Vec<String> = commands
         .iter()
         .filter(|command| name_of(command) == "store-orders serve")
         .flat_map(clap::Command::get_arguments)
@@ -159,13 +159,14 @@ fn the_unit_agrees_with_the_program() {
         .collect();
     assert!(named.len() > 5, "{named:?}");
     for variable in named {
-        assert!(known.iter().any(|own| own == variable), "{variable} is no setting");
+        assert!(variables.iter().any(|name| name == variable), "{variable} is not a setting");
     }
 }
 
-/// With `nginx -t`, `with_curl_and_nginx_one_machine_is_set_up_from_nothing` reads it beside Debian's file.
+/// `with_curl_and_nginx_one_machine_is_set_up_from_nothing` runs `nginx -t` on the site within
+/// Debian's configuration.
 #[test]
-fn the_site_of_nginx_has_all_that_the_configuration_has_for_the_server() {
+fn the_nginx_site_has_the_same_server_as_the_whole_configuration() {
     let sandbox = CliSandbox::new();
     let [whole, site] = [&["nginx-conf"][..], &["nginx-conf", "--site"]]
         .map(|arguments| sandbox.run(arguments).done());
@@ -180,7 +181,7 @@ fn the_site_of_nginx_has_all_that_the_configuration_has_for_the_server() {
 }
 
 #[test]
-fn options_that_a_command_ignores_are_still_taken() {
+fn options_that_a_command_ignores_are_still_accepted() {
     let sandbox = CliSandbox::new();
     let alerts = sandbox.run(&["alerts"]).done();
     assert_eq!(sandbox.run(&["alerts", "--data-dir", "x"]).done(), alerts);
@@ -192,7 +193,7 @@ $ store-orders handbook runbook Nothing --json > /dev/null 2> /dev/null
 }
 
 #[test]
-fn the_nginx_configuration_leads_to_the_default_address() {
+fn the_nginx_configuration_forwards_to_the_default_address() {
     let configuration = CliSandbox::new().run(&["nginx-conf"]).done();
     let server = format!("\n        server {} ", ServerConfig::default().listen);
     assert_eq!(configuration.matches(&server).count(), 1, "{server} is not in {configuration}");

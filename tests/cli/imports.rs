@@ -1,4 +1,5 @@
-//! `orders import` and `pets import`: all of a file or nothing, and why not; long ones in steps.
+//! `orders import` and `pets import`: a file is imported completely or not at all; a long one is
+//! committed in steps.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -16,7 +17,7 @@ const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
                    -7,4,1,,,\n";
 
 #[test]
-fn what_standard_input_says_arrives_in_the_store() {
+fn standard_input_is_imported() {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", CSV);
     sandbox.session(str![[r#"
@@ -31,7 +32,7 @@ $ store-orders orders list --json
 }
 
 #[test]
-fn one_bad_row_and_nothing_is_stored() {
+fn one_bad_row_prevents_the_import() {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", format!("{CSV}5,1,0,,,\n"));
     sandbox.session(str![[r#"
@@ -67,7 +68,7 @@ skipped 1, already in the store
 }
 
 #[test]
-fn why_a_file_cannot_be_read_is_data_with_json() {
+fn with_json_the_problems_of_a_file_are_json() {
     CliSandbox::new().session(str![[r#"
 $ echo id,petId,quantity,color | store-orders orders import - --json 2> /dev/null
 {"error":{"code":"failed","message":"standard input: line 1 has to name the columns, separated by commas: \"color\" is unknown; the names are id, petId, quantity, shipDate, complete, status"},"imported":0,"badRows":0,"errors":[{"line":1,"problem":"standard input: line 1 has to name the columns, separated by commas: \"color\" is unknown; the names are id, petId, quantity, shipDate, complete, status"}]}
@@ -79,11 +80,11 @@ $ printf '' | store-orders orders import - --json
 }
 
 #[test]
-fn of_many_bad_rows_twenty_are_shown() {
+fn at_most_twenty_bad_rows_are_shown() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
-    // The order that the store has and the one that is in the file twice count.
+    // An order that is in the store or twice in the file is a bad row too.
     sandbox.session(str![[r#"
 $ seq -f '%g,1,0,,,' 100 149 >> orders.csv; printf '500,1,1,,,\n1001,1,1,,,\n' >> orders.csv
 $ store-orders orders import orders.csv
@@ -99,11 +100,11 @@ $ store-orders orders list
 }
 
 #[test]
-fn an_id_of_the_store_is_taken_unless_passed_over() {
+fn an_existing_id_is_an_error_unless_it_is_skipped() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([1, 2]);
     cancel(&sandbox, 2);
-    // Those that were passed over stay as they were.
+    // Skipped orders stay unchanged.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n3,1,1\n2,9,9\n1,9,9\n' > orders.csv
 $ store-orders orders import orders.csv
@@ -151,7 +152,7 @@ $ store-orders pets import more.json --skip-existing --json
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_and_writes_nothing() {
+fn a_dry_run_reports_the_result_and_writes_nothing() {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", CSV);
     sandbox.session(str![[r#"
@@ -180,7 +181,7 @@ $ store-orders orders list
 
 #[test]
 fn ids_that_javascript_rounds_are_imported_with_a_warning() {
-    // Those that are passed over are in the store already.
+    // Skipped orders cause no warning: they are in the store already.
     CliSandbox::new().session(str![[r#"
 $ cat > orders.csv <<END
 > id,petId,quantity
@@ -223,7 +224,7 @@ $ store-orders orders import orders.ndjson --ignore-unknown --json
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_one_line() {
+fn an_unreadable_file_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
 $ store-orders orders import missing.csv
 (1) error: cannot read missing.csv: No such file or directory (os error 2)
@@ -233,7 +234,7 @@ $ ls
 "#]]);
 }
 
-/// As many orders as two steps have, many next to a server.
+/// Two steps of orders; next to a running server, where steps are smaller, many steps.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -241,9 +242,9 @@ fn long_csv() -> String {
     format!("id,petId,quantity\n{rows}")
 }
 
-/// Next to a server the steps rest, so that the signal comes between two of them.
+/// Next to a running server the import pauses between steps, so that the signal arrives in a pause.
 #[test]
-fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
+fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existing() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([-1]);
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
@@ -256,7 +257,7 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
     let count = "SELECT count(*) - 1 FROM orders";
     let stored = || connection.query_one(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize;
     while stored() == 0 {
-        assert!(import.is_running(), "it ended before it was interrupted");
+        assert!(import.is_running(), "the import ended before it was interrupted");
     }
     import.signal(Signal::INT).unwrap();
     let (status, stored) = (import.wait().unwrap(), stored());
@@ -276,7 +277,8 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
     drop(server);
 }
 
-/// The disk makes a step take longer than the rest of it, so that the signal comes during one.
+/// The slow disk makes a step longer than the pause after it, so that the signal arrives during
+/// one.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {
@@ -295,7 +297,7 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     store.busy_timeout(Duration::ZERO).unwrap();
     while store.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok() {
-        assert!(import.is_running(), "it ended before it was suspended");
+        assert!(import.is_running(), "the import ended before it was suspended");
     }
     import.signal(Signal::TSTP).unwrap();
     let (_, status) = waitpid(import.pid().ok(), WaitOptions::UNTRACED).unwrap().unwrap();
@@ -309,16 +311,16 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// The second step meets an order that came between the check of the file and it.
+/// The second step finds an order that was inserted after the check of the file.
 #[test]
-fn an_import_that_fails_in_between_says_what_it_stored_and_why() {
+fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([-1]);
     let store = store(&sandbox);
-    let taken = LONG as i64 - 1;
+    let existing_id = LONG as i64 - 1;
     let trigger = format!(
         "CREATE TRIGGER other AFTER INSERT ON orders WHEN new.id = 1 BEGIN
-             INSERT INTO orders VALUES ({taken}, 7, 1, NULL, 0, 'pending', 1, NULL, NULL);
+             INSERT INTO orders VALUES ({existing_id}, 7, 1, NULL, 0, 'pending', 1, NULL, NULL);
          END"
     );
     rusqlite::Connection::open(store.path()).unwrap().execute_batch(&trigger).unwrap();
@@ -327,12 +329,12 @@ fn an_import_that_fails_in_between_says_what_it_stored_and_why() {
     let stored = LONG - STEP_RECORDS;
     let problem = format!(
         "{stored} of {LONG} orders were imported; the same command with --skip-existing imports \
-         the rest: order {taken} is already in the store"
+         the rest: order {existing_id} is already in the store"
     );
     assert_eq!((failed.status, failed.stderr), (1, format!("error: {problem}\n")));
-    let said: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
     let (error, errors) =
         (json!({ "code": "failed", "message": problem }), json!([{ "problem": problem }]));
     let expected = json!({ "error": error, "imported": stored, "badRows": 0, "errors": errors });
-    assert_eq!(said, expected);
+    assert_eq!(printed, expected);
 }

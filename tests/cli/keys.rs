@@ -1,4 +1,4 @@
-//! `keys`.
+//! The `keys` commands.
 
 use super::store;
 use store_orders::keys::{Environment, digest_of};
@@ -6,7 +6,7 @@ use store_orders::store::KeyCommands;
 use testbed::{CliSandbox, str};
 
 #[test]
-fn a_key_in_hand_is_found_and_never_printed() {
+fn keys_find_identifies_a_key_and_never_prints_it() {
     let sandbox = CliSandbox::new();
     sandbox.session(str![[r#"
 $ store-orders accounts create acme --plan pro > /dev/null
@@ -72,7 +72,7 @@ $ store-orders keys list --state gone
 }
 
 #[test]
-fn a_label_is_listed_and_goes_over_to_the_next_key() {
+fn a_label_is_listed_and_passed_on_by_a_rotation() {
     CliSandbox::new().session(str![[r#"
 $ store-orders accounts create acme --plan pro > /dev/null
 $ store-orders keys issue --account acme --label 'web shop' > issued

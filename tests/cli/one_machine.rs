@@ -1,5 +1,5 @@
-//! The handbook's page for one machine: its commands run as they stand there, before a real nginx.
-//! The directories of the system are below the sandbox, and the test starts what systemd would.
+//! Runs the commands of the handbook's page for one machine, with a real nginx. Directories of the
+//! sandbox replace those of the system, and the test starts the processes that systemd would.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use testbed::{
 
 pub(super) const ONE_MACHINE: &str = "src/handbook/one-machine.md";
 
-/// Those with sessions.
+/// The sections with console sessions.
 pub(super) const SECTIONS: [&str; 7] = [
     "The program",
     "The user and the server",
@@ -23,7 +23,7 @@ pub(super) const SECTIONS: [&str; 7] = [
     "An upgrade",
 ];
 
-/// nginx reads Debian's configuration, with the stand-in paths and a free port in the site.
+/// nginx uses Debian's configuration; its site gets paths of the sandbox and free ports.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -35,20 +35,21 @@ const SETUP: &str = r#"
         command nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf "$@"
     }"#;
 
-/// Directories of the system, which are below the sandbox.
+/// System directories that directories of the sandbox replace.
 const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 
 struct Machine(CliSandbox);
 
 impl Machine {
-    /// What stands for this path of the system.
+    /// Returns the path in the sandbox for this path of the system.
     fn path(&self, path: &str) -> PathBuf {
         self.0.path(path.trim_start_matches('/'))
     }
 
     fn paths(&self) -> Vec<(&'static str, String)> {
-        let below = |shown| (shown, format!("{}/", self.path(shown).display()).replace("//", "/"));
-        SYSTEM.into_iter().map(below).collect()
+        let replacement =
+            |shown| (shown, format!("{}/", self.path(shown).display()).replace("//", "/"));
+        SYSTEM.into_iter().map(replacement).collect()
     }
 
     fn with_paths(&self, text: &str) -> String {
@@ -65,7 +66,7 @@ impl Machine {
         fs::write(self.path(path), content).unwrap();
     }
 
-    /// Runs a session; `more` is shown by the page and differs here.
+    /// Runs a session. `more` maps texts of the page to their values in this test.
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
@@ -91,7 +92,7 @@ impl Machine {
         ServerProcess::start(&mut command, &self.0.path("log")).unwrap()
     }
 
-    /// Debian's configuration of nginx, with files that any user may write.
+    /// Installs Debian's nginx configuration, changed to use only files that any user may write.
     fn install_nginx(&self) {
         let debian = fs::read_to_string("/etc/nginx/nginx.conf");
         let mut configuration = debian.unwrap_or_else(|error| {
@@ -117,7 +118,7 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Has systemd read the units, with the paths of the sandbox.
+    /// Verifies the systemd units, with the paths of the sandbox.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);
@@ -133,7 +134,7 @@ impl Machine {
         assert!(output.status.success() && !text.contains("store-orders"), "{text}");
     }
 
-    /// Starts nginx as one process, which listens there.
+    /// Starts nginx as one process, and waits until it listens at this address.
     fn start_nginx(&self, address: SocketAddr) -> ChildProcess {
         let start = self.with_paths(
             "exec nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf \
@@ -148,7 +149,7 @@ impl Machine {
     }
 }
 
-/// What stands in the blocks of this kind.
+/// Returns the contents of the code blocks of this language.
 fn blocks<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
     let fence = format!("```{kind}\n");
     text.split(&*fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
@@ -199,7 +200,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     let issued = machine.0.run(&[&issued[..], &[&data]].concat()).json();
     addresses.push(("sto_live_…", issued["key"].as_str().unwrap().to_string()));
     machine.console(&list, &addresses);
-    // The address that nginx forwards is trusted.
+    // The server trusts the client address that nginx forwards.
     assert!(server.log().contains(r#""client":"127.0.0.1""#), "{}", server.log());
 
     let operating = machine.0.run(&["handbook", "operating", "Backups by a timer"]).done();

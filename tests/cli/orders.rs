@@ -1,4 +1,4 @@
-//! `orders ship`, `show` and `list`.
+//! The `orders` commands other than `import`.
 
 use super::{store, wait};
 use chrono::DateTime;
@@ -9,7 +9,7 @@ use store_orders::store::{Cancellation, Store};
 use testbed::{CliSandbox, str};
 
 #[test]
-fn shipping_is_for_all_or_none() {
+fn orders_are_shipped_all_or_none() {
     CliSandbox::new().session(str![[r#"
 $ printf 'id,petId,quantity\n-3,1,1\n1,1,1\n2,1,1\n' | store-orders orders import -
 created a new store in [DIRECTORY]/store-orders-data
@@ -33,9 +33,10 @@ shipped 1 order
 
 /// Cancels an order, as a server does for `key_x`.
 pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
-    let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
+    let cancelled_at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    let cancellation = Cancellation { order_id, key_id: "key_x".into(), at, deadline };
+    let cancellation =
+        Cancellation { order_id, key_id: "key_x".into(), at: cancelled_at, deadline };
     wait(store(sandbox).cancel([cancellation].into())).unwrap();
 }
 
@@ -64,7 +65,7 @@ $ store-orders orders ship 4
 }
 
 #[test]
-fn a_list_can_be_narrowed() {
+fn a_list_can_be_filtered_and_limited() {
     CliSandbox::new().session(str![[r#"
 $ echo id,petId,quantity | store-orders orders import -
 created a new store in [DIRECTORY]/store-orders-data
@@ -114,7 +115,7 @@ fn a_command_that_waits_to_write_says_so() {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_quietly() {
+fn a_closed_pipe_ends_a_list_quietly() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=20_000);
     for arguments in [&["orders", "list"][..], &["orders", "list", "--json"]] {
@@ -214,7 +215,7 @@ id  petId  quantity  shipDate    complete  status
 "#]]);
 }
 
-/// Next to a server a step is smaller, and each is one change of the list.
+/// Next to a running server the steps are smaller. Each step is one change of the list.
 #[test]
 fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();
@@ -222,7 +223,7 @@ fn many_orders_are_changed_in_steps() {
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let changes = || sandbox.run(&["check", "--json"]).json()["ordersVersion"].as_i64().unwrap();
     let before = changes();
-    // All are checked before the first step.
+    // All ids are checked before the first step.
     sandbox.session(str![[r#"
 $ store-orders orders ship $(seq 600) 99999
 (3) error: there is no order 99999; nothing was changed

@@ -1,4 +1,5 @@
-//! The runbook: each alert has its section, and what its sessions show is what the commands print.
+//! Checks that the runbook has a section for each alert, and that the commands print what its
+//! sessions show.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -8,7 +9,7 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// Those with sessions that are run: here, or by `cargo xtask faults` on PostgreSQL.
+/// The sections with sessions. They run here or, on PostgreSQL, in `cargo xtask faults`.
 pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
@@ -26,16 +27,14 @@ pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// How long a write hangs: it is reported after 5 s, and then the sessions run.
+/// Duration of a hanging write. It is reported after 5 s, and the sessions run in the rest.
 const HUNG_MS: i64 = 12_000;
 
-/// The sessions of a section.
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
     consoles(RUNBOOK, section).try_into().unwrap()
 }
 
-/// A data directory of the runbook next to `server.log`, and the address of its server's admin
-/// listener.
+/// A sandbox with a data directory and `server.log`, and the address of the admin listener.
 struct Site {
     sandbox: CliSandbox,
     data: DataDir,
@@ -61,23 +60,23 @@ impl Site {
         self.console_after(text, "systemctl() { :; }", more);
     }
 
-    /// A session in a shell that has first done this.
+    /// Runs a session in a shell that runs `setup` first.
     fn console_after(&self, text: &str, setup: &str, more: &[(&str, String)]) {
         let data = self.data.path().display().to_string();
         let setup = format!(
             "export STORE_ORDERS_DATA_DIR={data} STORE_ORDERS_ADMIN_LISTEN={}\n{setup}",
             self.admin
         );
-        let own = [
+        let paths = [
             ("/var/lib/store-orders", data),
             ("/var/backups/store-orders", self.sandbox.path("backups").display().to_string()),
             ("127.0.0.1:8081", self.admin.clone()),
         ];
-        let real = [&own[..], more].concat();
+        let real = [&paths[..], more].concat();
         self.sandbox.console(&Console { page: RUNBOOK, text, setup: &setup, real: &real });
     }
 
-    /// Sends this request as many times, and waits until the log has each.
+    /// Sends the request `times` times, and waits until each one is logged.
     async fn send(&self, server: &ServerProcess, request: (&str, &str), key: &str, times: usize) {
         let (method, path) = (request.0.parse().unwrap(), request.1);
         let logged = || server.log().matches(r#""msg":"request""#).count();
@@ -92,6 +91,7 @@ impl Site {
         wait_until("the requests are logged", lines).await;
     }
 }
+
 #[test]
 #[ignore = "needs curl: cargo xtask judge"]
 fn with_curl_the_runbook_shows_a_server_that_is_down() {
@@ -246,7 +246,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     server.stop().unwrap();
     let store = site.data.path().join("store.sqlite");
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
-    // An order that was changed while its index was away.
+    // Change an order while its index is missing, so that the index is wrong.
     spoil(
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_version';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_version'",
@@ -272,9 +272,9 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     site.console(&over, &[]);
 }
 
-/// What the annotation of each alert names is a section of the runbook, with all its parts.
+/// Checks that the annotation of each alert names a section of the runbook with all its parts.
 #[test]
-fn each_alert_has_its_section_of_the_runbook() {
+fn each_alert_has_a_section_of_the_runbook() {
     let sandbox = CliSandbox::new();
     let alerts = sandbox.run(&["alerts"]).done();
     let names: Vec<&str> = alerts

@@ -1,5 +1,4 @@
-//! `status` names the server of a store in a data directory; what is for PostgreSQL alone, or
-//! not for it, says so.
+//! `status` names the server of a data directory. Commands for only one kind of store say so.
 
 use serde_json::json;
 use testbed::{CliSandbox, str};
@@ -19,12 +18,12 @@ $ store-orders status --json
     let text = sandbox.run(&["status"]).done();
     assert_eq!(text, format!("./store-orders-data: served (pid {pid}, {address}, admin off)\n"));
     let server = json!({ "pid": pid.as_raw_nonzero().get(), "address": address.to_string(), "adminListen": "off" });
-    let found = sandbox.run(&["status", "--json"]).json();
-    assert_eq!(found, json!({ "store": "./store-orders-data", "server": server }));
+    let status = sandbox.run(&["status", "--json"]).json();
+    assert_eq!(status, json!({ "store": "./store-orders-data", "server": server }));
 }
 
 #[test]
-fn what_is_for_one_kind_of_store_says_so() {
+fn commands_for_one_kind_of_store_say_so() {
     CliSandbox::new().session(str![[r#"
 $ store-orders backup copy.sqlite --store postgres://store:hidden-word@127.0.0.1:1/store
 (1) error: a store in PostgreSQL is backed up with its own tools: pg_dump for a copy, a base backup and archived WAL (pg_basebackup, archive_command) for point-in-time recovery
