@@ -1,5 +1,5 @@
-//! The limiter against the model: random requests, plan changes, clock jumps and
-//! restarts; they agree on every decision and every header.
+//! Compares the limiter with the model: for random requests, plan changes, clock jumps and
+//! restarts, they agree on every decision and every header.
 
 use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
@@ -19,13 +19,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
 
-/// The address or network that each is counted as.
+/// The address or network as which each of `ADDRESSES` is counted.
 const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
 const KEYLESS_PER_MINUTE: u32 = 7;
 
-/// How often the limiter removes what has expired.
+/// The interval at which the limiter removes expired entries.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug)]
@@ -47,27 +47,26 @@ enum Step {
     /// The operator lifts the ban of a key.
     Unban(i64),
     Advance(Duration),
-    /// To these nanoseconds before or after the reset of the last response.
+    /// Advances to this offset in nanoseconds from the reset of the last response.
     AdvanceToReset(i64),
-    /// The wall clock alone is moved, in seconds.
+    /// Moves only the wall clock, by seconds.
     SetWall(i64),
     Record,
-    /// A clean restart after this time; the wall clock alone was moved too, in seconds.
+    /// A clean restart after this time, with the wall clock moved by these seconds.
     Restart(Duration, i64),
-    /// A clean restart after a reboot; the wall clock has moved by these nanoseconds
-    /// since.
+    /// A clean restart after a reboot, during which the wall clock moved by these nanoseconds.
     Reboot(i64),
-    /// What was counted since the last record is lost.
+    /// A crash after these nanoseconds; counts since the last record are lost.
     Crash(u32),
 }
 
 fn any_limits() -> impl Strategy<Value = PlanLimits> {
-    let own = (
+    let custom = (
         prop::sample::select(vec![0, 1, 2, 3, 5, 8, 60]),
         prop::sample::select(vec![0, 1, 4, 9, 30, 1_000]),
     )
         .prop_map(|(per_minute, per_day)| PlanLimits { per_minute, per_day });
-    prop_oneof![6 => own, 1 => Just(Plan::Free.limits().unwrap())]
+    prop_oneof![6 => custom, 1 => Just(Plan::Free.limits().unwrap())]
 }
 
 fn any_duration() -> impl Strategy<Value = Duration> {
@@ -103,19 +102,19 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The limiter, the model, and what both are given.
+/// The limiter, the model, and the state that both share.
 struct Both {
     directory: TempDir,
     clock: Arc<ManualClock>,
     limits: Arc<InMemoryLimits>,
     record: LimitsFile,
     model: Model,
-    /// The model when it was last recorded, and the time that has passed since.
+    /// The model at the last record, and the time since then.
     recorded: (Model, Duration),
-    /// The bans that begin, and those in the rows of keys, which the store keeps over a crash.
+    /// New bans, and the bans in the store's rows of keys, which survive a crash.
     begun: UnboundedReceiver<NewBan>,
     rows: HashMap<i64, KeyBan>,
-    /// When the limiter next removes what has expired.
+    /// The time at which the limiter next removes expired entries.
     next_cleanup: Duration,
     plans: [PlanLimits; 3],
     last_reset: Duration,
@@ -123,12 +122,12 @@ struct Both {
 
 impl Both {
     fn new(plans: [PlanLimits; 3]) -> Both {
-        // Where there is one, in memory: thousands of syncs of the file prove nothing here.
+        // In memory if possible: this test syncs the file thousands of times for nothing.
         let memory = Some(Path::new("/dev/shm")).filter(|directory| directory.is_dir());
         let parent = memory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let directory = tempfile::tempdir_in(parent).unwrap();
         let clock = Arc::new(ManualClock::at(NOON + Duration::from_nanos(123_456_789)));
-        let (limits, mut record, begun) = Both::process(&directory, &clock);
+        let (limits, mut record, begun) = Both::start_process(&directory, &clock);
         record.write();
         let model = Model::default();
         let recorded = (model.clone(), Duration::ZERO);
@@ -147,7 +146,7 @@ impl Both {
         }
     }
 
-    fn process(
+    fn start_process(
         directory: &TempDir,
         clock: &Arc<ManualClock>,
     ) -> (Arc<InMemoryLimits>, LimitsFile, UnboundedReceiver<NewBan>) {
@@ -164,7 +163,7 @@ impl Both {
         self.clock.now().wall.as_nanos() as Time
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match *step {
             Step::Requests { account, key, times } => {
                 (0..times).for_each(|_| self.request(account, key))
@@ -238,12 +237,12 @@ impl Both {
         self.recorded = (self.model.clone(), Duration::ZERO);
     }
 
-    /// A new process with this clock, this long after the last record.
+    /// Starts a new process with this clock, `passed` after the last record.
     fn restart(&mut self, clock: ManualClock, passed: Duration) {
         let before = std::mem::replace(&mut self.model, self.recorded.0.clone());
         self.model.restart(passed.as_nanos() as Time, &before);
         self.clock = Arc::new(clock);
-        (self.limits, self.record, self.begun) = Both::process(&self.directory, &self.clock);
+        (self.limits, self.record, self.begun) = Both::start_process(&self.directory, &self.clock);
         self.next_cleanup = CLEANUP_INTERVAL;
         self.write();
     }
@@ -301,7 +300,7 @@ proptest! {
     ) {
         let mut both = Both::new(plans);
         for step in &steps {
-            both.take(step);
+            both.apply(step);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Strikes and bans: what happens to a key that keeps sending after a 429.
 
-use super::windows::admitted;
+use super::windows::assert_admitted;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use testbed::{Key, wait_a_second_until, wait_until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// From its first 429 a key gets no strikes for so long.
+/// The time after its first 429 in which a key gets no strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
-/// Exhausts a key of one request a minute until it is banned; the ban's length.
+/// Gets a key of one request a minute banned. Returns the length of the ban in seconds.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
-    admitted(server, key, 1).await;
+    assert_admitted(server, key, 1).await;
     server.list_with(key).await.assert_limited("rate_limit_exceeded");
     server.setup.clock.advance(BURST);
     server.list_with(key).await.assert_limited("key_banned")
@@ -34,11 +34,11 @@ async fn code_if_refused(server: &TestServer, key: &Key) -> Option<String> {
 }
 
 #[tokio::test]
-async fn as_many_further_refusals_as_requests_a_minute_ban_the_key() {
+async fn a_key_is_banned_after_as_many_further_refusals_as_requests_a_minute() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(3, 1_000);
     let server = setup.serve().await;
-    admitted(&server, &key, 3).await;
+    assert_admitted(&server, &key, 3).await;
     for _ in 0..100 {
         let refused = server.list_with(&key).await;
         assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60, "a burst");
@@ -59,21 +59,21 @@ async fn requests_during_a_ban_do_not_lengthen_it() {
     let key = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
     assert_eq!(ban(&server, &key).await, 300);
-    for left in (1..300).rev().step_by(23) {
+    for remaining in (1..300).rev().step_by(23) {
         let answer = server.list_with(&key).await;
         let now = answer.assert_limited("key_banned");
-        server.setup.clock.advance(Duration::from_secs(now - left));
+        server.setup.clock.advance(Duration::from_secs(now - remaining));
         for _ in 0..3 {
             let answer = server.send_with(&key, "DELETE", "/v1/store/orders/1").await;
-            assert_eq!(answer.assert_limited("key_banned"), left);
+            assert_eq!(answer.assert_limited("key_banned"), remaining);
             assert_eq!(answer.rate_limit(), (1, 0, 302));
         }
     }
-    let left = server.list_with(&key).await.assert_limited("key_banned");
-    server.setup.clock.advance(Duration::from_secs(left) - Duration::from_millis(1));
+    let remaining = server.list_with(&key).await.assert_limited("key_banned");
+    server.setup.clock.advance(Duration::from_secs(remaining) - Duration::from_millis(1));
     assert_eq!(code(&server, &key).await, "key_banned");
     server.setup.clock.advance(Duration::from_millis(1));
-    admitted(&server, &key, 1).await;
+    assert_admitted(&server, &key, 1).await;
 }
 
 #[tokio::test]
@@ -100,8 +100,8 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
     let first = setup.enterprise_key(2, 1_000);
     let second = setup.another_key("enterprise-0");
     let server = setup.serve().await;
-    admitted(&server, &first, 1).await;
-    admitted(&server, &second, 1).await;
+    assert_admitted(&server, &first, 1).await;
+    assert_admitted(&server, &second, 1).await;
     assert_eq!(code(&server, &first).await, "rate_limit_exceeded");
     server.setup.clock.advance(BURST);
     assert_eq!(code(&server, &first).await, "rate_limit_exceeded");
@@ -109,7 +109,7 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
     assert_eq!(code(&server, &second).await, "rate_limit_exceeded");
     server.setup.clock.advance(Duration::from_secs(60));
     assert_eq!(code(&server, &first).await, "key_banned");
-    admitted(&server, &second, 2).await;
+    assert_admitted(&server, &second, 2).await;
     assert_eq!(code(&server, &second).await, "rate_limit_exceeded");
 }
 
@@ -118,7 +118,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(2, 1_000);
     let server = setup.serve().await;
-    admitted(&server, &key, 2).await;
+    assert_admitted(&server, &key, 2).await;
     for _ in 0..2 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
         server.setup.clock.advance(BURST);
@@ -130,7 +130,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     assert_eq!(code(&server, &key).await, "key_banned");
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(100_500));
-    // The ban is in the store alone.
+    // Only the store has the ban.
     setup.close_limits_file();
     std::fs::remove_file(setup.directory.path().join("limits.snapshot")).unwrap();
     let server = setup.restarted().serve().await;
@@ -138,7 +138,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     assert_eq!(banned.assert_limited("key_banned"), 200);
     assert_eq!(banned.rate_limit(), (2, 0, 306));
     server.setup.clock.advance(Duration::from_millis(199_500));
-    admitted(&server, &key, 2).await;
+    assert_admitted(&server, &key, 2).await;
     let server = server.stop().await.serve().await;
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     server.setup.clock.advance(BURST);
@@ -159,15 +159,15 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     let ends_at_ms = server.setup.clock.now().wall_ms() + 300_000;
     let expected = KeyBan { ends_at_ms, seconds: 300, number: 1 };
     wait_a_second_until("the ban is stored", || async { stored() == expected }).await;
-    // It has windows and strikes of its own.
+    // The other server has its own windows and strikes.
     let mut other = TestSetup::new();
     other.store = Arc::clone(&server.setup.store);
     other.clock = Arc::clone(&server.setup.clock);
     let other = other.serve().await;
     assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);
-    admitted(&other, &sibling, 1).await;
+    assert_admitted(&other, &sibling, 1).await;
     other.setup.store.unban_key(&key.id).unwrap();
-    // The first one saw no request since it was stored.
+    // The first server has received no request since the ban was stored.
     for server in [&server, &other] {
         server.setup.clock.advance(Duration::from_secs(60));
         wait_a_second_until("the ban is lifted", || async {
@@ -190,14 +190,14 @@ async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
     let key = setup.enterprise_key(1, 1_000);
     let other = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    // As another process that writes for long.
+    // Like another process with a long write.
     let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(ban(&server, &key).await, 300);
     let is_logged = || captured.lines("WARN").iter().any(|line| line["msg"] == "bans not stored");
-    wait_until("the log says so", || async { is_logged() }).await;
+    wait_until("the problem is logged", || async { is_logged() }).await;
     assert_eq!(code(&server, &key).await, "key_banned");
-    admitted(&server, &other, 1).await;
+    assert_admitted(&server, &other, 1).await;
     let stored = || server.setup.store.key_of_id(&key.id).unwrap().ban.seconds;
     assert_eq!(stored(), 0);
     writer.execute_batch("ROLLBACK").unwrap();
@@ -216,7 +216,7 @@ async fn a_new_plan_lifts_no_ban() {
 }
 
 #[tokio::test]
-async fn a_ban_is_one_warning_and_request_lines_say_why() {
+async fn a_ban_logs_one_warning_and_request_lines_have_the_refusal() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(1, 1_000);
@@ -245,7 +245,7 @@ async fn a_ban_is_one_warning_and_request_lines_say_why() {
 }
 
 #[tokio::test]
-async fn a_ban_whose_client_has_gone_is_counted_and_logged() {
+async fn a_ban_whose_client_disconnected_is_counted_and_logged() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(3, 1_000);
@@ -273,7 +273,7 @@ async fn a_lifted_ban_ends_within_a_second_and_does_not_lengthen_the_next() {
     for (lifting, wall) in [NOON, NOON, NOON - Duration::from_secs(86_400)].iter().enumerate() {
         assert_eq!(ban(&server, &key).await, 300, "lifting {lifting}");
         server.setup.clock.advance(Duration::from_secs(60));
-        // Also after the wall clock was set back.
+        // A ban can be lifted also after the wall clock was set back.
         server.setup.clock.set_wall(*wall);
         assert_eq!(code(&server, &key).await, "key_banned");
         server.setup.store.unban_key(&key.id).unwrap();

@@ -1,16 +1,16 @@
-//! Callers without a valid key: counted by address, to shed floods.
+//! Requests without a valid key are counted by address, to limit floods.
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use test_server::{Answer, TestServer, TestSetup};
 use testbed::Key;
 
-async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
+async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
     let headers: Vec<_> = forwarded_for.iter().map(|value| ("x-forwarded-for", *value)).collect();
     server.send("GET", "/v1/store/orders", &headers).await
 }
 
-/// A server that takes five such requests a minute, behind proxies of these
+/// Starts a server that admits five requests a minute without a key, behind proxies of these
 /// networks.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut setup = TestSetup::new().with_keyless_per_minute(5);
@@ -26,7 +26,7 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
     let wrong = Key { id: String::new(), text: format!("{}x", key.text) };
     for remaining in (0..5).rev() {
         let answer = if remaining % 2 == 0 {
-            without_key(&server, &[]).await
+            send_without_key(&server, &[]).await
         } else {
             server.list_with(&wrong).await
         };
@@ -35,7 +35,7 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
     }
     server.setup.clock.advance(Duration::from_millis(59_001));
     for _ in 0..20 {
-        let refused = without_key(&server, &[]).await;
+        let refused = send_without_key(&server, &[]).await;
         assert_eq!(refused.assert_limited("rate_limit_exceeded"), 1);
         assert_eq!(refused.rate_limit(), (5, 0, 60));
         assert!(!refused.headers.contains_key("www-authenticate"));
@@ -46,17 +46,17 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
     let fresh = server.setup.key(Plan::Free);
     assert_eq!(server.list_with(&fresh).await.status, 200, "a key that was issued just now");
     server.setup.clock.advance(Duration::from_millis(999));
-    without_key(&server, &[]).await.assert_error(401, "unauthorized");
+    send_without_key(&server, &[]).await.assert_error(401, "unauthorized");
 }
 
 #[tokio::test]
 async fn only_a_trusted_proxy_names_an_address() {
     let (server, _) = server(&["10.0.0.0/8", "::1/128"]).await;
     for number in 0..5 {
-        let answer = without_key(&server, &[&format!("192.0.2.{number}")]).await;
+        let answer = send_without_key(&server, &[&format!("192.0.2.{number}")]).await;
         assert_eq!(answer.number("x-ratelimit-remaining"), 4 - number);
     }
-    without_key(&server, &["192.0.2.77"]).await.assert_limited("rate_limit_exceeded");
+    send_without_key(&server, &["192.0.2.77"]).await.assert_limited("rate_limit_exceeded");
 }
 
 #[tokio::test]
@@ -75,20 +75,20 @@ async fn behind_a_trusted_proxy_each_address_has_its_own_minute() {
         (vec![], 3),
         (vec!["192.0.2.1"], 0),
     ] {
-        let answer = without_key(&server, &forwarded_for).await;
+        let answer = send_without_key(&server, &forwarded_for).await;
         answer.assert_error(401, "unauthorized");
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{forwarded_for:?}");
     }
-    without_key(&server, &["192.0.2.1"]).await.assert_limited("rate_limit_exceeded");
-    without_key(&server, &["192.0.2.2"]).await.assert_error(401, "unauthorized");
+    send_without_key(&server, &["192.0.2.1"]).await.assert_limited("rate_limit_exceeded");
+    send_without_key(&server, &["192.0.2.2"]).await.assert_error(401, "unauthorized");
 }
 
 #[tokio::test]
-async fn a_bound_of_0_answers_429_to_whoever_has_no_key() {
+async fn with_a_limit_of_0_every_request_without_a_key_gets_429() {
     let setup = TestSetup::new().with_keyless_per_minute(0);
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
-    let refused = without_key(&server, &[]).await;
+    let refused = send_without_key(&server, &[]).await;
     assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
     assert_eq!(server.list_with(&key).await.status, 200);
 }

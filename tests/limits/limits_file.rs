@@ -1,8 +1,8 @@
-//! The file of what was counted: an older, damaged or foreign one, and one that cannot be read
-//! or written, stop no server; what no longer matters is removed.
+//! The limits file: a server runs although the file is damaged, newer, of another store or
+//! inaccessible. Expired entries are removed from it.
 
 use super::bans::BURST;
-use super::windows::admitted;
+use super::windows::assert_admitted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,6 @@ fn limits_file(setup: &TestSetup) -> PathBuf {
     setup.directory.path().join("limits.snapshot")
 }
 
-/// The quarantined files.
 fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
     let files = std::fs::read_dir(setup.directory.path()).unwrap();
     let mut quarantined: Vec<_> = files
@@ -28,7 +27,7 @@ fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
     quarantined
 }
 
-/// How many accounts the file counts.
+/// The number of accounts in the file.
 fn accounts(setup: &TestSetup) -> usize {
     check_limits_file(setup.directory.path()).unwrap().unwrap()
 }
@@ -56,12 +55,12 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         let setup = TestSetup::new().with_log(&captured);
         let key = setup.enterprise_key(100, 1_000);
         let server = setup.serve().await;
-        admitted(&server, &key, 10).await;
+        assert_admitted(&server, &key, 10).await;
         let setup = server.stop().await;
         let path = limits_file(&setup);
         setup.close_limits_file();
         spoil(&path);
-        let spoilt = std::fs::read(&path).unwrap();
+        let damaged = std::fs::read(&path).unwrap();
         assert_eq!(captured.lines("ERROR").len(), 0, "{damage}");
         let server = setup.restarted().serve().await;
         let errors = captured.lines("ERROR");
@@ -73,7 +72,7 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
             [PathBuf::from(errors[0]["quarantine"].as_str().unwrap())],
             "{damage}"
         );
-        assert_eq!(std::fs::read(&quarantined[0]).unwrap(), spoilt, "{damage}");
+        assert_eq!(std::fs::read(&quarantined[0]).unwrap(), damaged, "{damage}");
         assert_eq!(server.list_with(&key).await.rate_limit(), (100, 99, 60), "{damage}");
         let server = server.stop().await.serve().await;
         assert_eq!(server.list_with(&key).await.rate_limit(), (100, 98, 60), "{damage}");
@@ -91,7 +90,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     let banned = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
     for key in [&key, &banned] {
-        admitted(&server, key, 1).await;
+        assert_admitted(&server, key, 1).await;
         server.list_with(key).await.assert_limited("rate_limit_exceeded");
         server.setup.clock.advance(BURST);
         server.list_with(key).await.assert_limited("key_banned");
@@ -107,7 +106,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     let new = setup.enterprise_key(1, 1_000);
     let server = setup.restarted().serve().await;
     for key in [&key, &new] {
-        admitted(&server, key, 1).await;
+        assert_admitted(&server, key, 1).await;
     }
     let quarantined = quarantined(&server.setup);
     let quarantines = || {
@@ -126,7 +125,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
 }
 
 #[tokio::test]
-async fn without_a_file_counting_goes_on_and_is_written_when_it_can_be() {
+async fn counting_goes_on_without_a_file_and_is_saved_once_the_file_can_be_written() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(100, 1_000);
@@ -134,7 +133,7 @@ async fn without_a_file_counting_goes_on_and_is_written_when_it_can_be() {
     setup.close_limits_file();
     std::fs::create_dir(&path).unwrap();
     let server = setup.restarted().serve().await;
-    admitted(&server, &key, 10).await;
+    assert_admitted(&server, &key, 10).await;
     for _ in 0..3 {
         server.setup.write_limits();
     }
@@ -150,15 +149,15 @@ async fn without_a_file_counting_goes_on_and_is_written_when_it_can_be() {
 }
 
 #[tokio::test]
-async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened() {
+async fn saved_counts_are_added_to_those_from_before_the_file_could_be_opened() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let [busy, idle] = [(); 2].map(|()| setup.enterprise_key(100, 1_000));
     let banned = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
-    admitted(&server, &busy, 10).await;
-    admitted(&server, &idle, 20).await;
-    admitted(&server, &banned, 1).await;
+    assert_admitted(&server, &busy, 10).await;
+    assert_admitted(&server, &idle, 20).await;
+    assert_admitted(&server, &banned, 1).await;
     server.list_with(&banned).await.assert_limited("rate_limit_exceeded");
     server.setup.clock.advance(BURST);
     server.list_with(&banned).await.assert_limited("key_banned");
@@ -171,7 +170,7 @@ async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened()
     std::fs::create_dir(&path).unwrap();
     setup.clock.advance(Duration::from_secs(18));
     let server = setup.restarted().serve().await;
-    admitted(&server, &busy, 3).await;
+    assert_admitted(&server, &busy, 3).await;
     assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 96, 80), "from zero");
     server.setup.write_limits();
     std::fs::remove_dir(&path).unwrap();
@@ -187,7 +186,7 @@ async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened()
 }
 
 #[tokio::test]
-async fn what_no_longer_matters_leaves_the_file() {
+async fn expired_entries_are_removed_from_the_file() {
     let setup = TestSetup::new();
     let keys: Vec<_> = (0..5).map(|_| setup.enterprise_key(1, 1_000)).collect();
     setup.write_limits();
@@ -195,7 +194,7 @@ async fn what_no_longer_matters_leaves_the_file() {
     let empty = length(&setup);
     let server = setup.serve().await;
     for key in &keys {
-        admitted(&server, key, 1).await;
+        assert_admitted(&server, key, 1).await;
     }
     for code in ["rate_limit_exceeded", "key_banned"] {
         server.list_with(&keys[0]).await.assert_limited(code);
@@ -204,11 +203,11 @@ async fn what_no_longer_matters_leaves_the_file() {
     server.setup.write_limits();
     assert_eq!(accounts(&server.setup), 5);
     server.setup.clock.advance(Duration::from_secs(86_400));
-    admitted(&server, &keys[1], 1).await;
+    assert_admitted(&server, &keys[1], 1).await;
     server.setup.write_limits();
     assert_eq!(accounts(&server.setup), 1);
     let server = server.crash().await.serve().await;
-    admitted(&server, &keys[0], 1).await;
+    assert_admitted(&server, &keys[0], 1).await;
     server.list_with(&keys[0]).await.assert_limited("rate_limit_exceeded");
     server.setup.clock.advance(BURST);
     let banned = server.list_with(&keys[0]).await.assert_limited("key_banned");
@@ -219,20 +218,20 @@ async fn what_no_longer_matters_leaves_the_file() {
     let setup = setup.restarted();
     setup.write_limits();
     assert_eq!(accounts(&setup), 0);
-    // No strikes either; the times in it may be a few bytes longer.
+    // The file has no strikes either. Its times may be a few bytes longer.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 
 #[tokio::test]
-async fn a_write_that_failed_is_made_up_for() {
+async fn the_next_write_saves_what_a_failed_write_did_not() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    admitted(&server, &key, 5).await;
+    assert_admitted(&server, &key, 5).await;
     server.setup.write_limits();
-    admitted(&server, &key, 5).await;
-    // What is written before it is renamed cannot be created.
+    assert_admitted(&server, &key, 5).await;
+    // The new file, which is written before it is renamed, cannot be created.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_limits();

@@ -1,6 +1,5 @@
-//! A model of the limits, written as simply as possible and without the limiter's
-//! own code: every request, strike and ban is kept in a list, and everything is
-//! recounted each time.
+//! A simple model of the limits that shares no code with the limiter: it keeps requests, strikes
+//! and bans in lists, and recounts them each time.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
@@ -22,7 +21,7 @@ pub enum Kind {
     Banned,
 }
 
-/// What a response shows of the limits.
+/// The decision on a request, and the limit headers of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub kind: Kind,
@@ -32,13 +31,13 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// When each request was counted, since the window was opened by the first.
+/// The times of the requests in the current window. The first one opened it.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow(Vec<Time>);
 
 impl FixedWindow {
-    /// The end of the window, and how many requests are in it.
-    fn at(&mut self, now: Time, length: Time) -> (Time, u32) {
+    /// Returns the end of the window and the number of requests in it.
+    fn state_at(&mut self, now: Time, length: Time) -> (Time, u32) {
         if self.0.first().is_some_and(|opened| opened + length <= now) {
             self.0.clear();
         }
@@ -48,10 +47,10 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The rejections in the strike minute. The first opened it, and those soon after are no
-    /// strikes.
+    /// The rejections in the current strike minute. The first one opened it; those within `BURST`
+    /// after it are not strikes.
     strikes: Vec<Time>,
-    /// The latest ban, which the store keeps.
+    /// The latest ban. It is in the store, too.
     ban: Option<Ban>,
 }
 
@@ -60,17 +59,17 @@ struct Ban {
     length: Time,
     /// In whole milliseconds.
     wall_end: Time,
-    /// By the server's clock; none until the server has seen the ban in the store.
+    /// On the server's clock; `None` until the server reads the ban from the store.
     end: Option<Time>,
 }
 
 impl Key {
-    /// The end of the latest ban, and its length. A server that finds it in the store goes by the
-    /// wall clock.
+    /// Returns the end and the length of the latest ban. A server that reads the ban from the store
+    /// derives its end from the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
-        let left = (ban.wall_end - wall).min(ban.length);
-        Some((*ban.end.get_or_insert(now + left), ban.length))
+        let remaining = (ban.wall_end - wall).min(ban.length);
+        Some((*ban.end.get_or_insert(now + remaining), ban.length))
     }
 }
 
@@ -88,8 +87,8 @@ impl Model {
         self.now += by;
     }
 
-    /// A new process, this long after the limits were last written. Strikes are forgotten; the
-    /// store has the bans of the process before.
+    /// Starts a new process, `passed` after the limits were last written. Strikes are lost; the
+    /// bans of the previous process are in the store.
     pub fn restart(&mut self, passed: Time, before: &Model) {
         self.now += passed;
         self.addresses.clear();
@@ -100,7 +99,7 @@ impl Model {
         }
     }
 
-    /// The server removes from its memory what has no effect any more.
+    /// Forgets bans that have no effect any more, as the server does.
     pub fn clean_up(&mut self) {
         for key in self.keys.values_mut() {
             let is_open = key.strikes.first().is_some_and(|opened| self.now < opened + MINUTE);
@@ -111,21 +110,21 @@ impl Model {
         }
     }
 
-    /// The operator lifts the ban of a key.
+    /// Lifts the ban of a key, as the operator can.
     pub fn unban(&mut self, key: i64) {
         self.keys.entry(key).or_default().ban = None;
     }
 
     pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Outcome {
         let now = self.now;
-        let minute = self.minutes.entry(account).or_default().at(now, MINUTE);
-        let day = self.days.entry(account).or_default().at(now, DAY);
-        let shut = plan.per_minute == 0 || plan.per_day == 0;
+        let minute = self.minutes.entry(account).or_default().state_at(now, MINUTE);
+        let day = self.days.entry(account).or_default().state_at(now, DAY);
+        let has_zero_limit = plan.per_minute == 0 || plan.per_day == 0;
         let answer =
             |kind, limit, remaining, end: Time| outcome(kind, limit, remaining, (now, end), wall);
-        let known = self.keys.entry(key).or_default();
-        if !shut
-            && let Some((end, _)) = known.ban(now, wall)
+        let key_state = self.keys.entry(key).or_default();
+        if !has_zero_limit
+            && let Some((end, _)) = key_state.ban(now, wall)
             && now < end
         {
             return answer(Kind::Banned, plan.per_minute, 0, end);
@@ -140,25 +139,26 @@ impl Model {
             }
         }
         if let Some((end, kind, limit)) = full.into_iter().max_by_key(|(end, ..)| *end) {
-            if !shut && let Some(end) = known.strike(now, wall, plan.per_minute) {
+            if !has_zero_limit && let Some(end) = key_state.strike(now, wall, plan.per_minute) {
                 return answer(Kind::Banned, plan.per_minute, 0, end);
             }
             return answer(kind, limit, 0, end);
         }
         self.minutes.get_mut(&account).unwrap().0.push(now);
         self.days.get_mut(&account).unwrap().0.push(now);
-        let (of_minute, of_day) = (plan.per_minute - minute.1 - 1, plan.per_day - day.1 - 1);
-        if of_day < of_minute || (of_day == of_minute && day.0 > minute.0) {
-            answer(Kind::Admitted, plan.per_day, of_day, day.0)
+        let (left_in_minute, left_in_day) =
+            (plan.per_minute - minute.1 - 1, plan.per_day - day.1 - 1);
+        if left_in_day < left_in_minute || (left_in_day == left_in_minute && day.0 > minute.0) {
+            answer(Kind::Admitted, plan.per_day, left_in_day, day.0)
         } else {
-            answer(Kind::Admitted, plan.per_minute, of_minute, minute.0)
+            answer(Kind::Admitted, plan.per_minute, left_in_minute, minute.0)
         }
     }
 
     pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> Outcome {
         let now = self.now;
         let window = self.addresses.entry(address.to_string()).or_default();
-        let (end, counted) = window.at(now, MINUTE);
+        let (end, counted) = window.state_at(now, MINUTE);
         if counted >= per_minute {
             return outcome(Kind::LimitedByMinute, per_minute, 0, (now, end), wall);
         }
@@ -168,7 +168,7 @@ impl Model {
 }
 
 impl Key {
-    /// Counts a rejection; the end of the ban, if it brings one about.
+    /// Counts a rejection. Returns the end of the ban if the rejection causes one.
     fn strike(&mut self, now: Time, wall: Time, per_minute: u32) -> Option<Time> {
         if self.strikes.first().is_some_and(|opened| opened + MINUTE <= now) {
             self.strikes.clear();
@@ -197,13 +197,13 @@ fn outcome(
     (now, end): (Time, Time),
     wall: Time,
 ) -> Outcome {
-    let left = end - now;
-    let rounded_up = |time: Time| u64::try_from((time + SECOND - 1) / SECOND).unwrap();
+    let until_end = end - now;
+    let round_up = |time: Time| u64::try_from((time + SECOND - 1) / SECOND).unwrap();
     Outcome {
         kind,
         limit,
         remaining,
-        reset_at: rounded_up(wall + left),
-        retry_after: rounded_up(left).max(1),
+        reset_at: round_up(wall + until_end),
+        retry_after: round_up(until_end).max(1),
     }
 }

@@ -1,10 +1,10 @@
-//! What the operator's commands show of the limits while the real program serves.
+//! The operator's commands show counts and bans, and lift bans, while the real program serves.
 
 use serde_json::{Value, json};
 use test_server::wire_check::Tap;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Sends a request; why it was refused, if it was.
+/// Sends a request. Returns the error code if it is refused.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     let tap = Tap::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", tap.base_url()));
@@ -14,7 +14,7 @@ async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     (!is_admitted).then(|| body["code"].as_str().unwrap().to_string())
 }
 
-/// The key as `keys list` shows it.
+/// Returns the key as `keys list` shows it.
 fn listed(data: &DataDir, key: &Key) -> Value {
     let keys = data.run_json(&["keys", "list"]).unwrap();
     keys.as_array().unwrap().iter().find(|listed| listed["id"] == key.id).unwrap().clone()
@@ -25,7 +25,7 @@ fn usage(data: &DataDir, account: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
+async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_enterprise_key("acme", 1, 1_000).unwrap();
     let other = data.issue_enterprise_key("globex", 100, 1_000).unwrap();
@@ -33,7 +33,7 @@ async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
         json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
     assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
     let server = data.serve(&[]).unwrap();
-    // The minute may end between any two of them.
+    // The minute may end between any two requests.
     wait_until("the key is banned", || async {
         refusal(&server, &key).await.as_deref() == Some("key_banned")
     })
@@ -45,8 +45,8 @@ async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
     assert_eq!(data.run_json(&["keys", "list", "--state", "banned"]).unwrap()[0]["id"], key.id);
     let until = listed(&data, &key)["bannedUntil"].as_str().unwrap().to_string();
     let until: chrono::DateTime<chrono::Utc> = until.parse().unwrap();
-    let left = (until - chrono::Utc::now()).num_seconds();
-    assert!((1..=301).contains(&left), "{left}");
+    let remaining = (until - chrono::Utc::now()).num_seconds();
+    assert!((1..=301).contains(&remaining), "{remaining}");
     assert!(listed(&data, &other).get("bannedUntil").is_none());
     assert!(data.run(&["keys", "list"]).unwrap().contains("bannedUntil"));
     wait_until("the count is written", || async { usage(&data, "globex")["day"]["used"] == 1 })
@@ -64,7 +64,7 @@ async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
     assert_eq!((&unbanned["id"], &unbanned["state"]), (&json!(key.id), &json!("active")));
     assert!(listed(&data, &key).get("bannedUntil").is_none());
     let server = data.serve(&[]).unwrap();
-    // The minute in which it was banned may not have ended.
+    // The minute of the ban may not be over yet.
     let refusal = refusal(&server, &key).await;
     assert!(refusal.is_none_or(|code| code == "rate_limit_exceeded"));
 }

@@ -1,6 +1,6 @@
-//! What is counted survives a restart, a crash and a wall clock that is set.
+//! Counts survive a restart, a crash and a change of the wall clock.
 
-use super::windows::admitted;
+use super::windows::assert_admitted;
 use std::time::Duration;
 use test_server::{NOON, TestSetup};
 
@@ -11,7 +11,7 @@ async fn both_windows_survive_a_restart() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(10, 13);
     let server = setup.serve().await;
-    admitted(&server, &key, 4).await;
+    assert_admitted(&server, &key, 4).await;
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(20_001));
     let server = setup.restarted().serve().await;
@@ -28,13 +28,13 @@ async fn both_windows_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_crash_loses_what_was_counted_since_the_last_write() {
+async fn a_crash_loses_only_the_counts_since_the_last_write() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    admitted(&server, &key, 10).await;
+    assert_admitted(&server, &key, 10).await;
     server.setup.write_limits();
-    admitted(&server, &key, 3).await;
+    assert_admitted(&server, &key, 3).await;
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
 }
@@ -50,7 +50,7 @@ async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
         let setup = TestSetup::new();
         let key = setup.enterprise_key(2, 1_000);
         let server = setup.serve().await;
-        admitted(&server, &key, 2).await;
+        assert_admitted(&server, &key, 2).await;
         let setup = server.stop().await;
         setup.clock.set_wall(wall);
         let server = setup.rebooted().serve().await;

@@ -1,6 +1,6 @@
-//! Plans: fixed limits, Enterprise's own, a limit of 0, and a change of plan.
+//! Plans: fixed limits, custom limits of Enterprise accounts, a limit of 0, and a change of plan.
 
-use super::windows::admitted;
+use super::windows::assert_admitted;
 use std::sync::Mutex;
 use std::time::Duration;
 use store_orders::store::AccountCommands;
@@ -9,15 +9,15 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
-/// Sends requests until the headers show this limit, which must be within a
-/// second; the answer that did, and how many requests were sent.
+/// Sends requests until the headers show this limit, for a second at most. Returns the last answer
+/// and the number of requests.
 pub async fn until_limit(server: &TestServer, key: &Key, limit: u64) -> (Answer, u64) {
     let answers = Mutex::new(Vec::new());
-    wait_a_second_until("the new plan holds", || async {
+    wait_a_second_until("the new plan applies", || async {
         let answer = server.list_with(key).await;
-        let holds = answer.number("x-ratelimit-limit") == limit;
+        let applies = answer.number("x-ratelimit-limit") == limit;
         answers.lock().unwrap().push(answer);
-        holds
+        applies
     })
     .await;
     let mut answers = answers.into_inner().unwrap();
@@ -62,26 +62,26 @@ async fn a_limit_of_0_admits_nothing_and_bans_no_key() {
 }
 
 #[tokio::test]
-async fn the_store_is_not_asked_for_the_list_of_an_account_that_may_send_nothing() {
+async fn an_account_with_a_limit_of_0_causes_no_query_of_the_list() {
     let mut setup = TestSetup::new();
-    let (shut, open) = (setup.enterprise_key(0, 0), setup.key(Plan::Pro));
+    let (zero_limit, pro) = (setup.enterprise_key(0, 0), setup.key(Plan::Pro));
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // With a key that it has used, the server asks for the list alone.
-    server.list_with(&shut).await.assert_limited("rate_limit_exceeded");
-    assert_eq!(server.list_with(&open).await.status, 200);
-    // Whoever asks it learns of it.
+    // Fills the key cache, so that the server queries the store only for lists.
+    server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
+    assert_eq!(server.list_with(&pro).await.status, 200);
+    // Every query of the store fails now.
     store.set(Fault::Panics);
-    server.list_with(&shut).await.assert_limited("rate_limit_exceeded");
-    server.list_with(&open).await.assert_error(500, "internal_error");
+    server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
+    server.list_with(&pro).await.assert_error(500, "internal_error");
 }
 
 #[tokio::test]
-async fn another_process_changes_the_plan_and_what_was_counted_stays() {
+async fn a_plan_that_another_process_changes_keeps_the_counts() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(100_000, 200_000);
     let server = setup.serve().await;
-    admitted(&server, &key, 70).await;
+    assert_admitted(&server, &key, 70).await;
     let other = SqliteStore::open(server.setup.directory.path()).unwrap();
     other.set_plan("enterprise-0", Plan::Business, None).unwrap();
     let (answer, sent) = until_limit(&server, &key, 1_000).await;
@@ -89,8 +89,8 @@ async fn another_process_changes_the_plan_and_what_was_counted_stays() {
     other.set_plan("enterprise-0", Plan::Free, None).unwrap();
     let (answer, _) = until_limit(&server, &key, 60).await;
     assert_eq!(answer.assert_limited("rate_limit_exceeded"), 60);
-    let own = PlanLimits { per_minute: 5_000, per_day: 6_000 };
-    other.set_plan("enterprise-0", Plan::Enterprise, Some(own)).unwrap();
+    let custom = PlanLimits { per_minute: 5_000, per_day: 6_000 };
+    other.set_plan("enterprise-0", Plan::Enterprise, Some(custom)).unwrap();
     let (answer, _) = until_limit(&server, &key, 5_000).await;
     assert_eq!(answer.status, 200);
 }

@@ -1,5 +1,4 @@
-//! Counts that cannot be reached: a request with a valid key is refused, and nothing is
-//! counted.
+//! Unavailable request counts: a request with a valid key is refused, and nothing is counted.
 
 use async_trait::async_trait;
 use slog::{Discard, Logger, o};
@@ -14,7 +13,7 @@ use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;
 
-/// Limits whose counts of accounts cannot be reached.
+/// Limits whose counts of accounts are unavailable.
 pub struct Unreachable {
     addresses: InMemoryLimits,
     resets_in: Duration,
@@ -22,12 +21,12 @@ pub struct Unreachable {
 }
 
 impl Unreachable {
-    /// For this long.
+    /// Clients are asked to retry after `resets_in`.
     pub fn new(resets_in: Duration) -> Arc<Unreachable> {
-        Arc::new(Unreachable::answering(resets_in, None))
+        Arc::new(Unreachable::with_timeout(resets_in, None))
     }
 
-    fn answering(resets_in: Duration, timeout: Option<(Arc<ManualClock>, Duration)>) -> Self {
+    fn with_timeout(resets_in: Duration, timeout: Option<(Arc<ManualClock>, Duration)>) -> Self {
         let addresses = InMemoryLimits::new(5, Logger::root(Discard, o!()));
         Unreachable { addresses, resets_in, timeout }
     }
@@ -66,21 +65,21 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     for _ in 0..10 {
         let refused = server.list_with(&key).await;
         refused.assert_error(503, "service_unavailable");
-        // 1.2 s from noon, rounded up like the wait: a client that waits comes back then.
+        // 1.2 s after noon, rounded up like `retry-after`.
         assert_eq!(refused.number("retry-after"), 2);
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }
-    // None of them was counted against the address.
+    // The refused requests were not counted against the address.
     let keyless = server.send("GET", "/v1/store/orders", &[]).await;
     keyless.assert_error(401, "unauthorized");
     assert_eq!(keyless.rate_limit(), (5, 4, 60));
 }
 
 #[tokio::test]
-async fn the_reset_is_the_instant_of_retry_after_however_long_the_decision_took() {
+async fn the_reset_agrees_with_retry_after_however_long_the_decision_took() {
     let setup = TestSetup::new();
     let timeout = Some((Arc::clone(&setup.clock), Duration::from_secs(2)));
-    let limits = Unreachable::answering(Duration::from_secs(1), timeout);
+    let limits = Unreachable::with_timeout(Duration::from_secs(1), timeout);
     let setup = setup.with_limits(Arc::new(limits));
     let key = setup.key(Plan::Pro);
     let refused = setup.serve().await.list_with(&key).await;

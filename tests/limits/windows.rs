@@ -1,12 +1,12 @@
-//! The two windows: what counts in them, where they end, what the headers show.
+//! The windows of a minute and a day: which requests count, when windows end, and the headers.
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use test_server::{NOON, TestServer, TestSetup};
 use testbed::Key;
 
-/// Sends requests, all of which are admitted.
-pub async fn admitted(server: &TestServer, key: &Key, times: u32) {
+/// Sends requests and expects that all are admitted.
+pub async fn assert_admitted(server: &TestServer, key: &Key, times: u32) {
     for number in 0..times {
         assert_eq!(server.list_with(key).await.status, 200, "request {number}");
     }
@@ -18,7 +18,7 @@ async fn a_request_is_admitted_at_the_reset_and_not_a_millisecond_before() {
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
     server.setup.clock.advance(Duration::from_millis(250));
-    admitted(&server, &key, 60).await;
+    assert_admitted(&server, &key, 60).await;
     server.setup.clock.advance(Duration::from_millis(59_999));
     let refused = server.list_with(&key).await;
     assert_eq!(refused.assert_limited("rate_limit_exceeded"), 1);
@@ -29,20 +29,20 @@ async fn a_request_is_admitted_at_the_reset_and_not_a_millisecond_before() {
 }
 
 #[tokio::test]
-async fn retry_after_obeyed_to_the_second_gets_in() {
+async fn a_request_is_admitted_exactly_after_retry_after() {
     let setup = TestSetup::new();
     let keys: Vec<Key> = (0..6).map(|_| setup.enterprise_key(1, 1_000)).collect();
     let server = setup.serve().await;
-    for (key, later) in keys.iter().zip([0, 1, 500, 999, 1_000, 59_999]) {
-        admitted(&server, key, 1).await;
-        server.setup.clock.advance(Duration::from_millis(later));
+    for (key, delay_ms) in keys.iter().zip([0, 1, 500, 999, 1_000, 59_999]) {
+        assert_admitted(&server, key, 1).await;
+        server.setup.clock.advance(Duration::from_millis(delay_ms));
         let refused = server.list_with(key).await;
         let seconds = refused.assert_limited("rate_limit_exceeded");
         let wall = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_millis() as u64;
         let reset = refused.number("x-ratelimit-reset") * 1_000;
         assert!(wall.abs_diff(reset).abs_diff(seconds * 1_000) < 1_000, "one instant in two forms");
         server.setup.clock.advance(Duration::from_secs(seconds));
-        admitted(&server, key, 1).await;
+        assert_admitted(&server, key, 1).await;
     }
 }
 
@@ -65,18 +65,22 @@ async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
         }
     }
     remaining.sort_unstable();
-    assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each remaining count is given once");
+    assert_eq!(
+        remaining,
+        (0..60).collect::<Vec<_>>(),
+        "each remaining count is given to one request"
+    );
     let limited = refused.iter().filter(|code| *code == "rate_limit_exceeded").count();
     assert_eq!((limited, refused.len()), (140, 140), "a burst does not ban");
 }
 
 #[tokio::test]
-async fn the_day_is_reached_while_the_minute_has_room() {
+async fn the_day_is_exhausted_before_the_minute() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(10, 12);
     let server = setup.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (10, 9, 60));
-    admitted(&server, &key, 9).await;
+    assert_admitted(&server, &key, 9).await;
     server.setup.clock.advance(Duration::from_secs(60));
     assert_eq!(server.list_with(&key).await.rate_limit(), (12, 1, 86_400));
     assert_eq!(server.list_with(&key).await.rate_limit(), (12, 0, 86_400));
@@ -89,11 +93,11 @@ async fn the_day_is_reached_while_the_minute_has_room() {
 }
 
 #[tokio::test]
-async fn the_minute_is_reached_while_the_day_has_room() {
+async fn the_minute_is_exhausted_before_the_day() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(2, 5);
     let server = setup.serve().await;
-    admitted(&server, &key, 2).await;
+    assert_admitted(&server, &key, 2).await;
     let refused = server.list_with(&key).await;
     assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
     assert_eq!(refused.rate_limit(), (2, 0, 60));
@@ -139,7 +143,7 @@ async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
         assert_eq!(server.list_with(&key).await.rate_limit(), (7, remaining, 120));
     }
     server.setup.clock.advance(Duration::from_secs(60));
-    // Of the day's 16 are counted 14: no 429, and no public page.
+    // 14 of the day's 16 requests are counted: 429s and public pages do not count.
     assert_eq!(server.list_with(&key).await.rate_limit(), (16, 1, 86_400));
 }
 
@@ -150,7 +154,7 @@ async fn setting_the_wall_clock_opens_no_window_and_prolongs_none() {
         let setup = TestSetup::new();
         let key = setup.enterprise_key(2, 1_000);
         let server = setup.serve().await;
-        admitted(&server, &key, 2).await;
+        assert_admitted(&server, &key, 2).await;
         server.setup.clock.set_wall(wall);
         server.setup.clock.advance(Duration::from_millis(59_999));
         let refused = server.list_with(&key).await;
@@ -158,6 +162,6 @@ async fn setting_the_wall_clock_opens_no_window_and_prolongs_none() {
         assert_eq!(refused.number("retry-after"), 1);
         assert_eq!(refused.number("x-ratelimit-reset"), wall.as_secs() + 60);
         server.setup.clock.advance(Duration::from_millis(1));
-        admitted(&server, &key, 1).await;
+        assert_admitted(&server, &key, 1).await;
     }
 }

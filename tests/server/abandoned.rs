@@ -1,4 +1,4 @@
-//! Requests whose client goes away before the response.
+//! Requests whose client disconnects before the response.
 
 use super::admin::ask;
 use super::data_with;
@@ -7,8 +7,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use testbed::{DataDir, wait_until};
 
-/// Holds every write to the store up.
-fn hold_writes(data: &DataDir) -> Connection {
+/// Blocks all writes to the store until the returned connection ends its transaction.
+fn block_writes(data: &DataDir) -> Connection {
     let connection = Connection::open(data.path().join("store.sqlite")).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     connection
@@ -18,10 +18,10 @@ fn hold_writes(data: &DataDir) -> Connection {
 async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     let (data, key) = data_with(2);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
-    let held = hold_writes(&data);
+    let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // It waits for the store when its key is used for the first time.
+    // A key that is used for the first time is looked up first, so the batch begins later.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {
@@ -37,7 +37,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     let line = r#"method="DELETE",route="cancelOrder",status="499"} 1"#;
     let counted = metrics().await;
     assert!(counted.contains(line), "{counted}");
-    held.execute_batch("ROLLBACK").unwrap();
+    blocker.execute_batch("ROLLBACK").unwrap();
     wait_until("the order is cancelled", || async {
         let order = data.run_json(&["orders", "show", "1"]).unwrap();
         order["status"] == "cancelled"

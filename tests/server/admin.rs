@@ -1,4 +1,4 @@
-//! The admin listener: whether it listens, and its health checks.
+//! The admin listener: its address, its health checks, and switching it off.
 
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use crate::limits::unavailable::Unreachable;
@@ -9,7 +9,7 @@ use store_orders_api::plans::Plan;
 use test_server::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
-/// The status and the body of what the admin listener answers.
+/// Sends a GET to the admin listener. Returns the status and the body.
 pub async fn ask(origin: &str, path: &str) -> (u16, String) {
     let response = reqwest::get(format!("{origin}{path}")).await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
@@ -22,7 +22,7 @@ pub fn setup() -> TestSetup {
     setup
 }
 
-/// The admin listener of this server.
+/// The origin of this server's admin listener.
 pub fn admin_origin(server: &TestServer) -> String {
     format!("http://{}", server.admin_address().unwrap())
 }
@@ -38,7 +38,7 @@ async fn a_server_that_works_is_alive_and_ready() {
         let head = reqwest::Client::new().head(url).send().await.unwrap();
         assert_eq!((head.status().as_u16(), head.text().await.unwrap().as_str()), (200, ""));
     }
-    // Nothing of it is on the listener of the API, and it is not counted there.
+    // The API's listener does not have these paths, and has not counted the requests above.
     for (path, remaining) in [("/readyz", 999), ("/metrics", 998)] {
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(404, "not_found");
@@ -68,7 +68,7 @@ async fn a_server_whose_store_fails_is_not_ready_until_it_works_again() {
     }
 }
 
-/// What a monitor sees although no request arrives.
+/// Checks metrics that a monitor sees even if the API gets no request.
 async fn expect_metrics(origin: &str, reason: &str, ready: u8, reachable: u8) {
     let (status, metrics) = ask(origin, "/metrics").await;
     assert_eq!(status, 200);
@@ -87,7 +87,7 @@ async fn expect_metrics(origin: &str, reason: &str, ready: u8, reachable: u8) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_a_list_still_goes_out_the_server_is_alive_and_not_ready() {
+async fn a_stopping_server_that_still_sends_a_list_is_alive_and_not_ready() {
     let setup = setup();
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);
@@ -95,17 +95,21 @@ async fn while_a_list_still_goes_out_the_server_is_alive_and_not_ready() {
     let origin = admin_origin(&server);
     let reader = slow_reader(server.untapped_address(), &key).await;
     let stopping = tokio::spawn(server.stop());
-    wait_until("it is not ready", || async { ask(&origin, "/readyz").await.0 == 503 }).await;
+    wait_until("the server is not ready", || async { ask(&origin, "/readyz").await.0 == 503 })
+        .await;
     assert!(ask(&origin, "/readyz").await.1.contains("the server is stopping"));
     assert_eq!(ask(&origin, "/livez").await.0, 200);
     assert!(!stopping.is_finished());
     assert_eq!(rest_of_list(reader).await.len() as i64, MANY_ORDERS);
     stopping.await.unwrap();
-    assert!(reqwest::get(format!("{origin}/livez")).await.is_err(), "its listener is still there");
+    assert!(
+        reqwest::get(format!("{origin}/livez")).await.is_err(),
+        "the admin listener is still open"
+    );
 }
 
 #[tokio::test]
-async fn its_address_is_printed_before_the_servers() {
+async fn the_admin_address_is_printed_before_the_servers_address() {
     let (data, _) = data_with(1);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let printed = server.printed();
@@ -116,7 +120,7 @@ async fn its_address_is_printed_before_the_servers() {
 }
 
 #[test]
-fn it_can_be_switched_off() {
+fn the_admin_listener_can_be_switched_off() {
     let (data, _) = data_with(1);
     let server = data.serve(&["--admin-listen", "off"]).unwrap();
     assert_eq!(server.printed().len(), 1, "{:?}", server.printed());
@@ -128,7 +132,7 @@ fn it_can_be_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_hangs_is_asked_once_however_often_readiness_is() {
+async fn readiness_probes_of_a_hanging_store_share_one_check() {
     let mut setup = setup();
     let faulty = setup.add_faulty_store();
     let server = setup.serve().await;
@@ -141,11 +145,12 @@ async fn a_store_that_hangs_is_asked_once_however_often_readiness_is() {
         assert!(status == 503 && body.contains("the store does not answer"), "{body}");
     }
     assert_eq!(checks, 1);
-    wait_until("it is ready again", || async { ask(&origin, "/readyz").await.0 == 200 }).await;
+    wait_until("the server is ready again", || async { ask(&origin, "/readyz").await.0 == 200 })
+        .await;
 }
 
 #[tokio::test]
-async fn limits_that_are_lost_are_shown_to_the_operator() {
+async fn unavailable_limits_are_shown_to_the_operator() {
     let server = setup().with_limits(Unreachable::new(Duration::from_secs(1))).serve().await;
     let origin = admin_origin(&server);
     let ready = ask(&origin, "/readyz").await;
@@ -154,8 +159,8 @@ async fn limits_that_are_lost_are_shown_to_the_operator() {
     expect_metrics(&origin, "counts_unavailable", 0, 1).await;
     let admin = origin.strip_prefix("http://").unwrap().to_string();
     let health = move || CliSandbox::new().run(&["health", "--admin-listen", &admin]);
-    let asked = tokio::task::spawn_blocking(health);
-    let output = asked.await.unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    assert!(said.contains("no answer") && output.status == 1, "{said}");
+    let running = tokio::task::spawn_blocking(health);
+    let output = running.await.unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    assert!(printed.contains("no answer") && output.status == 1, "{printed}");
 }

@@ -1,4 +1,4 @@
-//! A store that is known to be damaged is not served, unless the operator chose so.
+//! A damaged store is not served unless the operator chooses `--serve-damaged`.
 
 use super::admin::ask;
 use rusqlite::Connection;
@@ -8,7 +8,7 @@ use testbed::{DataDir, Key, ServerProcess, wait_until};
 
 const ORDERS: i64 = 1_000;
 
-/// A store and a key for it.
+/// Creates a store with orders and a key.
 fn data() -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=ORDERS).unwrap();
@@ -16,8 +16,8 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Of the last page of orders nothing but the first order is found, as after a torn write of
-/// the page's header. SQLite reads the table without an error.
+/// Damages the last page of orders like a torn write of its header: SQLite reads only the first
+/// order of the page, without an error.
 fn tear_page(data: &DataDir) {
     let path = data.path().join("store.sqlite");
     let page_at = |page: u32| u64::from(page - 1) * 4096;
@@ -26,15 +26,16 @@ fn tear_page(data: &DataDir) {
         Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
     };
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // https://sqlite.org/fileformat2.html, 1.6: kind, number of cells, rightmost child.
+    // The header of a page (https://sqlite.org/fileformat2.html, 1.6) has its kind, the number of
+    // cells and the rightmost child.
     let mut header = [0; 12];
     file.read_exact_at(&mut header, page_at(root)).unwrap();
-    assert_eq!(header[0], 5, "the root is no leaf");
+    assert_eq!(header[0], 5, "the root is an interior page");
     let last = u32::from_be_bytes(header[8..].try_into().unwrap());
     file.write_all_at(&1_u16.to_be_bytes(), page_at(last) + 3).unwrap();
 }
 
-/// Only the check after the start finds this.
+/// Damages the store in a way that only the check after the start finds.
 pub fn break_constraint(data: &DataDir) {
     let store = Connection::open(data.path().join("store.sqlite")).unwrap();
     store
@@ -46,7 +47,7 @@ fn serve(data: &DataDir, flags: &[&str]) -> ServerProcess {
     data.serve(&[&["--admin-listen", "127.0.0.1:0"], flags].concat()).unwrap()
 }
 
-/// The status of a request, and its body.
+/// Sends a request. Returns the status and the body of the answer.
 async fn send(server: &ServerProcess, key: &Key, method: &str, path: &str) -> (u16, String) {
     let method = method.parse().unwrap();
     let request = reqwest::Client::new().request(method, format!("{}{path}", server.base_url()));

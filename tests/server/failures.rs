@@ -1,4 +1,4 @@
-//! Why a request failed: one line at WARN or above has the reason and the request's id.
+//! For each failed request, one log line at WARN or above has the reason and the request's id.
 
 use super::damaged::break_constraint;
 use super::data_with;
@@ -14,7 +14,7 @@ const PAGE: (&str, &str) = ("GET", "/v2/store/orders");
 const CANCEL: (&str, &str) = ("DELETE", "/v1/store/orders/1");
 const PET: (&str, &str) = ("GET", "/v1/pets/7");
 
-/// Sends these requests, which fail with this status, and expects the reason of each in the log.
+/// Sends requests, and expects for each this status and this reason in the log.
 async fn expect_reasons(
     server: &TestServer,
     log: &CapturedLog,
@@ -26,13 +26,13 @@ async fn expect_reasons(
         let answer = server.send_with(key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
         let id = answer.text("x-request-id").to_string();
-        let of_request = |level| {
+        let lines_of_request = |level| {
             let lines = log.lines(level).into_iter();
             lines.filter(|line: &Value| line["request_id"] == id.as_str()).collect::<Vec<_>>()
         };
-        let failures = [of_request("WARN"), of_request("ERROR")].concat();
+        let failures = [lines_of_request("WARN"), lines_of_request("ERROR")].concat();
         assert_eq!(failures.len(), 1, "{method} {path}: {}", log.text());
-        let [failure, request] = [&failures[0], &of_request("INFO")[0]];
+        let [failure, request] = [&failures[0], &lines_of_request("INFO")[0]];
         assert_eq!(failure["msg"], "request failed", "{failure}");
         assert_eq!([&failure["status"], &request["status"]], [status, status], "{failure}");
         let error = failure["error"].as_str().unwrap();
@@ -41,7 +41,7 @@ async fn expect_reasons(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_fails_is_the_reason_of_each_request() {
+async fn a_failing_store_is_logged_as_the_reason_of_each_failure() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Business);
@@ -65,7 +65,7 @@ async fn a_store_that_fails_is_the_reason_of_each_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_without_an_answer_is_the_reason_too() {
+async fn a_silent_store_is_logged_as_the_reason() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Business);
@@ -78,7 +78,7 @@ async fn a_store_without_an_answer_is_the_reason_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancellation_that_came_too_late_is_the_reason_too() {
+async fn a_late_cancellation_is_logged_as_the_reason() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     let key = setup.key(Plan::Business);
@@ -92,7 +92,7 @@ async fn a_cancellation_that_came_too_late_is_the_reason_too() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_counted_says_so() {
+async fn unavailable_counts_are_logged_as_the_reason() {
     let log = CapturedLog::new();
     let limits = Unreachable::new(Duration::from_secs(1));
     let setup = TestSetup::new().with_log(&log).with_limits(limits);
@@ -102,13 +102,14 @@ async fn a_request_that_cannot_be_counted_says_so() {
         .await;
 }
 
-/// The level that is there to see failures alone.
+/// The level `warn` must show every failure.
 #[tokio::test]
 async fn a_failure_is_logged_at_the_level_of_warnings() {
     let (data, key) = data_with(1);
     break_constraint(&data);
     let server = data.serve(&["--log-level", "warn"]).unwrap();
-    wait_until("it is damaged", || async { server.log().contains("the store is damaged") }).await;
+    wait_until("the damage is found", || async { server.log().contains("the store is damaged") })
+        .await;
     let url = format!("{}/store/orders", server.base_url());
     let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
     assert_eq!(answer.status(), 503);

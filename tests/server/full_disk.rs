@@ -1,4 +1,4 @@
-//! A full disk, simulated without special rights: no file of the program may grow.
+//! A full disk, simulated without root: a resource limit keeps the server's files from growing.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use store_orders_client::Client;
 use test_server::error_of;
 use testbed::{DataDir, ServerProcess, wait_until};
 
-/// Limits the length of this process's files, or not.
+/// Limits the length of the server's files; `None` removes the limit.
 fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(Some(server.process().pid().unwrap()), Resource::Fsize, limit).unwrap();
@@ -20,7 +20,7 @@ async fn listed(client: &Client) -> Vec<i64> {
 }
 
 fn serve(data: &DataDir) -> ServerProcess {
-    // A write beyond the limit is an error then, and does not kill the process.
+    // With SIGXFSZ ignored, a write beyond the limit fails instead of killing the process.
     data.serve_after("trap '' XFSZ", &["--admin-listen", "127.0.0.1:0"]).unwrap()
 }
 
@@ -32,46 +32,47 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     let server = serve(&data);
     let (_tap, client) = client(&server, &key);
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
-    let mut left: Vec<i64> = (1..=100).collect();
+    let mut remaining: Vec<i64> = (1..=100).collect();
     for id in 1..=5 {
         client.cancel_order(id).await.unwrap();
-        left.retain(|other| *other != id);
+        remaining.retain(|other| *other != id);
     }
     limit_files(&server, Some(0));
     for id in 6..=10 {
         let unavailable = (503, "service_unavailable".to_string());
         assert_eq!(error_of(client.cancel_order(id).await), unavailable, "order {id}");
     }
-    // Reads are served, and nothing is lost or half done.
-    assert_eq!(listed(&client).await, left);
+    // Reads are served, and the failed cancellations changed nothing.
+    assert_eq!(listed(&client).await, remaining);
     let (status, body) = ask(&admin, "/readyz").await;
     assert_eq!(status, 503, "{body}");
     assert_eq!(ask(&admin, "/livez").await.0, 200);
 
     limit_files(&server, None);
-    wait_until("it is ready again", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
+    wait_until("the server is ready again", || async { ask(&admin, "/readyz").await.0 == 200 })
+        .await;
     for id in 6..=10 {
         client.cancel_order(id).await.unwrap();
-        left.retain(|other| *other != id);
+        remaining.retain(|other| *other != id);
     }
-    assert_eq!(listed(&client).await, left);
-    // A crash on a disk that is full again.
+    assert_eq!(listed(&client).await, remaining);
+    // The server crashes on a disk that is full again.
     limit_files(&server, Some(0));
     assert_eq!(error_of(client.cancel_order(11).await).0, 503);
     server.kill().unwrap();
 
     let server = serve(&data);
     let (_tap, client) = super::client(&server, &key);
-    assert_eq!(listed(&client).await, left, "after a restart");
+    assert_eq!(listed(&client).await, remaining, "after a restart");
     let report = store_orders::store::sqlite::check(data.path()).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     let orders = report.orders.unwrap();
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// The log of a store grows to 4 MiB before SQLite checkpoints it by itself.
+/// SQLite itself checkpoints the WAL only when it has grown to 4 MiB.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_fills_the_disk_makes_room_for_itself() {
+async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=100).unwrap();
     let key = data.issue_key("acme", "business").unwrap();
@@ -99,7 +100,8 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // Each far more than SQLite sorts in memory of its own accord; the second reads the whole table.
+    // Both imports are larger than what SQLite sorts in memory by default; after the second, the
+    // server reads the whole table.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

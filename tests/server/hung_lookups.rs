@@ -1,4 +1,4 @@
-//! Look-ups of pets that hang, far more of them than the server has threads.
+//! Hanging look-ups of pets, many more than the server has threads.
 
 use super::admin::ask;
 use futures::future::join_all;
@@ -9,13 +9,14 @@ use testbed::{DataDir, Signal, WAIT_TIMEOUT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// Four times tokio's threads for what blocks.
+/// Four times the number of tokio's blocking threads.
 const LOOK_UPS: usize = 2_048;
 
-/// How many are sent at once, each on a connection of its own.
+/// The number of requests at once, each on its own connection.
 const WAVE: usize = 250;
 
-/// A name that SQLite computes without end: the look-up keeps the connection that reads pets.
+/// SQL that makes the computation of a pet's name endless: a look-up never releases the connection
+/// that reads pets.
 const HANG: &str = "
     INSERT INTO pets VALUES (7, 'Rex');
     ALTER TABLE pets RENAME TO named_pets;
@@ -24,8 +25,8 @@ const HANG: &str = "
                     SELECT max(n) FROM number) AS name
         FROM named_pets";
 
-/// How many look-ups the server has begun whose client went away.
-async fn abandoned(admin: &str) -> usize {
+/// The number of look-ups whose client disconnected.
+async fn abandoned_look_ups(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();
     let name = "store_orders_requests_total{method=\"GET\",route=\"getPet\",status=\"499\"} ";
@@ -46,9 +47,9 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client goes away before the answer, which leaves the look-up to the server; some are
-    // gone before the server has read the request.
-    while abandoned(&admin).await < LOOK_UPS {
+    // Each client disconnects before the answer, and its look-up goes on. Some disconnect before
+    // the server has read the request.
+    while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {
             let mut client = TcpStream::connect(address).await.unwrap();
             client.write_all(&key.http1("GET /v1/pets/7")).await.unwrap();
@@ -70,7 +71,7 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let cancel = http.delete(format!("{base}/store/orders/1")).bearer_auth(&key.text);
     assert_eq!(cancel.send().await.unwrap().status(), 204);
     let fresh = data.issue_another_key("acme").unwrap();
-    assert_eq!(list(&fresh.text).await, (200, true), "with a key that has to be read");
+    assert_eq!(list(&fresh.text).await, (200, true), "with a key that is not cached");
     assert_eq!(ask(&admin, "/readyz").await.0, 200);
     let waits = http.get(format!("{base}/pets/7")).bearer_auth(&key.text);
     assert_eq!(waits.send().await.unwrap().status(), 503);

@@ -1,5 +1,4 @@
-//! `/metrics`: its figures are those of what was sent, and nothing in it was chosen
-//! by a caller.
+//! `/metrics`: its values match the requests that were sent, and it has no text from a caller.
 
 use super::admin::{admin_origin, ask, setup};
 use crate::limits::bans::BURST;
@@ -11,21 +10,21 @@ use store_orders_api::plans::Plan;
 use test_server::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};
 
-/// Every sample by its name with its labels.
+/// The value of each sample, by its name with labels.
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {
     let (_, text) = scrape(server, "*/*").await;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let of_service = lines.filter_map(|line| {
+    let service_samples = lines.filter_map(|line| {
         let (name, value) = line.rsplit_once(' ').unwrap();
         let name = name.strip_prefix("store_orders_")?;
         Some((name.to_string(), value.parse().unwrap()))
     });
-    of_service.collect()
+    service_samples.collect()
 }
 
-/// The type and the text of a scrape by one who accepts this.
+/// Scrapes `/metrics` with this `Accept` header. Returns the content type and the text.
 async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     let url = format!("{}/metrics", admin_origin(server));
     let answer = reqwest::Client::new().get(url).header("accept", accept).send().await.unwrap();
@@ -34,7 +33,7 @@ async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     (content_type, answer.text().await.unwrap())
 }
 
-/// The text format of Prometheus, whatever a scraper accepts: every tool reads it.
+/// Whatever a scraper accepts, it gets the text format of Prometheus, which every tool reads.
 #[tokio::test]
 async fn a_scrape_is_in_the_text_format() {
     let server = setup().serve().await;
@@ -45,11 +44,11 @@ async fn a_scrape_is_in_the_text_format() {
     }
 }
 
-/// Dashboards and alerts of operators depend on these.
+/// Dashboards and alerts of operators depend on these names.
 #[tokio::test]
-async fn names_labels_types_and_help_stay() {
+async fn names_labels_types_and_help_of_metrics_are_stable() {
     let server = setup().with_certificate(TestCertificate::new()).serve().await;
-    // Requests are a sample once there was one.
+    // The counter of requests has no sample before the first request.
     server.send("GET", "/changelog", &[]).await;
     let (_, text) = scrape(&server, "text/plain").await;
     let mut families: BTreeMap<String, (String, String, BTreeSet<String>)> = BTreeMap::new();
@@ -117,13 +116,12 @@ store_orders_store_reachable gauge {} 1 if the store answers this server.
 store_orders_unready gauge {reason} 1 for the reason why the server is not ready.
 ";
 
-/// What alerts and the dashboard ask for exists.
 #[tokio::test]
 async fn alerts_and_the_dashboard_name_metrics_that_exist() {
     let setup = setup().with_certificate(TestCertificate::new());
     setup.pending(1..=1);
     let server = setup.serve().await;
-    // Requests are a sample once there was one.
+    // The counter of requests has no sample before the first request.
     server.send("GET", "/changelog", &[]).await;
     let (_, text) = scrape(&server, "text/plain").await;
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -150,11 +148,11 @@ async fn alerts_and_the_dashboard_name_metrics_that_exist() {
 async fn connections_and_the_process_are_measured() {
     let server = setup().serve().await;
     let before = samples(&server).await["open_connections"];
-    let held = TcpStream::connect(server.untapped_address()).unwrap();
-    let is = async |open: f64| samples(&server).await["open_connections"] == open;
-    wait_until("a connection is open", || is(before + 1.0)).await;
-    drop(held);
-    wait_until("it is closed", || is(before)).await;
+    let connection = TcpStream::connect(server.untapped_address()).unwrap();
+    let is_open = async |open: f64| samples(&server).await["open_connections"] == open;
+    wait_until("a connection is open", || is_open(before + 1.0)).await;
+    drop(connection);
+    wait_until("the connection is closed", || is_open(before)).await;
     let (_, text) = scrape(&server, "*/*").await;
     for name in ["cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"] {
         assert!(text.contains(&format!("\nprocess_{name} ")), "{name}: {text}");
@@ -162,7 +160,7 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Those whose name begins so and whose value is not 0, without that beginning.
+/// Returns the samples above 0 whose name begins with `name`, without this prefix.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;
@@ -178,7 +176,7 @@ fn expected(counts: &[(&str, f64)]) -> Vec<(String, f64)> {
     counts
 }
 
-/// Sends each of these so often.
+/// Sends each request as often as given, and expects its status.
 async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str, u16, usize)]) {
     for (method, path, status, times) in requests {
         for _ in 0..*times {
@@ -218,9 +216,9 @@ async fn requests_are_counted_by_route_method_and_status() {
     let unchanged = server.send("GET", "/changelog", &[("if-none-match", &tag)]).await;
     assert_eq!(unchanged.status, 304);
     assert_eq!(server.send("GET", "/docs/", &[]).await.status, 308);
-    let found = samples(&server).await;
+    let metrics = samples(&server).await;
     assert_eq!(
-        counted(&found, "requests_total"),
+        counted(&metrics, "requests_total"),
         expected(&[
             (r#"method="GET",route="listOrders",status="200""#, 3.0),
             (r#"method="HEAD",route="listOrders",status="200""#, 2.0),
@@ -250,16 +248,19 @@ async fn requests_are_counted_by_route_method_and_status() {
         (r#"route="unknown""#, 6.0),
         (r#"route="public""#, 5.0),
     ];
-    assert_eq!(counted(&found, "request_latency_seconds_count"), expected(&latencies));
+    assert_eq!(counted(&metrics, "request_latency_seconds_count"), expected(&latencies));
     for (route, count) in latencies {
-        assert!(found[&format!("request_latency_seconds_sum{{{route}}}")] > 0.0, "{route}");
-        assert_eq!(found[&format!("request_latency_seconds_bucket{{{route},le=\"+Inf\"}}")], count);
+        assert!(metrics[&format!("request_latency_seconds_sum{{{route}}}")] > 0.0, "{route}");
+        assert_eq!(
+            metrics[&format!("request_latency_seconds_bucket{{{route},le=\"+Inf\"}}")],
+            count
+        );
     }
-    assert_eq!(counted(&found, "limited_requests_total"), []);
+    assert_eq!(counted(&metrics, "limited_requests_total"), []);
     let version = env!("CARGO_PKG_VERSION");
     let build = format!(r#"build_info{{api_version="{API_VERSION}",version="{version}"}}"#);
-    assert_eq!(found[&build], 1.0);
-    assert_eq!(found["log_lines_dropped_total"], 0.0);
+    assert_eq!(metrics[&build], 1.0);
+    assert_eq!(metrics["log_lines_dropped_total"], 0.0);
 }
 
 #[tokio::test]
@@ -269,8 +270,8 @@ async fn refusals_are_counted_by_plan_and_window() {
     let free = setup.key(Plan::Free);
     let server = setup.serve().await;
     let list = "/v1/store/orders";
-    // Three are let in, the fourth is refused, three more after the burst bring a ban about, and
-    // the last one finds it.
+    // Three requests are admitted and the fourth is refused. Of four more after the burst, the
+    // third starts a ban and the last one is refused because of it.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;
@@ -279,9 +280,9 @@ async fn refusals_are_counted_by_plan_and_window() {
     for status in [401, 401, 429, 429] {
         assert_eq!(server.send("GET", list, &[]).await.status, status);
     }
-    let found = samples(&server).await;
+    let metrics = samples(&server).await;
     assert_eq!(
-        counted(&found, "limited_requests_total"),
+        counted(&metrics, "limited_requests_total"),
         expected(&[
             (r#"plan="enterprise",window="minute""#, 3.0),
             (r#"plan="enterprise",window="day""#, 4.0),
@@ -290,13 +291,13 @@ async fn refusals_are_counted_by_plan_and_window() {
         ])
     );
     assert_eq!(
-        counted(&found, "banned_requests_total"),
+        counted(&metrics, "banned_requests_total"),
         expected(&[(r#"plan="enterprise""#, 2.0)])
     );
-    assert_eq!(found["bans_total"], 1.0);
-    assert_eq!(found[r#"requests_total{method="GET",route="listOrders",status="429"}"#], 12.0);
+    assert_eq!(metrics["bans_total"], 1.0);
+    assert_eq!(metrics[r#"requests_total{method="GET",route="listOrders",status="429"}"#], 12.0);
 
-    // A second ban is one more.
+    // A second ban is counted, too.
     server.setup.clock.advance(Duration::from_secs(301));
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
@@ -318,10 +319,10 @@ async fn orders_are_counted_by_state_and_cancellations_by_batch() {
         assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204);
     }
     assert_eq!(states().await, [state("pending", 17.0), state("shipped", 2.0)]);
-    let found = samples(&server).await;
-    assert_eq!(found["commit_batch_size_count"], 3.0);
-    assert_eq!(found["commit_batch_size_sum"], 3.0);
-    assert_eq!(found[r#"commit_batch_size_bucket{le="1"}"#], 3.0);
+    let metrics = samples(&server).await;
+    assert_eq!(metrics["commit_batch_size_count"], 3.0);
+    assert_eq!(metrics["commit_batch_size_sum"], 3.0);
+    assert_eq!(metrics[r#"commit_batch_size_bucket{le="1"}"#], 3.0);
 
     let client = server.client(&key);
     futures::future::join_all((4..=20).map(|id| {
@@ -329,14 +330,14 @@ async fn orders_are_counted_by_state_and_cancellations_by_batch() {
         async move { client.cancel_order(id).await.unwrap() }
     }))
     .await;
-    let found = samples(&server).await;
-    assert_eq!(found["commit_batch_size_sum"], 20.0);
-    let batches = found["commit_batch_size_count"];
-    assert_eq!(found[r#"commit_batch_size_bucket{le="+Inf"}"#], batches);
+    let metrics = samples(&server).await;
+    assert_eq!(metrics["commit_batch_size_sum"], 20.0);
+    let batches = metrics["commit_batch_size_count"];
+    assert_eq!(metrics[r#"commit_batch_size_bucket{le="+Inf"}"#], batches);
 }
 
 #[tokio::test]
-async fn nothing_that_a_caller_chose_is_in_it() {
+async fn metrics_contain_nothing_that_a_caller_chose() {
     let setup = setup();
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;

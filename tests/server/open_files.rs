@@ -1,4 +1,4 @@
-//! How many connections there may be at once.
+//! The limit on open files, which bounds the number of connections.
 
 use super::data_with;
 use testbed::{Signal, WAIT_TIMEOUT};
@@ -18,7 +18,7 @@ async fn a_low_soft_limit_on_open_files_is_raised() {
         let answered = connection.read_exact(&mut status);
         tokio::time::timeout(WAIT_TIMEOUT, answered).await.expect("an answer").unwrap();
         assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");
-        // It stays open.
+        // Keep the connection open.
         connections.push(connection);
     }
     drop(connections);

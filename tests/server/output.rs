@@ -7,7 +7,7 @@ use testbed::{ChildProcess, wait_until};
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_full_standard_output_does_not_end_it() {
+async fn a_full_standard_output_does_not_end_the_server() {
     let (data, _) = data_with(1);
     let log = data.path().join("log");
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -16,7 +16,7 @@ async fn a_full_standard_output_does_not_end_it() {
     command.stdin(Stdio::null()).stdout(full).stderr(std::fs::File::create(&log).unwrap());
     let server = ChildProcess::new(command.spawn().unwrap(), "store-orders");
     let logged = || std::fs::read_to_string(&log).unwrap();
-    wait_until("it says so and goes on", || async {
+    wait_until("the error is logged", || async {
         logged().contains("standard output cannot be written")
     })
     .await;

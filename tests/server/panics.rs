@@ -1,4 +1,4 @@
-//! Panics outside the handlers.
+//! A panic outside the handlers is counted and logged.
 
 use super::admin::{admin_origin, ask, setup};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits};
 use test_server::CapturedLog;
 use testbed::wait_until;
 
-/// Limits that panic, also when the headers of an error ask for them.
+/// Limits that panic on every call, also while the headers of an error are made.
 #[derive(Default)]
 struct Panicking(BegunBans);
 

@@ -1,4 +1,5 @@
-//! Clients that ask for many lists and read none, over HTTP/1.1 and HTTP/2.
+//! Clients that request many lists and read none, over HTTP/1.1 and HTTP/2: the memory for outdated
+//! lists is bounded.
 
 use super::admin;
 use bytes::Bytes;
@@ -11,26 +12,26 @@ use tokio::net::TcpStream;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What connections hold of lists that were cut off: of each one chunk over HTTP/2, and
-/// what hyper and the system buffer over HTTP/1.1.
-const IN_CONNECTIONS: f64 = 5.0 * MIB;
+/// Memory of cut-off lists in connections: one chunk each over HTTP/2, and the buffers of hyper and
+/// the system over HTTP/1.1.
+const CONNECTION_BYTES: f64 = 5.0 * MIB;
 
-/// What the server holds in all.
+/// The metric of the server's total memory.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// A list that is being made, and what the allocator keeps.
-const OTHER_MEMORY: f64 = 88.0 * MIB;
+/// Memory for a list that is being built, and free memory that the allocator keeps.
+const OTHER_BYTES: f64 = 88.0 * MIB;
 
-/// A list that is asked for and not read; it has begun to come.
-async fn unread(address: SocketAddr, key: &Key) -> TcpStream {
+/// Requests a list and waits until it begins to arrive, but does not read it.
+async fn request_unread_list(address: SocketAddr, key: &Key) -> TcpStream {
     let mut client = TcpStream::connect(address).await.unwrap();
     client.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
     assert!(client.peek(&mut [0]).await.unwrap() > 0, "the connection was closed");
     client
 }
 
-/// An HTTP/2 connection whose streams may receive this many bytes.
-async fn with_window(address: SocketAddr, window: u32) -> SendRequest<Bytes> {
+/// Opens an HTTP/2 connection whose streams may receive this many bytes.
+async fn connect_with_window(address: SocketAddr, window: u32) -> SendRequest<Bytes> {
     let client = TcpStream::connect(address).await.unwrap();
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(window);
@@ -39,7 +40,7 @@ async fn with_window(address: SocketAddr, window: u32) -> SendRequest<Bytes> {
     sender
 }
 
-async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
+async fn request_list(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
     let mut connection = connection.clone().ready().await.unwrap();
     let request = http::Request::get("http://a/v1/store/orders")
         .header("authorization", format!("Bearer {}", key.text))
@@ -48,7 +49,7 @@ async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
     connection.send_request(request, true).unwrap().0
 }
 
-/// A gauge or counter of the server.
+/// Returns the value of a gauge or counter.
 async fn metric(server: &ServerProcess, name: &str) -> f64 {
     let origin = server.printed_after("admin listener on ").unwrap();
     let (_, text) = admin::ask(origin, "/metrics").await;
@@ -63,7 +64,7 @@ async fn change_all_pages(client: &Client, round: i64, orders: i64) {
     futures::future::join_all(cancels).await;
 }
 
-/// `is_cut` says whether the oldest list is longer than what a connection holds, and so is cut off.
+/// `is_cut` is true if the oldest list is longer than a connection's buffers, and so is cut off.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -71,30 +72,33 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
         .map(|name| data.issue_enterprise_key(name, 1_000_000, 1_000_000).unwrap());
     let bound = mib.to_string();
     let listen = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
-    // However long this takes, nobody is disconnected for it.
+    // Do not disconnect clients that read nothing.
     let server = data.serve(&[&listen[..], &["--stalled-after", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
     let client = super::unchecked_client(&server, &other);
 
-    let mut oldest = unread(address, &oldest).await;
-    let windows = [with_window(address, 0).await, with_window(address, 1).await];
+    let mut oldest = request_unread_list(address, &oldest).await;
+    let windows = [connect_with_window(address, 0).await, connect_with_window(address, 1).await];
     let (mut streams, mut connections) = (Vec::new(), Vec::new());
     let before = metric(&server, RESIDENT).await;
     for round in 0..rounds {
         for connection in &windows {
-            streams.push(ask(connection, &greedy).await.await.unwrap());
+            streams.push(request_list(connection, &greedy).await.await.unwrap());
         }
         if round < 5 {
-            connections.push(unread(address, &greedy).await);
+            connections.push(request_unread_list(address, &greedy).await);
         }
         change_all_pages(&client, round, orders).await;
         // A fresh list is complete for any client.
         assert_eq!(client.list_orders().await.unwrap().len() as i64, orders - 20 * (round + 1));
         let outdated = metric(&server, "store_orders_outdated_list_bytes").await;
-        let held = outdated + metric(&server, "store_orders_connection_list_bytes").await;
-        assert!(held <= f64::from(mib) * MIB + IN_CONNECTIONS, "round {round}: {held} bytes");
+        let list_bytes = outdated + metric(&server, "store_orders_connection_list_bytes").await;
+        assert!(
+            list_bytes <= f64::from(mib) * MIB + CONNECTION_BYTES,
+            "round {round}: {list_bytes} bytes"
+        );
         let grown = metric(&server, RESIDENT).await - before;
-        assert!(grown <= f64::from(mib) * MIB + OTHER_MEMORY, "round {round}: {grown} bytes more");
+        assert!(grown <= f64::from(mib) * MIB + OTHER_BYTES, "round {round}: {grown} bytes more");
     }
     assert!(metric(&server, "store_orders_lists_cut_off_total").await > 0.0);
 
@@ -107,7 +111,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
             Ok(read) => list.extend_from_slice(&buffer[..read]),
         }
     }
-    assert_eq!(!list.ends_with(b"]"), is_cut, "whether the oldest list is cut off first");
+    assert_eq!(!list.ends_with(b"]"), is_cut, "is the oldest list cut off?");
     if !is_cut {
         let head = list.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
         let list: Vec<serde_json::Value> = serde_json::from_slice(&list[head + 4..]).unwrap();
@@ -115,7 +119,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     }
 
     drop((streams, connections, windows, oldest));
-    // Pages of the current list may be parts of a buffer that an older one was joined to.
+    // Pages of the current list may still share a buffer with an older list.
     wait_until("outdated lists are freed", || async {
         metric(&server, "store_orders_outdated_list_bytes").await <= MIB
             && metric(&server, "store_orders_connection_list_bytes").await <= MIB
@@ -124,13 +128,13 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_that_are_joined() {
-    // 0.9 MB.
+async fn outdated_lists_that_are_joined_stay_within_their_bound() {
+    // Lists of 0.9 MB.
     outdated_lists_stay_within_their_bound(15_000, 8, 16, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_that_are_not() {
-    // 6 MB.
+async fn outdated_lists_that_are_not_joined_stay_within_their_bound() {
+    // Lists of 6 MB.
     outdated_lists_stay_within_their_bound(100_000, 32, 8, true).await;
 }

@@ -1,4 +1,4 @@
-//! Clients that do not read their answer.
+//! Clients that do not read their response are disconnected.
 
 use super::{MANY_ORDERS, slow_reader};
 use std::time::Duration;
@@ -11,7 +11,7 @@ async fn a_client_that_reads_nothing_is_cut_off() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     setup.config.stalled_after = Duration::from_secs(1);
-    // How long the stop would take if the client were not cut off.
+    // The stop would take this long if the client were not disconnected.
     setup.config.stop_within = Duration::from_secs(60);
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);

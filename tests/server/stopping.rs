@@ -1,4 +1,4 @@
-//! How the program stops.
+//! Stopping a server: signals, time limits, the store's files and systemd.
 
 use super::admin::ask;
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
@@ -11,8 +11,8 @@ use test_server::wire_check::Tap;
 use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
 use tokio::net::TcpStream;
 
-async fn is_stopping(server: &ServerProcess) {
-    wait_until("it is stopping", || async { server.log().contains("\"stopping\"") }).await;
+async fn wait_until_stopping(server: &ServerProcess) {
+    wait_until("the server is stopping", || async { server.log().contains("\"stopping\"") }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,8 +22,8 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let address = server.address().unwrap();
     let reader = slow_reader(address, &key).await;
     server.signal(Signal::TERM).unwrap();
-    is_stopping(&server).await;
-    // Elsewhere the socket stays open until the end.
+    wait_until_stopping(&server).await;
+    // On other systems the listening socket stays open until the exit.
     if cfg!(target_os = "linux") {
         let rejected = || async { TcpStream::connect(address).await.is_err() };
         wait_until("connections are rejected", rejected).await;
@@ -34,9 +34,9 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     assert!(!log.contains("did not finish in time"), "{log}");
 }
 
-/// A load balancer that sees 503 may still send requests.
+/// A load balancer may send requests for a while after the server became unready.
 #[tokio::test(flavor = "multi_thread")]
-async fn it_goes_on_for_the_delay_after_it_has_become_unready() {
+async fn requests_are_answered_during_the_delay_after_the_server_became_unready() {
     let (data, key) = data_with(1);
     let delay = Duration::from_secs(3);
     let flags = ["--stop-delay", "3s", "--admin-listen", "127.0.0.1:0"];
@@ -46,8 +46,8 @@ async fn it_goes_on_for_the_delay_after_it_has_become_unready() {
     let signalled = std::time::Instant::now();
     server.signal(Signal::TERM).unwrap();
     let is_unready = || async { ask(&admin, "/readyz").await.0 == 503 };
-    wait_until("it is not ready", is_unready).await;
-    // A new connection.
+    wait_until("the server is not ready", is_unready).await;
+    // On a new connection.
     let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let (ended, log) = server.exited().await;
@@ -56,8 +56,8 @@ async fn it_goes_on_for_the_delay_after_it_has_become_unready() {
 
     let server = data.serve(&["--stop-delay", "1h"]).unwrap();
     server.signal(Signal::TERM).unwrap();
-    is_stopping(&server).await;
-    let (ended, log) = signalled_until_it_exits(server, Signal::TERM).await;
+    wait_until_stopping(&server).await;
+    let (ended, log) = signal_until_exit(server, Signal::TERM).await;
     assert_eq!(ended.code(), Some(143), "{log}");
 }
 
@@ -83,10 +83,10 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// Another connection is open, so that none of the server's is the last one, which SQLite
-/// would have empty the log.
+/// Another connection stays open: when the last connection to a store closes, SQLite itself empties
+/// the WAL.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_stop_the_stores_file_alone_is_whole() {
+async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
     let server = data.serve(&[]).unwrap();
     let (_tap, client) = super::client(&server, &key);
@@ -101,7 +101,7 @@ async fn after_a_stop_the_stores_file_alone_is_whole() {
     assert_eq!(log.metadata().unwrap().len(), 0);
     drop(open);
 
-    // A log that cannot be emptied is one line, before the last one.
+    // A WAL that cannot be emptied is logged once, before the last line.
     let server = data.serve(&[]).unwrap();
     let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();
@@ -116,12 +116,12 @@ fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
-/// `timeout` and shells signal a process, and then its group.
+/// `timeout` and shells signal a process and then its group, so that it gets two signals.
 #[tokio::test]
-async fn two_signals_at_once_are_one() {
+async fn two_signals_at_once_count_as_one() {
     let (data, _) = data_with(1);
     let server = data.serve(&[]).unwrap();
-    // It finds both when it goes on.
+    // The stopped process receives both when it continues.
     for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
         server.signal(signal).unwrap();
     }
@@ -130,12 +130,12 @@ async fn two_signals_at_once_are_one() {
     assert!(ends_with_stopped(&log) && !log.contains("second signal"), "{log}");
 }
 
-/// Sends the signal until the server exits: at first it is part of the one before.
-async fn signalled_until_it_exits(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
+/// Repeats the signal until the server exits: right after the first signal it has no effect.
+async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
     let pid = server.process().pid().unwrap();
     let exiting = tokio::spawn(server.exited());
     while !exiting.is_finished() {
-        // An error means that it has exited.
+        // An error means that the server has exited.
         let _ = kill_process(pid, signal);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -143,25 +143,26 @@ async fn signalled_until_it_exits(server: ServerProcess, signal: Signal) -> (Exi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_ends_the_server_at_once() {
     let (data, key) = data_with(MANY_ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         // Longer than this test waits.
         let server = data.serve(&["--stop-within", "1h"]).unwrap();
         let reader = slow_reader(server.address().unwrap(), &key).await;
         server.signal(Signal::TERM).unwrap();
-        is_stopping(&server).await;
-        let (ended, log) = signalled_until_it_exits(server, signal).await;
+        wait_until_stopping(&server).await;
+        let (ended, log) = signal_until_exit(server, signal).await;
         assert_eq!(ended.code(), Some(status), "{log}");
-        let said = "a second signal stopped the server with requests in progress on 1 connection\"";
-        assert_eq!(log.contains(said), cfg!(target_os = "linux"), "{log}");
+        let message =
+            "a second signal stopped the server with requests in progress on 1 connection\"";
+        assert_eq!(log.contains(message), cfg!(target_os = "linux"), "{log}");
         drop(reader);
     }
     SqliteStore::open(data.path()).unwrap();
 }
 
 #[test]
-fn systemd_is_told_when_it_is_ready_that_it_works_and_when_it_stops() {
+fn systemd_is_notified_of_readiness_health_and_the_stop() {
     let (data, _) = data_with(1);
     let path = data.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();

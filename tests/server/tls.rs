@@ -1,4 +1,4 @@
-//! Certificates are replaced under load, and bad ones are rejected.
+//! TLS: certificates are replaced under load, and bad ones are rejected.
 
 use super::{admin, data_with};
 use reqwest::tls::TlsInfo;
@@ -11,15 +11,15 @@ use test_server::{CapturedLog, TestCertificate, TestServer, TestSetup, client_tr
 use testbed::{DataDir, Key, ServerProcess, Signal, wait_until};
 use tokio::io::AsyncWriteExt;
 
-/// The certificate that a new connection is answered with.
-async fn shown(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
+/// Returns the certificate that the server presents on a new connection.
+async fn presented_certificate(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
     let url = format!("https://localhost:{port}/openapi.json");
     let client = client_trusting(certificates).build().unwrap();
     let response = client.get(url).send().await.unwrap();
     response.extensions().get::<TlsInfo>().unwrap().peer_certificate().unwrap().to_vec()
 }
 
-/// A server with this certificate in force.
+/// Starts a server with this certificate.
 async fn serve(
     certificate: &TestCertificate,
     log: Option<&CapturedLog>,
@@ -34,7 +34,7 @@ async fn serve(
     (setup.serve().await, files, key)
 }
 
-/// The real program with this certificate in force.
+/// Starts the real program with this certificate.
 fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProcess, TlsFiles) {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
     let files = TlsFiles { certificate: cert.clone(), key: key.clone() };
@@ -43,7 +43,7 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Lists until it is stopped, on one connection or on a new one for each request,
+/// Requests lists until `stop` is set, on one connection or on a new connection for each request,
 /// and counts the requests.
 async fn list_until(
     stop: Arc<AtomicBool>,
@@ -54,9 +54,9 @@ async fn list_until(
     let observer = Observer::default();
     let request = SentRequest::new("GET", "/v1/store/orders", []);
     let client = || client_trusting(&certificates.iter().collect::<Vec<_>>()).build().unwrap();
-    let kept = client();
+    let shared_client = client();
     while !stop.load(Ordering::Relaxed) {
-        let http = if one_connection { kept.clone() } else { client() };
+        let http = if one_connection { shared_client.clone() } else { client() };
         let response = http.get(&url).bearer_auth(&key.text).send().await.unwrap();
         let answer = observed(&observer.shared(), &request, response).await;
         assert_eq!(answer.status, 200);
@@ -66,7 +66,7 @@ async fn list_until(
 }
 
 #[tokio::test]
-async fn metrics_say_when_the_certificate_ends() {
+async fn metrics_have_the_expiry_of_the_certificate() {
     let server = admin::setup().with_certificate(TestCertificate::new()).serve().await;
     let (_, text) = admin::ask(&admin::admin_origin(&server), "/metrics").await;
     let name = "\nstore_orders_certificate_expiry_timestamp_seconds ";
@@ -93,7 +93,7 @@ async fn a_reload_under_load_loses_no_request() {
         let before = sent.load(Ordering::Relaxed);
         certificate.install(&files);
         wait_until("new connections see the new certificate", || async {
-            shown(port, &all).await == certificate.der
+            presented_certificate(port, &all).await == certificate.der
         })
         .await;
         wait_until("requests went on", || async { sent.load(Ordering::Relaxed) > before }).await;
@@ -113,26 +113,28 @@ async fn a_bad_pair_is_rejected_and_the_old_one_stays() {
     let rejected = |count: usize| {
         let errors = log.lines("ERROR").into_iter();
         let rejected = errors.filter(|line| line["msg"] == "certificate not reloaded");
-        let found = rejected.count();
-        async move { found == count }
+        let actual = rejected.count();
+        async move { actual == count }
     };
     std::fs::write(&files.key, &other.key).unwrap();
     wait_until("a key that does not match is rejected", || rejected(1)).await;
-    assert_eq!(shown(port, &[&old]).await, old.der);
+    assert_eq!(presented_certificate(port, &[&old]).await, old.der);
 
     std::fs::write(&files.key, "no key").unwrap();
-    wait_until("what is no key is rejected", || rejected(2)).await;
+    wait_until("a file without a key is rejected", || rejected(2)).await;
     std::fs::write(&files.certificate, &new.pem[..200]).unwrap();
     wait_until("half a certificate is rejected", || rejected(3)).await;
-    assert_eq!(shown(port, &[&old]).await, old.der);
+    assert_eq!(presented_certificate(port, &[&old]).await, old.der);
     let text = log.text();
     for key in [&old.key, &other.key] {
-        assert!(key.lines().all(|line| !text.contains(line)), "the log holds a key");
+        assert!(key.lines().all(|line| !text.contains(line)), "the log contains a key");
     }
 
     new.install(&files);
-    wait_until("a good pair is taken", || async { shown(port, &[&old, &new]).await == new.der })
-        .await;
+    wait_until("a good pair is loaded", || async {
+        presented_certificate(port, &[&old, &new]).await == new.der
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +143,7 @@ async fn sighup_rereads_files_that_look_unchanged() {
     let old = TestCertificate::new();
     let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
-    // Of the same length, in the same files, with the same times.
+    // The new files have the same names, lengths and modification times as the old ones.
     let same_length =
         |new: &TestCertificate| new.pem.len() == old.pem.len() && new.key.len() == old.key.len();
     let new = std::iter::repeat_with(TestCertificate::new).take(1_000).find(same_length).unwrap();
@@ -152,14 +154,17 @@ async fn sighup_rereads_files_that_look_unchanged() {
         file.set_modified(modified).unwrap();
     }
     server.signal(Signal::HUP).unwrap();
-    wait_until("SIGHUP is noticed", || async { shown(port, &[&old, &new]).await == new.der }).await;
+    wait_until("SIGHUP is noticed", || async {
+        presented_certificate(port, &[&old, &new]).await == new.der
+    })
+    .await;
     server.signal(Signal::TERM).unwrap();
     assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_cannot_be_read_for_a_while_are_taken_up_later() {
+async fn files_that_cannot_be_read_for_a_while_are_loaded_later() {
     use rustix::process::{Resource, Rlimit, prlimit};
     let (data, _) = data_with(1);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
@@ -175,14 +180,14 @@ async fn files_that_cannot_be_read_for_a_while_are_taken_up_later() {
     })
     .await;
     limit(before);
-    wait_until("the new certificate is taken up", || async {
-        shown(port, &[&old, &new]).await == new.der
+    wait_until("the new certificate is loaded", || async {
+        presented_certificate(port, &[&old, &new]).await == new.der
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_server_that_strangers_reach_in_the_clear_warns() {
+async fn a_server_that_is_public_without_tls_logs_a_warning() {
     for (listen, tls, proxy, warned) in [
         ("127.0.0.1:0", false, None, false),
         ("0.0.0.0:0", false, None, true),
@@ -199,8 +204,9 @@ async fn a_server_that_strangers_reach_in_the_clear_warns() {
         setup.config.trusted_proxies = proxies;
         setup.serve().await.stop().await;
         let warnings = log.lines("WARN");
-        let found = warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
-        assert_eq!(found, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
+        let has_warning =
+            warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
+        assert_eq!(has_warning, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
     }
 }
 
@@ -215,6 +221,6 @@ async fn an_unfinished_handshake_delays_no_other() {
         socket.write_all(sent).await.unwrap();
         unfinished.push(socket);
     }
-    assert_eq!(shown(port, &[&certificate]).await, certificate.der);
+    assert_eq!(presented_certificate(port, &[&certificate]).await, certificate.der);
     drop(unfinished);
 }
