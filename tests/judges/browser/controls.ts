@@ -1,5 +1,5 @@
-// Breaks pages on purpose. The checks for which no finding is the normal result, and the recording
-// of errors, must find something there.
+// Negative controls: breaks pages on purpose, and expects that the checks and the recording of
+// requests and errors find it.
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { ApiDocument } from "./api_document.js";

@@ -1,5 +1,5 @@
-// Whether the reference reads well: each check has findings, or none. The page is at
-// `/docs` and drawn.
+// Checks that the reference reads well. Each check returns its findings. The page must be at
+// `/docs` and completely drawn.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";
@@ -13,10 +13,10 @@ const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
 /** Scalar draws a part when the browser is idle, but no later than this. */
 const DRAWN_WITHIN_MS = 1_600;
-/** Where the page goes to, on a phone too, where there are two headers. */
+/** A section that the page scrolls to is above this, even below the two headers of a phone. */
 export const BELOW_HEADERS = 250;
 
-/** Waits until all is drawn, which each part is when it is first near the window. */
+/** Scrolls until everything is drawn: Scalar draws a part when it is first near the window. */
 export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   const last = Object.keys(api.components.schemas).at(-1);
   await page.locator(`[id="api/models/${last}"]`).waitFor();
@@ -43,7 +43,7 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
 }
 
-/** Words in tables and headings, and codes, are on one line each. */
+/** Finds words in tables and headings, and codes, that are broken across lines. */
 export const wholeWords: Check = (page) =>
   page.evaluate(() => {
     const lines = (rects: DOMRectList) =>
@@ -53,7 +53,7 @@ export const wholeWords: Check = (page) =>
     for (const cell of document.querySelectorAll("#reference .markdown :is(td, th, h2, h3)")) {
       const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-        // A line may end behind a hyphen.
+        // A line may end after a hyphen.
         for (const word of node.textContent!.matchAll(/[^\s-]+-?/g)) {
           const range = document.createRange();
           range.setStart(node, word.index);
@@ -68,10 +68,10 @@ export const wholeWords: Check = (page) =>
     return found.map((word) => `${word} is broken`);
   });
 
-/** Nothing is wider than the window or than what holds it. */
+/** Finds parts that are wider than the window or their container. */
 export const nothingCut: Check = (page) =>
   page.evaluate(() => {
-    // Not innerWidth, which a phone makes wider when the page is.
+    // Not innerWidth: on a phone it grows with the page.
     const { clientWidth, scrollWidth } = document.documentElement;
     const wider = scrollWidth - clientWidth;
     const found = wider > 0 ? [`the page is ${wider} pixels wider than the window`] : [];
@@ -96,7 +96,7 @@ export const nothingCut: Check = (page) =>
     return found;
   });
 
-/** The page's scrollbar is of the chosen mode, not of the system's. */
+/** Checks that the scrollbar has the chosen color mode, not the system's. */
 export const scrollbar: Check = (page) =>
   page.evaluate(() => {
     const { classList } = document.body;
@@ -107,11 +107,11 @@ export const scrollbar: Check = (page) =>
     return colorScheme === other ? [] : [`the scrollbar in ${other} mode is ${colorScheme}`];
   });
 
-/** Waits until nothing fades or moves any more. */
+/** Waits until all animations have ended. */
 async function still(page: Page): Promise<void> {
   const moving = () =>
     page.evaluate(async () => {
-      // What has just been drawn begins to move with the next frame.
+      // Animations of newly drawn parts begin with the next frame.
       for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
       const ends = (animation: Animation) =>
         animation.effect?.getComputedTiming().endTime !== Infinity;
@@ -125,7 +125,7 @@ async function still(page: Page): Promise<void> {
   );
 }
 
-/** axe finds nothing: contrast above all. A part that fades in has none at first. */
+/** Runs axe, above all for contrast. Waits first, because a part that fades in has no contrast. */
 export const accessible: Check = async (page) => {
   await still(page);
   await page.evaluate(axe.source);
@@ -137,11 +137,11 @@ export const accessible: Check = async (page) => {
   );
 };
 
-/** The same of contrast alone, where the rest is Scalar's own. */
+/** Runs axe for contrast only, where the rest of the page is Scalar's own. */
 export const contrast: Check = async (page, api) =>
   (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
 
-/** Each operation has a badge with its stability. */
+/** Checks that each operation has a badge with its stability. */
 export const badges: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -154,7 +154,7 @@ export const badges: Check = async (page, api) => {
   return found;
 };
 
-/** The changelog has a link at the top, and its feed one for programs. */
+/** Checks the link to the changelog at the top, and the link to its feed for programs. */
 export const changelogLinks: Check = async (page) => {
   const found: string[] = [];
   const link = page.locator('a[href="/changelog"]:visible').first();
@@ -172,7 +172,7 @@ export const changelogLinks: Check = async (page) => {
   return problem ? [...found, problem] : found;
 };
 
-/** The tags have the names that are for people. */
+/** Checks that tags are shown with their display names. */
 export const tagNames: Check = async (page, api) => {
   const found: string[] = [];
   for (const tag of api.tags) {
@@ -184,7 +184,7 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** The headers of responses and the fields of models are seen without a click, and those of errors once. */
+/** Checks that headers and fields of models are visible without a click, those of Error once. */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -205,7 +205,7 @@ export const openFields: Check = async (page, api) => {
   return found;
 };
 
-/** Each operation has the programs of the document, and none that Scalar makes. */
+/** Checks that each operation shows the document's code samples, and none that Scalar generates. */
 export const programs: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -226,7 +226,7 @@ export const programs: Check = async (page, api) => {
   return found;
 };
 
-/** The address of each error leads to its row. */
+/** Checks that the address of each error leads to its section. */
 export const errorAddresses: Check = async (page, api) => {
   const codes = errorCodes(api);
   const found = await page.evaluate(
@@ -236,7 +236,7 @@ export const errorAddresses: Check = async (page, api) => {
   const missing = found.map((code) => `${code} has no address`);
   const code = codes.at(-1)!;
   const url = page.url().split("#")[0];
-  // A new page, as from a link in a mail; the same page would not be loaded again.
+  // Open a new page, as a link in a mail does: the browser would not reload the same page.
   await page.goto("about:blank");
   await page.goto(`${url}#error-${code}`);
   const row = page.getByRole("heading", { name: code });
@@ -247,7 +247,7 @@ export const errorAddresses: Check = async (page, api) => {
   return landed ? missing : [...missing, `the address of ${code} does not scroll to it`];
 };
 
-/** The search finds an error by its code, and goes there. */
+/** Checks that the search finds an error by its code and leads to it. */
 export const searchFinds: Check = async (page, api) => {
   const code = errorCodes(api).find((code) => code.split("_").length > 2)!;
   await page.keyboard.press("Control+k");
@@ -265,14 +265,14 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** The address with a slash at its end leads to the page. */
+/** Checks that an address with a trailing slash leads to the page. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
   await page.goto(`${origin}/docs/`);
   return page.url() === `${origin}/docs` ? [] : [`/docs/ leads to ${page.url()}`];
 };
 
-/** In this order: the last ones leave the page. */
+/** In this order, because the last checks leave the page. */
 export const CHECKS: Check[] = [
   wholeWords,
   nothingCut,

@@ -1,7 +1,6 @@
-// Goes through the public pages in Chromium as a reader does, in the view named by
-// the argument; `plain` is without scripts, `settings` reads what an operator has set,
-// `controls` tests the session itself. Prints what is wrong and exits with 1, or
-// with 2 if the session could not start.
+// Goes through the public pages in Chromium as a reader does, in the view named by the argument.
+// `plain` runs without scripts, `settings` checks the operator's settings, and `controls` runs the
+// negative controls. Prints problems and exits with 1, or with 2 if Chromium does not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
@@ -19,7 +18,7 @@ declare const process: {
   exit(code: number): never;
 };
 
-// Root has no sandbox. The others keep the browser from sending requests of its own.
+// Root cannot use the sandbox. Most other flags keep the browser from sending its own requests.
 const BROWSER_ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -49,7 +48,7 @@ function setting(name: string): string {
   return value;
 }
 
-/** Headers that the introduction alone has. */
+/** Headers that only the introduction describes. */
 const ON_EVERY_RESPONSE = [
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
@@ -59,7 +58,7 @@ const ON_EVERY_RESPONSE = [
 
 /** A reader's way through the pages, in one view. */
 class Tour {
-  /** Where a request is composed and its response shown. */
+  /** The dialog that composes a request and shows its response. */
   private readonly client: Locator;
 
   constructor(
@@ -88,7 +87,7 @@ class Tour {
     await this.version2();
   }
 
-  /** The link of version 2 leads to its reference, which reads as well. */
+  /** Checks that the link of version 2 leads to its reference, which reads well. */
   private async version2(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
     await click(this.page.getByRole("link", { name: "API v2" }));
@@ -111,7 +110,7 @@ class Tour {
     none(findings);
   }
 
-  /** How to get a key, and what each plan allows. */
+  /** Checks that the introduction says how to get a key and what each plan allows. */
   private async introduction(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
     const headings = this.document.info.description.matchAll(/^#+ (.+)$/gm);
@@ -125,7 +124,7 @@ class Tour {
     await this.picture("docs");
   }
 
-  /** The three operations, the deprecation, and the rate limit headers. */
+  /** Checks the sections of the three operations, and the deprecation of one. */
   private async operations(): Promise<void> {
     const [pet] = await this.operation("pets", "GET", "/pets/{petId}");
     await reads(pet, "Deprecated", "1 December 2027");
@@ -149,7 +148,7 @@ class Tour {
     return [section, operation];
   }
 
-  /** listOrders with a typed key, to the server of the page. */
+  /** Types a key and sends listOrders to the server of the page. */
   private async request(key: string): Promise<void> {
     const [list] = await this.operation("orders", "GET", "/store/orders");
     await click(list.getByRole("button", { name: "Test Request" }));
@@ -184,7 +183,7 @@ class Tour {
   }
 }
 
-/** The page is not wider than the window, and follows the preferred color scheme. */
+/** Checks that the page is not wider than the window and follows the preferred color scheme. */
 async function fits(page: Page, view: string): Promise<void> {
   const [overflow, lightness] = await page.evaluate(() => {
     const canvas = document.createElement("canvas").getContext("2d")!;
@@ -222,7 +221,7 @@ async function reads(element: Locator, ...texts: string[]): Promise<void> {
   }
 }
 
-/** Clicks the visible one: some controls exist twice, for wide and narrow pages. */
+/** Clicks the visible control: some exist twice, for wide and narrow pages. */
 async function click(control: Locator): Promise<void> {
   await control.filter({ visible: true }).first().click();
 }
@@ -238,13 +237,13 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
   await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
-  // What was recorded up to a failure explains it.
+  // Also after a failure: the recorded requests and errors may explain it.
   findings.push(...watch.findings(origin));
   await context.close();
   none(findings);
 }
 
-/** The references as they are read without scripts, in a window as wide as a phone. */
+/** Checks the references without scripts, in a window as wide as a phone. */
 async function plain(browser: Browser): Promise<void> {
   for (const view of ["phone-light", "phone-dark"]) {
     const context = await browser.newContext({ ...VIEWS[view]!, javaScriptEnabled: false });
@@ -267,7 +266,7 @@ async function plain(browser: Browser): Promise<void> {
   }
 }
 
-/** The contact that the operator has set, the address of the page, and none of the examples. */
+/** Checks that the page shows the operator's contact and the address, but no example host. */
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-// Assertions, and waiting for one to hold.
+// Assertions, and waiting for a condition.
 
 export const STEP_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 50;
@@ -19,7 +19,7 @@ export async function until(
   }
 }
 
-/** Whether it held in time. */
+/** Returns true if the condition holds before the timeout. */
 export async function soon(holds: () => Promise<boolean>, timeout: number): Promise<boolean> {
   const held = until(holds, () => "", timeout);
   return held.then(

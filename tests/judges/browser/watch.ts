@@ -15,7 +15,7 @@ export class Watch {
       if (message.type() === "error") watch.errors.push(message.text());
     });
     context.on("weberror", (error) => watch.errors.push(error.error().message));
-    // Playwright has no event for this one.
+    // Playwright has no event for WebTransport.
     const devtools = await context.newCDPSession(page);
     devtools.on("Network.webTransportCreated", (event) => watch.requests.push(event.url));
     await devtools.send("Network.enable");
@@ -24,7 +24,7 @@ export class Watch {
 
   findings(origin: string): string[] {
     const own = (url: string) => url.startsWith(`${origin}/`);
-    // None of these leaves the browser; chrome: is its own empty page.
+    // These requests never leave the browser; chrome: is its own empty page.
     const local = (url: string) => /^(data|blob|chrome|about):/.test(url);
     const foreign = this.requests.filter((url) => !own(url) && !local(url));
     return [

@@ -1,4 +1,4 @@
-"""Uses the clients that openapi-python-client generates against the live server.
+"""Calls the live server with the clients that openapi-python-client generates.
 
 Every response is typed: mypy --strict checks this file against the generated client.
 """
@@ -32,7 +32,7 @@ def client(key: str) -> AuthenticatedClient:
 
 
 def expect_error(response: Response[Body], status: HTTPStatus, code: str) -> None:
-    """The response is the documented error."""
+    """Checks that the response is the documented error."""
     error = response.parsed
     assert response.status_code == status, response
     assert isinstance(error, Error), error
@@ -68,7 +68,7 @@ def pending_of_pet_7() -> list[v2.Order]:
 
 
 def main() -> None:
-    """List, cancel, and every documented error."""
+    """Lists and cancels orders, and checks every documented error."""
     orders = client("KEY")
     before = listed(orders)
     assert before[PENDING].pet_id == 7 and before[PENDING].complete is False

@@ -1,6 +1,5 @@
-// Uses the clients that openapi-typescript and openapi-fetch provide against the live
-// server. Every response is typed: tsc --strict checks this file against the
-// generated types.
+// Calls the live server with the clients that openapi-typescript and openapi-fetch provide. Every
+// response is typed: tsc --strict checks this file against the generated types.
 
 import { parse } from "lossless-json";
 import createClient from "openapi-fetch";
@@ -31,7 +30,7 @@ function cancel(orders: ReturnType<typeof client>, orderId: number) {
   return orders.DELETE("/store/orders/{orderId}", { params: { path: { orderId } } });
 }
 
-/** The response is the documented error. */
+/** Checks that the response is the documented error. */
 function expectError(
   result: { error?: ApiError | undefined; response: Response },
   status: number,
@@ -57,7 +56,7 @@ const orders = client("KEY");
 const before = await listed(orders);
 const order = before.get(pending);
 assert(order?.petId === 7 && order.complete === false, order);
-// An optional field has to be checked first.
+// An optional field may be undefined, so check it before use.
 const shipDate: string | undefined = order.shipDate;
 assert(shipDate !== undefined && !Number.isNaN(Date.parse(shipDate)), order);
 assert(!("shipDate" in (before.get(shipped) ?? { shipDate: "" })), before.get(shipped));
@@ -113,15 +112,15 @@ const kept = new Set((await pendingOfPet7()).map((one) => one.id));
 assert(toCancel.length === 60 && !toCancel.some((one) => kept.has(one.id)), "still pending");
 console.log("version 2: all pages of the pending orders of a pet");
 
-// Ids beyond 2^53-1. What response.json() makes of one is the id of another order:
-// cancelling it would cancel that one.
+// Ids beyond 2^53-1: response.json() rounds them, and the rounded id may be that of another order,
+// which a cancellation would then cancel.
 const large = setting("LARGE");
 const rounded = String(Number(large));
 assert(rounded !== large, `${large} is exact`);
 const naive = [...(await listed(orders)).keys()].map(String);
 assert(!naive.includes(large) && naive.includes(rounded), "no digit was lost");
 
-/** As the document says: read as text, parsed without loss, ids kept as text. */
+/** Lists ids as the document recommends: parses the body without loss and keeps ids as text. */
 async function listedIds(): Promise<string[]> {
   const { data, error } = await orders.GET("/store/orders", { parseAs: "text" });
   assert(data !== undefined, error);
