@@ -1,19 +1,19 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, emitted, files, fixed, left, printed, run};
+use crate::checkout::{Checkout, emitted, failures, files, printed, run, run_fix};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
-/// Asserts what is left to say after this change of a file of which nothing is published.
+/// Asserts which checks fail after this change of a file of which nothing is published.
 #[track_caller]
-fn found(name: &str, from: &str, to: &str, expected: Inline) {
+fn assert_failures(name: &str, from: &str, to: &str, expected: Inline) {
     let checkout = Checkout::with(&files());
     checkout.replace(name, from, to);
-    assert_text(&left(checkout.check()), expected);
+    assert_text(&failures(checkout.check()), expected);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn this_repository_is_clean() {
     let (outcome, text) = run(&Inputs::read(&Repository::here(), emitted));
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert_text(
-        &left((outcome, text)),
+        &failures((outcome, text)),
         str![[r#"
 Clean
 8 of 8 checks passed.
@@ -30,7 +30,7 @@ Clean
 }
 
 #[test]
-fn all_checks_are_listed_with_what_they_hold() {
+fn all_checks_are_listed_with_their_claims() {
     assert_text(
         &Checkout::with(&files()).check().1,
         str![[r#"
@@ -50,7 +50,7 @@ The server was not compiled: `cargo check --workspace`.
 
 #[test]
 fn a_difference_is_shown_with_place_both_values_and_fix() {
-    found(
+    assert_failures(
         V1.file,
         "\"Orders returned\"",
         "\"All orders\"",
@@ -86,9 +86,9 @@ Drift
 
 #[test]
 fn each_document_is_checked() {
-    let of = DOCUMENTS[1];
-    found(
-        of.file,
+    let source = DOCUMENTS[1];
+    assert_failures(
+        source.file,
         "https://{host}/v2\"",
         "https://{host}/v21\"",
         str![[r#"
@@ -117,7 +117,7 @@ Drift
 
 #[test]
 fn long_texts_are_shown_where_they_differ() {
-    found(
+    assert_failures(
         V1.file,
         "where possible, what to do",
         "where known, what to do",
@@ -137,7 +137,8 @@ Drift
     fix: cargo xtask check --fix
   api/client/src/generated/v1.rs: found (-), expected (+)
     @@ [LINES] @@
-             /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. … ([NUMBER] characters)
+             /// Machine-readable error code. Codes may be added: handle an unknown one by its
+             /// `status`. … ([NUMBER] characters)
              pub code: ::std::string::String,
     -        /// Human-readable description: what was wrong with this request and, where possible, what t… ([NUMBER] characters)
     +        /// Human-readable description: what was wrong with this request and, where known, what to d… ([NUMBER] characters)
@@ -157,7 +158,7 @@ Drift
 
 #[test]
 fn a_missing_value_is_absent() {
-    found(
+    assert_failures(
         V1.file,
         "\"operationId\": \"listOrders\",",
         "\"operationId\": \"listOrders\",\n        \"deprecated\": true,",
@@ -185,7 +186,7 @@ Drift
 
 #[test]
 fn other_white_space_is_a_problem() {
-    found(
+    assert_failures(
         V1.file,
         "\"openapi\": \"3.0.3\"",
         "\"openapi\":\"3.0.3\"",
@@ -205,9 +206,9 @@ Drift
     );
 }
 
-/// The names in `required` are a set.
+/// The order of the names in `required` has no meaning.
 #[test]
-fn another_order_of_required_fields_is_written_in_canonical_form_and_is_no_other_problem() {
+fn another_order_of_required_fields_is_a_problem_only_of_the_canonical_form() {
     let checkout = Checkout::with(&files());
     checkout.replace(
         V1.file,
@@ -215,7 +216,7 @@ fn another_order_of_required_fields_is_written_in_canonical_form_and_is_no_other
         "\"status\",\n          \"code\",\n          \"message\"",
     );
     assert_text(
-        &left(checkout.check()),
+        &failures(checkout.check()),
         str![[r#"
 Drift
 ✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
@@ -234,13 +235,13 @@ Drift
 7 of 8 checks passed, 1 failed.
 "#]],
     );
-    fixed(&Inputs::read(&checkout.repository, emitted));
-    assert_eq!(left(checkout.check()), "Clean\n8 of 8 checks passed.\n");
+    run_fix(&Inputs::read(&checkout.repository, emitted));
+    assert_eq!(failures(checkout.check()), "Clean\n8 of 8 checks passed.\n");
 }
 
 #[test]
 fn a_document_that_is_not_json_cannot_be_checked() {
-    found(
+    assert_failures(
         V1.file,
         "\"openapi\": \"3.0.3\",",
         "\"openapi\" \"3.0.3\",",
@@ -258,7 +259,7 @@ CouldNotRun
 fn an_unreadable_file_stops_only_the_checks_that_need_it() {
     let rest: Vec<_> = files().into_iter().filter(|name| *name != CLIENT_DOCS).collect();
     assert_text(
-        &left(Checkout::with(&rest).check()),
+        &failures(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
 ? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
@@ -269,14 +270,14 @@ CouldNotRun
 }
 
 #[test]
-fn a_program_to_copy_that_differs_or_is_missing_is_a_problem() {
+fn a_code_sample_that_differs_or_is_missing_is_a_problem() {
     let checkout = Checkout::with(&files());
     checkout.add_server();
     checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
     let missing = checkout.repository.root().join("spec/samples/getPet.sh");
     std::fs::remove_file(missing).unwrap();
     assert_text(
-        &left(checkout.check()),
+        &failures(checkout.check()),
         str![[r##"
 Drift
 ✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
@@ -300,9 +301,9 @@ Drift
 }
 
 #[test]
-fn a_text_that_says_something_else_than_programs_read_is_a_problem() {
+fn a_text_that_contradicts_values_for_programs_is_a_problem() {
     let real = Repository::here().read(V1.file).unwrap();
-    let found = [
+    let messages = [
         ("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
         ("### 404 *pet_not_found*\\n\\nThere is no such pet.", ""),
         ("### 429 *key_banned*", "### 403 *key_banned*"),
@@ -314,7 +315,7 @@ fn a_text_that_says_something_else_than_programs_read_is_a_problem() {
         printed(&check_texts(V1.file, &changed))
     });
     assert_text(
-        &found.concat(),
+        &messages.concat(),
         str![[r#"
 spec/openapi.json#/info/description: found (-), expected (+)
   @@ [LINES] @@
@@ -353,19 +354,19 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
     );
 }
 
-/// Asserts what `--fix` wrote and left, and that a second one writes nothing.
+/// Asserts what `--fix` writes and which checks fail then, and that a later check finds the same.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
-    let text = fixed(&Inputs::read(&checkout.repository, emitted));
+    let text = run_fix(&Inputs::read(&checkout.repository, emitted));
     assert_text(&text, expected);
-    let again = left(checkout.check());
+    let again = failures(checkout.check());
     let rest: String =
         text.split_inclusive('\n').filter(|line| !line.starts_with("Wrote")).collect();
     assert_eq!(again, rest);
 }
 
 #[test]
-fn a_fix_leaves_what_takes_a_decision() {
+fn a_fix_leaves_problems_that_need_a_decision() {
     let checkout = Checkout::with(&files());
     checkout.replace(V1.file, "\"Orders returned\"", "\"All orders\"");
     assert_fixed(

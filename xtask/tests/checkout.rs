@@ -1,4 +1,4 @@
-//! A checkout in a temporary directory, with the real contract and clients, to be edited.
+//! An editable checkout in a temporary directory, with the real contract and clients.
 
 use serde_json::Value;
 use std::fs;
@@ -20,12 +20,12 @@ pub struct Checkout {
 
 /// The documents, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
-    let of_clients = client_files().iter().map(|file| file.name.as_str());
-    let documents = DOCUMENTS.into_iter().flat_map(|of| [of.file, of.contract]);
-    documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+    let clients = client_files().iter().map(|file| file.name.as_str());
+    let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);
+    documents.chain(clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
 }
 
-/// The programs to copy.
+/// The code samples.
 fn samples() -> Vec<String> {
     let names = |directory: &str| {
         let entries = fs::read_dir(Repository::here().root().join(directory)).unwrap();
@@ -44,17 +44,17 @@ pub fn client_files() -> &'static [GeneratedFile] {
 }
 
 /// The real document.
-pub fn document(of: &Document) -> Value {
-    serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
+pub fn document(source: &Document) -> Value {
+    serde_json::from_str(&Repository::here().read(source.file).unwrap()).unwrap()
 }
 
-/// Its `info.version`.
-pub fn version(of: &Document) -> String {
-    document(of)["info"]["version"].as_str().unwrap().to_string()
+/// The `info.version` of the real document.
+pub fn version(source: &Document) -> String {
+    document(source)["info"]["version"].as_str().unwrap().to_string()
 }
 
 impl Checkout {
-    /// With these files of the real one.
+    /// Creates a checkout with these files of the real one.
     pub fn with(names: &[&str]) -> Checkout {
         let root = tempfile::tempdir().unwrap();
         let checkout = Checkout { repository: Repository::at(root.path()), root };
@@ -64,7 +64,7 @@ impl Checkout {
         checkout
     }
 
-    /// With the programs to copy, the pages, and a server without modules.
+    /// Adds the code samples, the pages, and a server without modules.
     pub fn add_server(&self) {
         let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"];
         for name in samples().into_iter().chain(pages.map(|name| format!("{PAGES}/{name}"))) {
@@ -85,46 +85,46 @@ impl Checkout {
         self.put(name, &text.replacen(from, to, 1));
     }
 
-    /// The outcome of the check, and its output without colours.
+    /// Runs the check. Returns the outcome and the output without colours.
     pub fn check(&self) -> (Outcome, String) {
         run(&Inputs::read(&self.repository, emitted))
     }
 }
 
-/// What the contract emits that the tests are built with.
+/// The documents that the compiled contract emits.
 pub fn emitted(_: &Repository) -> Emitted {
-    store_orders_api::documents::DOCUMENTS.map(|of| Ok(of.emitted()?))
+    store_orders_api::documents::DOCUMENTS.map(|source| Ok(source.emitted()?))
 }
 
-/// The outcome of the check, and its output without colours.
+/// Runs the check. Returns the outcome and the output without colours.
 pub fn run(inputs: &Inputs) -> (Outcome, String) {
     let mut out = Vec::new();
     let outcome = check(inputs, false, &mut out).unwrap();
     (outcome, plain(&out))
 }
 
-/// What the check wrote with `--fix`, and what it left.
-pub fn fixed(inputs: &Inputs) -> String {
+/// Runs the check with `--fix`. Returns what it wrote, and `failures`.
+pub fn run_fix(inputs: &Inputs) -> String {
     let mut out = Vec::new();
     let outcome = check(inputs, true, &mut out).unwrap();
-    left((outcome, plain(&out)))
+    failures((outcome, plain(&out)))
 }
 
-/// The problems of the published documents themselves.
-pub fn of_published((_, text): (Outcome, String)) -> String {
+/// The problems that the check reports for `spec/published`.
+pub fn published_problems((_, text): (Outcome, String)) -> String {
     let lines = text.split_inclusive('\n').skip_while(|line| !line.starts_with("✗ spec/published"));
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// The outcome, what was written, and each claim that does not hold. V1 and V2 are the versions of
-/// the real documents.
-pub fn left((outcome, text): (Outcome, String)) -> String {
+/// The outcome and the output of a check without the checks that passed. V1 and V2 replace the
+/// versions of the real documents.
+pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
-/// What is printed of problems.
+/// What is printed of problems, without colours.
 pub fn printed(problems: &[Problem]) -> String {
     let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
     plain(lines.as_bytes())

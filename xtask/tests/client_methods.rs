@@ -1,4 +1,4 @@
-//! The client's methods by hand: one for each operation, with the text of its document.
+//! Checks the handwritten methods of the client: one for each operation, with the document's text.
 
 use crate::checkout::document;
 use heck::{ToSnakeCase, ToUpperCamelCase};
@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, ExprLit, ImplItem, Item, Lit, Type, Visibility};
 use xtask::documents::DOCUMENTS;
 use xtask::repository::Repository;
 
-/// The text of each public method in a file, by `Type::method`.
+/// The doc comment of each public method in a file, by `Type::method`.
 fn methods(file: &str) -> BTreeMap<String, String> {
     let code = syn::parse_file(&Repository::here().read(file).unwrap()).unwrap();
     let mut methods = BTreeMap::new();
@@ -54,9 +54,9 @@ fn operations(document: &Value) -> Vec<&Value> {
 
 #[test]
 fn each_operation_has_a_method_with_the_text_of_the_document() {
-    for of in DOCUMENTS {
-        let document = document(of);
-        let file = format!("api/client/src{}.rs", of.base_path);
+    for source in DOCUMENTS {
+        let document = document(source);
+        let file = format!("api/client/src{}.rs", source.base_path);
         let methods = methods(&file);
         let client = if of.base_path == "/v1" { "Client" } else { "ClientV2" };
         for operation in operations(&document) {
@@ -110,8 +110,8 @@ fn extensible_values(value: &Value, values: &mut BTreeSet<String>) {
 #[test]
 fn the_client_has_each_listed_value_and_no_other() {
     let mut listed = BTreeSet::new();
-    for of in DOCUMENTS {
-        extensible_values(&document(of)["components"]["schemas"], &mut listed);
+    for source in DOCUMENTS {
+        extensible_values(&document(source)["components"]["schemas"], &mut listed);
     }
     let code = Repository::here().read("api/client/src/values.rs").unwrap();
     let variants = code.lines().filter_map(|line| {

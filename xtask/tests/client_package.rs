@@ -1,4 +1,4 @@
-//! The client's package: what it contains, what it needs, and that it stands alone.
+//! Checks the client's package: its files, its dependencies, and that it needs no other file.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use xtask::repository::{CLIENT_README, PAGES, Repository};
 
 const PACKAGE: &str = "store-orders-client";
 
-/// What cargo prints.
+/// Runs cargo and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     let output = command.args(arguments).current_dir(Repository::here().root()).output().unwrap();
@@ -25,8 +25,7 @@ fn files_of_the_package() -> Vec<String> {
 /// Name and version as `cargo tree` and `cargo metadata` give them.
 type Id = (String, String);
 
-/// The package and all that it is compiled with, on any system, with every feature
-/// and without its tests.
+/// The package and its dependencies, on any system, with every feature and without tests.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",
@@ -51,28 +50,28 @@ fn dependencies() -> BTreeSet<Id> {
     tree.lines().filter_map(id).collect()
 }
 
-/// The packages that `cargo metadata` has with these arguments too.
+/// The packages of `cargo metadata` with these additional arguments.
 fn packages(arguments: &[&str]) -> Vec<Value> {
     let metadata = cargo(&[&["metadata", "--locked", "--format-version", "1"], arguments].concat());
     let mut metadata: Value = serde_json::from_str(&metadata).unwrap();
     serde_json::from_value(metadata["packages"].take()).unwrap()
 }
 
-/// What its manifest says.
+/// The client's package in `cargo metadata`.
 fn client() -> Value {
     packages(&["--no-deps"]).into_iter().find(|package| package["name"] == PACKAGE).unwrap()
 }
 
 fn rust_versions() -> BTreeMap<Id, Option<String>> {
     let text = |package: &Value, key: &str| package[key].as_str().map(str::to_string);
-    let of = |package: &Value| {
+    let id_and_rust_version = |package: &Value| {
         let id = (text(package, "name").unwrap(), text(package, "version").unwrap());
         (id, text(package, "rust_version"))
     };
-    packages(&["--all-features"]).iter().map(of).collect()
+    packages(&["--all-features"]).iter().map(id_and_rust_version).collect()
 }
 
-/// `1.88` and `1.88.0` are the same.
+/// The numbers of a version; `1.88` and `1.88.0` are equal.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers: Vec<_> = version.split('.').map(|number| number.parse().unwrap()).collect();
     numbers.resize(3, 0);
@@ -82,7 +81,7 @@ fn numbers(version: &str) -> Vec<u64> {
 #[test]
 fn rust_version_is_the_highest_that_its_dependencies_declare() {
     let versions = rust_versions();
-    let mut own = None;
+    let mut client_version = None;
     let mut highest = Vec::new();
     let mut declared_by = String::new();
     let dependencies = dependencies();
@@ -91,7 +90,7 @@ fn rust_version_is_the_highest_that_its_dependencies_declare() {
     for id in &dependencies {
         let declared = versions.get(id).unwrap_or_else(|| panic!("{id:?} is in no metadata"));
         if id.0 == PACKAGE {
-            own = declared.clone();
+            client_version = declared.clone();
         } else if let Some(declared) = declared.as_deref().map(numbers)
             && declared > highest
         {
@@ -99,11 +98,11 @@ fn rust_version_is_the_highest_that_its_dependencies_declare() {
             declared_by = id.0.clone();
         }
     }
-    let own = own.unwrap();
+    let client_version = client_version.unwrap();
     assert_eq!(
-        numbers(&own),
+        numbers(&client_version),
         highest,
-        "api/client/Cargo.toml declares {own}, and {declared_by} {highest:?}; fix: declare that"
+        "api/client/Cargo.toml declares {client_version}, and {declared_by} {highest:?}; fix: declare that"
     );
 }
 
@@ -121,7 +120,7 @@ fn the_readme_names_the_rust_version_and_every_feature() {
 
 /// Doctests compile the program in the client's README.
 #[test]
-fn the_program_of_the_readme_is_that_of_the_clients_readme() {
+fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {
         let text = Repository::here().read(name).unwrap();
         let (_, program) = text.split_once("```rust\n").unwrap();
@@ -137,7 +136,7 @@ fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
     }
     let repository = Repository::here();
     let texts = [CLIENT_README.to_string(), format!("{PAGES}/llms.txt")];
-    let texts = DOCUMENTS.iter().map(|of| of.file.to_string()).chain(texts);
+    let texts = DOCUMENTS.iter().map(|source| source.file.to_string()).chain(texts);
     for name in texts {
         let text = repository.read(&name).unwrap();
         let commands =
@@ -152,7 +151,7 @@ fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
 }
 
 #[test]
-fn the_package_has_what_a_reader_looks_for() {
+fn the_package_contains_the_readme_the_licence_and_the_source() {
     let files = files_of_the_package();
     for name in ["README.md", "LICENSE", "src/lib.rs"] {
         assert!(files.iter().any(|file| file == name), "{name} is missing in {files:?}");
@@ -162,7 +161,7 @@ fn the_package_has_what_a_reader_looks_for() {
     assert_eq!(licence, repository.read("LICENSE").unwrap());
 }
 
-/// Its tests have to pass where only the package is.
+/// The package's tests must pass without the rest of the repository.
 #[test]
 fn no_file_of_the_package_reaches_outside_it() {
     let mut sources = 0;
@@ -175,7 +174,7 @@ fn no_file_of_the_package_reaches_outside_it() {
 }
 
 #[test]
-fn every_dependency_is_one_that_a_registry_has() {
+fn every_dependency_comes_from_a_registry() {
     let client = client();
     assert_eq!(client["publish"], Value::Null, "publishing is forbidden");
     for dependency in client["dependencies"].as_array().unwrap() {

@@ -1,11 +1,12 @@
-//! The tables for people are those of the code, and no tool needs `api` to compile.
+//! Checks that tables in pages equal the tables in the code, and that `cargo xtask` is built
+//! without `api`.
 
 use codegen::subset::CONSTRUCTS;
 use codegen::unemitted::KINDS;
 use std::process::Command;
 use xtask::repository::Repository;
 
-/// The rows of the table with this heading, of a page.
+/// Returns the rows of the table of a page that begins with this heading.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = Repository::here().read(page).unwrap();
     let rows = text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
@@ -15,7 +16,9 @@ fn table(page: &str, heading: &str) -> Vec<String> {
 #[test]
 fn the_guide_has_the_subset() {
     let row = |keys: &[&str]| format!("`{}`", keys.join("`, `"));
-    let rows = CONSTRUCTS.iter().map(|of| format!("| {} | {} |", of.name, row(of.keys)));
+    let rows = CONSTRUCTS
+        .iter()
+        .map(|construct| format!("| {} | {} |", construct.name, row(construct.keys)));
     assert_eq!(table("xtask/README.md", "| Construct |"), rows.collect::<Vec<_>>());
 }
 
@@ -42,7 +45,7 @@ fn each_test_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // Of what `cargo xtask` is built from: the default members, with their features unified.
+    // `cargo xtask` is built from the default members, with their features unified.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

@@ -1,6 +1,6 @@
-//! The check notices any single change of a document: at the place of the change if dropshot emits
-//! the leaf, and else as a change since the published document, which needs a new version. Covers
-//! the whole real documents.
+//! The check notices every single change of the real documents: at the place of the change if
+//! dropshot emits the leaf, otherwise as a change since the published document, which needs a new
+//! version.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -13,12 +13,12 @@ use xtask::compatibility::changes;
 use xtask::documents::{DOCUMENTS, Document};
 use xtask::repository::Repository;
 
-fn emitted(of: &Document) -> Value {
-    let index = DOCUMENTS.iter().position(|other| other.file == of.file).unwrap();
+fn emitted(source: &Document) -> Value {
+    let index = DOCUMENTS.iter().position(|other| other.file == source.file).unwrap();
     checkout::emitted(&Repository::here())[index].as_ref().unwrap().clone()
 }
 
-/// The places in which the check finds a difference to the emitted document.
+/// The places where the check finds a difference from the emitted document.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
@@ -37,15 +37,17 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Makes each change that `changes` returns for a value of a document, one at a
-/// time. A change comes with the pointer that must be reported. Returns the
-/// number of changes of the document with the fewest.
+/// Makes each change that `changes` returns for a value of a document, one at a time. Each change
+/// has the pointer that must be reported. Returns the lowest number of changes of a document.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
-    DOCUMENTS.into_iter().map(|of| each_change_of(of, &changes)).min().unwrap()
+    DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
 
-fn each_change_of(of: &Document, changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
-    let (real, emitted) = (document(of), emitted(of));
+fn each_change_of(
+    source: &Document,
+    changes: impl Fn(&str, &Value) -> Vec<(String, Value)>,
+) -> usize {
+    let (real, emitted) = (document(source), emitted(source));
     let mut changed = real.clone();
     let mut count = 0;
     for pointer in pointers(&real) {
@@ -63,17 +65,18 @@ fn each_change_of(of: &Document, changes: impl Fn(&str, &Value) -> Vec<(String, 
 #[test]
 fn every_kind_has_leaves_and_none_of_them_is_emitted() {
     for kind in KINDS {
-        let is_of_kind = |pointer: &str| kind_of(pointer).is_some_and(|of| of.name == kind.name);
+        let is_of_kind =
+            |pointer: &str| kind_of(pointer).is_some_and(|leaf| leaf.name == kind.name);
         let count = |value: &Value| {
             leaves("", value).iter().filter(|(pointer, _)| is_of_kind(pointer)).count()
         };
-        assert!(DOCUMENTS.iter().any(|of| count(&document(of)) > 0), "{}", kind.name);
-        assert!(DOCUMENTS.iter().all(|of| count(&emitted(of)) == 0), "{}", kind.name);
+        assert!(DOCUMENTS.iter().any(|source| count(&document(source)) > 0), "{}", kind.name);
+        assert!(DOCUMENTS.iter().all(|source| count(&emitted(source)) == 0), "{}", kind.name);
     }
 }
 
 #[test]
-fn each_leaf_changed() {
+fn a_change_of_any_leaf_is_noticed() {
     let count = each_change(|pointer, value| {
         let mut others = match value {
             Value::Null => vec![json!(false)],
@@ -87,7 +90,7 @@ fn each_leaf_changed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // The rules of compatibility, which notice these, take their time.
+        // Compatibility rules notice these changes, and are slow.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }
@@ -97,7 +100,7 @@ fn each_leaf_changed() {
 }
 
 #[test]
-fn each_object_replaced_or_with_a_key_removed_or_added() {
+fn a_change_of_any_object_is_noticed() {
     each_change(|pointer, value| {
         let Value::Object(members) = value else { return vec![] };
         let without = |key: &String| {
@@ -117,7 +120,7 @@ fn each_object_replaced_or_with_a_key_removed_or_added() {
 }
 
 #[test]
-fn each_array_replaced_or_with_an_element_removed_or_added() {
+fn a_change_of_any_array_is_noticed() {
     each_change(|pointer, value| {
         let Value::Array(elements) = value else { return vec![] };
         let without = |position: usize| {
@@ -137,9 +140,9 @@ fn each_array_replaced_or_with_an_element_removed_or_added() {
 }
 
 #[test]
-fn each_array_of_several_reversed() {
-    for of in DOCUMENTS {
-        let (real, emitted) = (document(of), emitted(of));
+fn a_reversal_of_any_array_is_noticed() {
+    for source in DOCUMENTS {
+        let (real, emitted) = (document(source), emitted(source));
         for pointer in pointers(&real) {
             let mut changed = real.clone();
             let Some(Value::Array(elements)) = changed.pointer_mut(&pointer) else { continue };

@@ -1,4 +1,4 @@
-//! What `cargo xtask generate` writes, and what it does not.
+//! Checks which files `cargo xtask generate` writes.
 
 use crate::checkout::{Checkout, client_files, emitted, plain};
 use std::path::Path;
@@ -8,11 +8,11 @@ use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, Repository};
 
-/// A checkout with the documents, of which the first is this one, what the clients have by hand,
-/// and nothing generated.
+/// A checkout with this text as the first document, the other documents, the handwritten file of
+/// the clients, and nothing generated.
 fn checkout(document: &str) -> Checkout {
-    let by_hand = DOCUMENTS.map(|of| of.file).into_iter();
-    let checkout = Checkout::with(&by_hand.chain([CLIENT_DOCS]).collect::<Vec<_>>());
+    let documents = DOCUMENTS.map(|source| source.file).into_iter();
+    let checkout = Checkout::with(&documents.chain([CLIENT_DOCS]).collect::<Vec<_>>());
     checkout.put(V1.file, document);
     checkout
 }
@@ -52,7 +52,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
     let clients = client_files().iter().map(|file| (file.source, file.name.as_str()));
-    for (document, name) in clients.chain(DOCUMENTS.map(|of| (of.file, of.contract))) {
+    for (document, name) in clients.chain(DOCUMENTS.map(|source| (source.file, source.contract))) {
         let code = read(name);
         assert_eq!(code, real.read(name).unwrap());
         let header: String = code.lines().take(2).collect();
@@ -72,7 +72,7 @@ fn a_limit_of_a_plan_has_one_source() {
 }
 
 #[test]
-fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
+fn each_problem_of_a_refused_document_is_reported_and_nothing_is_written() {
     let odd = real_document()
         .replace("\"operationId\": \"getPet\"", "\"operationId\": \"listOrders\"")
         .replace("\"#/components/responses/ServerError\"", "\"#/components/responses/Gone\"");
@@ -95,8 +95,9 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
 1 of 2 checks passed, 1 failed.
 "#]],
     );
-    let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
-    assert!(!written && !has_client(&root));
+    let has_contract =
+        DOCUMENTS.iter().any(|source| root.repository.root().join(source.contract).exists());
+    assert!(!has_contract && !has_client(&root));
 }
 
 #[test]

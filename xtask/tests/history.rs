@@ -1,7 +1,7 @@
-//! The published documents are compared with the history of the main branch, in
-//! repositories made for the purpose.
+//! The check compares published documents with the history of the main branch. Each test makes its
+//! own repository.
 
-use crate::checkout::{self, Checkout, files, of_published};
+use crate::checkout::{self, Checkout, files, published_problems};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-/// The real files, with the real document published as 1.0.0 and no git.
+/// The real files, with the real document published as 1.0.0 and without git.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
     checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());
@@ -34,7 +34,7 @@ fn commit(checkout: &Checkout) {
     git(checkout.repository.root(), &["commit", "--quiet", "--message", "published"]);
 }
 
-/// These files on the main branch of a repository.
+/// The files of `archive` on the main branch of a repository.
 fn repository() -> Checkout {
     let checkout = archive();
     git(checkout.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
@@ -50,9 +50,9 @@ fn an_edited_document_is_found() {
     assert!(clean.contains("by the history of main\n"), "{clean}");
     let text = checkout.repository.read(NAME).unwrap();
     checkout.put(NAME, &text.replace("\"Pro\"", "\"Max\""));
-    let found = of_published(checkout.check());
+    let problems = published_problems(checkout.check());
     assert_text(
-        &found,
+        &problems,
         str![[r#"
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
@@ -60,11 +60,11 @@ fn an_edited_document_is_found() {
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
-    // A commit, also one on main, does not make it right.
+    // A commit, even on main, does not solve the problem.
     commit(&checkout);
-    assert_eq!(of_published(checkout.check()), found);
+    assert_eq!(published_problems(checkout.check()), problems);
     git(root, &["checkout", "--quiet", "--detach"]);
-    assert_eq!(of_published(checkout.check()), found);
+    assert_eq!(published_problems(checkout.check()), problems);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_removed_document_is_found() {
     let root = checkout.repository.root();
     fs::remove_file(root.join(NAME)).unwrap();
     assert_text(
-        &of_published(checkout.check()),
+        &published_problems(checkout.check()),
         str![[r#"
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
@@ -100,7 +100,7 @@ fn a_removed_document_is_found() {
 }
 
 #[test]
-fn what_was_tried_on_a_branch_was_not_published() {
+fn versions_of_a_document_on_a_branch_were_not_published() {
     let checkout = repository();
     let root = checkout.repository.root();
     git(root, &["checkout", "--quiet", "-b", "topic"]);
@@ -111,10 +111,10 @@ fn what_was_tried_on_a_branch_was_not_published() {
     }
     git(root, &["checkout", "--quiet", "main"]);
     git(root, &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
-    assert_eq!(of_published(checkout.check()), "");
+    assert_eq!(published_problems(checkout.check()), "");
     checkout.put(second, "{}");
     assert_text(
-        &of_published(checkout.check()),
+        &published_problems(checkout.check()),
         str![[r#"
   spec/published/1.0.1.json
     expected: what was published in 1111111111111111111111111111111111111111
@@ -127,15 +127,15 @@ fn what_was_tried_on_a_branch_was_not_published() {
 #[test]
 fn without_a_history_the_check_says_so() {
     let without = |repository: Repository| {
-        let (_, found) = checkout::run(&Inputs::read(&repository, checkout::emitted));
-        let line = found.lines().find(|line| line.contains("not compared")).unwrap_or(&found);
-        line.split("because ").nth(1).unwrap_or(&found).to_string()
+        let (_, output) = checkout::run(&Inputs::read(&repository, checkout::emitted));
+        let line = output.lines().find(|line| line.contains("not compared")).unwrap_or(&output);
+        line.split("because ").nth(1).unwrap_or(&output).to_string()
     };
     assert_eq!(without(archive().repository), "this is no git checkout");
 
     let checkout = repository();
     let root = checkout.repository.root();
-    // A clone of the only commit would have all of them.
+    // A shallow clone of a single commit would be complete.
     checkout.put("note", "");
     commit(&checkout);
     let clone = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "a test fails by panicking"
 )]
 
 mod check;

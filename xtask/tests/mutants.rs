@@ -1,5 +1,5 @@
-//! What `.cargo/mutants.toml` names: a pattern that matches no file would change nothing, and
-//! cargo-mutants would not say so.
+//! Checks that each pattern of `.cargo/mutants.toml` matches a file: cargo-mutants does not report
+//! patterns without a match.
 
 use std::process::Command;
 use xtask::repository::Repository;

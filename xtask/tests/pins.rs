@@ -1,9 +1,9 @@
-//! A version that two tools read from two files is the same in both.
+//! Checks that two files from which tools read the same version agree.
 
 use xtask::repository::Repository;
 
 #[test]
-fn the_toolchain_is_the_least_rust_that_the_workspace_declares() {
+fn the_toolchain_is_the_minimum_rust_version_of_the_workspace() {
     let pinned = |file: &str, key: &str| {
         let text = Repository::here().read(file).unwrap();
         let line =

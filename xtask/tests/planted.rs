@@ -1,8 +1,7 @@
-//! Changes of the real document against the one published last, as a founder
-//! might make them by mistake: `check` finds each, says where and why, and calls
-//! it breaking.
+//! Seeded defects: changes of the real document since its last publication that someone might make
+//! by mistake. `check` reports each one with its place and reason.
 
-use crate::checkout::{Checkout, document, emitted, files, fixed, left, run, version};
+use crate::checkout::{Checkout, document, emitted, failures, files, run, run_fix, version};
 use codegen::pointer::take;
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
@@ -13,15 +12,14 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::Repository;
 
-/// What `check` says of the real files with one change of the document, made in
-/// the contract in Rust too, so that only the promise to callers is at stake.
-fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
-    check(&changed(change), None)
+/// Checks the real files with one change of the document. The Rust contract has the same change, so
+/// that only promises to callers can be broken.
+fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
+    check(&checkout_with(change), None)
 }
 
-/// The published documents, the real ones among them, and the real files with one change of version
-/// 1's document.
-fn changed(change: impl Fn(&mut Value)) -> Checkout {
+/// A checkout of the published documents and the real files with one change of version 1.
+fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());
     for (name, text) in published {
@@ -42,7 +40,7 @@ fn changed(change: impl Fn(&mut Value)) -> Checkout {
     checkout
 }
 
-/// As if the contract in Rust emitted the document.
+/// The inputs of a check, as if the compiled contract emitted the changed document.
 fn inputs(checkout: &Checkout) -> Inputs {
     Inputs::read(&checkout.repository, |repository| {
         let [_, second] = emitted(repository);
@@ -50,7 +48,7 @@ fn inputs(checkout: &Checkout) -> Inputs {
     })
 }
 
-/// The check of it on a day, or today, as if the contract in Rust emitted it.
+/// Checks a checkout as of this day, or of today, with `inputs`.
 fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     let mut inputs = inputs(checkout);
     if let Some(day) = day {
@@ -59,10 +57,10 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Asserts what is left to say of the real files with this change.
+/// Asserts which checks of the real files fail with this change.
 #[track_caller]
-fn found(change: impl Fn(&mut Value), expected: Inline) {
-    assert_text(&left(with(change)), expected);
+fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
+    assert_text(&failures(check_with(change)), expected);
 }
 
 fn set(document: &mut Value, pointer: &str, value: Value) {
@@ -75,7 +73,7 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
         set(document, "/components/schemas/Order/properties/quantity/type", json!("string"));
         set(document, "/info/version", json!("3.0.0"));
     };
-    found(
+    assert_failures(
         text,
         str![[r###"
 Drift
@@ -102,7 +100,7 @@ Drift
     );
 }
 
-/// An addition takes no decision: `--fix` raises the version, and generates from it.
+/// An addition needs no decision: `--fix` raises the version, and generates from it.
 #[test]
 fn the_version_of_an_addition_is_raised_by_a_fix() {
     let colour = |document: &mut Value| {
@@ -113,7 +111,7 @@ fn the_version_of_an_addition_is_raised_by_a_fix() {
     let least: semver::Version = store_orders_api::API_VERSION.parse().unwrap();
     let next = format!("1.{}.0", least.minor + 1);
     assert_text(
-        &fixed(&inputs(&changed(colour))).replace(&next, "V1 + 0.1"),
+        &run_fix(&inputs(&checkout_with(colour))).replace(&next, "V1 + 0.1"),
         str![[r###"
 Drift
 Wrote spec/openapi.json.
@@ -130,15 +128,15 @@ Wrote api/client/src/generated/v1.rs.
     );
 }
 
-/// The programs to copy are part of the document.
+/// Code samples are part of the document.
 #[test]
-fn the_version_of_a_changed_program_is_raised_by_a_fix() {
-    let checkout = changed(|_| ());
+fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
+    let checkout = checkout_with(|_| ());
     checkout.add_server();
     assert_eq!(check(&checkout, None).0, Outcome::Clean);
     checkout.replace("spec/samples/getPet.py", "import", "import  ");
     assert_text(
-        &fixed(&inputs(&checkout)),
+        &run_fix(&inputs(&checkout)),
         str![[r#"
 Clean
 Wrote spec/openapi.json.
@@ -156,19 +154,22 @@ Wrote src/http/docs/generated/docs.html.
 
 #[test]
 fn each_base_url_ends_in_the_major_version() {
-    let places = |change: &dyn Fn(&mut Value), of: &Document| {
+    let places = |change: &dyn Fn(&mut Value), source: &Document| {
         let mut document = document(&V1);
         change(&mut document);
-        let problems = check_major_version(of, &document);
+        let problems = check_major_version(source, &document);
         problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
     };
     assert_eq!(places(&|_| {}, &V1), [""; 0]);
     assert_eq!(places(&|_| {}, &V2), ["xtask/src/documents.rs"]);
-    let own = |document: &mut Value| {
+    let path_server = |document: &mut Value| {
         let path = document.pointer_mut("/paths/~1store~1orders").unwrap();
         path["servers"] = json!([{ "url": "https://x.example/v11" }]);
     };
-    assert_eq!(places(&own, &V1), ["spec/openapi.json#/paths/~1store~1orders/servers/0/url"]);
+    assert_eq!(
+        places(&path_server, &V1),
+        ["spec/openapi.json#/paths/~1store~1orders/servers/0/url"]
+    );
     let none = |document: &mut Value| drop(take(document, "/servers").unwrap());
     assert_eq!(places(&none, &V1), ["spec/openapi.json#/servers"]);
     let second = |document: &mut Value| {
@@ -181,12 +182,12 @@ fn each_base_url_ends_in_the_major_version() {
 }
 
 #[test]
-fn a_version_is_passed_over() {
-    let checkout = changed(|_| ());
+fn a_missing_published_version_is_found() {
+    let checkout = checkout_with(|_| ());
     let name = "1.1.1.json";
     std::fs::remove_file(checkout.repository.root().join(PUBLISHED).join(name)).unwrap();
     assert_text(
-        &left(check(&checkout, None)),
+        &failures(check(&checkout, None)),
         str![[r#"
 Drift
 ✗ spec/published holds documents; it is not compared with the history of main, because this is no git checkout

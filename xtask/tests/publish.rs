@@ -1,7 +1,7 @@
-//! What `cargo xtask publish` writes and refuses, and what `check` reports of the
-//! published documents afterwards.
+//! Checks what `cargo xtask publish` writes and refuses, and what `check` then reports about
+//! published documents.
 
-use crate::checkout::{Checkout, document, emitted, files, of_published, plain, version};
+use crate::checkout::{Checkout, document, emitted, files, plain, published_problems, version};
 use std::fs;
 use store_orders_api::API_VERSION as VERSION;
 use testbed::{assert_text, str};
@@ -17,9 +17,9 @@ use xtask::repository::{CHANGELOG, Repository};
 /// nothing published.
 fn checkout() -> Checkout {
     let checkout = Checkout::with(&files());
-    let entry = |of: &Document| {
-        let names = operation_names(&document(of)).join("`, `");
-        format!("## {}\n\n- `{names}`\n\n", version(of))
+    let entry = |source: &Document| {
+        let names = operation_names(&document(source)).join("`, `");
+        format!("## {}\n\n- `{names}`\n\n", version(source))
     };
     checkout.put(CHANGELOG, &DOCUMENTS.into_iter().map(entry).collect::<String>());
     checkout
@@ -41,16 +41,16 @@ fn publishes_the_exact_bytes_once() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert!(text.contains("nothing is published yet"), "{text}");
-    let line = |of: &Document| {
-        let version = version(of);
+    let line = |source: &Document| {
+        let version = version(source);
         format!("Published spec/published/{version}.json. Commit it.\n")
     };
     assert!(text.ends_with(&DOCUMENTS.map(line).concat()), "{text}");
     let read =
         |name: &str| fs::read_to_string(root.repository.root().join(PUBLISHED).join(name)).unwrap();
-    for of in DOCUMENTS {
-        let name = format!("{}.json", version(of));
-        assert_eq!(read(&name), Repository::here().read(of.file).unwrap());
+    for source in DOCUMENTS {
+        let name = format!("{}.json", version(source));
+        assert_eq!(read(&name), Repository::here().read(source.file).unwrap());
     }
 
     let (outcome, text) = run(&root);
@@ -93,7 +93,7 @@ fn publishes_nothing_without_a_section_that_names_the_operations() {
 }
 
 #[test]
-fn publishes_nothing_that_the_check_does_not_pass() {
+fn publishes_nothing_if_the_check_fails() {
     let root = checkout();
     root.replace(V1.file, "Orders returned", "All orders");
     let (outcome, text) = run(&root);
@@ -117,12 +117,12 @@ fn publishes_nothing_unless_each_condition_holds() {
 }
 
 #[test]
-fn a_file_that_is_no_published_document_is_found() {
+fn a_file_that_is_not_a_published_document_is_found() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
     fs::write(root.repository.root().join(PUBLISHED).join("notes.md"), "").unwrap();
     assert_text(
-        &of_published(root.check()),
+        &published_problems(root.check()),
         str![[r#"
   spec/published/notes.md
     expected: absent

@@ -1,5 +1,5 @@
-//! What `api/UPSTREAM.md` names: the versions in use, files that exist, and for
-//! each row an upstream issue or that none was found.
+//! Checks that `api/UPSTREAM.md` names the versions in use and files that exist, and for each row
+//! an upstream issue or that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;
@@ -11,7 +11,7 @@ fn list() -> String {
     Repository::here().read(LIST).unwrap()
 }
 
-/// The cells of the rows of its tables of workarounds.
+/// The cells of each row in the tables of workarounds.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let tables = text.split("\n\n").filter(|part| part.starts_with("| What is missing"));
     let rows = tables.flat_map(|table| table.lines().skip(2));
@@ -23,7 +23,7 @@ fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// What of a cell is no link to an issue or pull request whose number is its text.
+/// The links of a cell that do not lead to the issue or pull request that their text names.
 fn broken_links(cell: &str) -> Vec<String> {
     let links = cell.split('[').skip(1).map(|link| link.split_once("](").unwrap());
     let is_right = |text: &str, target: &str| {
