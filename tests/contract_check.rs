@@ -186,6 +186,9 @@ async fn pipelined_requests_are_each_checked() {
     let mut received = Vec::new();
     client.read_to_end(&mut received).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&received).matches("HTTP/1.1 ").count(), 4);
-    let seen = wire_check().seen(&server.exchanges());
-    assert!(seen.contains("listOrders 200") && seen.contains("cancelOrder 204"), "{seen:?}");
+    let observed = wire_check().seen(&server.exchanges());
+    assert!(
+        observed.contains("listOrders 200") && observed.contains("cancelOrder 204"),
+        "{observed:?}"
+    );
 }

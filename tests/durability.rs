@@ -58,8 +58,7 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     server.stop().unwrap();
 }
 
-/// After a kill, written data is still in the page cache; after a power cut, only synced data is
-/// left.
+/// After a kill, written data is still in the page cache. A power cut keeps only synced data.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {

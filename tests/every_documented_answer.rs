@@ -193,11 +193,11 @@ fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
 }
 
 async fn every_documented_answer_is_seen(new_setup: NewSetup) {
-    let seen = wire_check().seen(&answers_of(new_setup).await);
+    let observed = wire_check().seen(&answers_of(new_setup).await);
     for (version, promises) in [("v1", 160), ("v2", 160)] {
         let promised: Vec<_> = wire_check().promises(version).iter().map(Promise::label).collect();
         assert!(promised.len() > promises, "{}: {promised:#?}", promised.len());
-        assert_all_seen(version, &seen);
+        assert_all_seen(version, &observed);
     }
 }
 
@@ -221,8 +221,8 @@ async fn promises_that_no_test_saw_are_listed() {
     put(2, "/paths/~1store~1orders/get/parameters/0", parameter);
 
     let check = WireCheck::closed(&documents);
-    let seen = check.seen(&answers_of_server().await);
-    let unseen = ["v1", "v2"].map(|version| check.unseen(version, &seen));
+    let observed = check.seen(&answers_of_server().await);
+    let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
     let unseen_v1 =
         ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
     assert_eq!(unseen[0], [&unseen_v1[..], &["listOrders 418".to_string()]].concat());

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// A text with this many consecutive bytes of a key leaks it.
 const PIECE_BYTES: usize = 20;
 
-/// All pieces of some keys and of their percent-percent_encode forms.
+/// All pieces of some keys and of their percent-encoded forms.
 struct Secrets {
     pieces: HashSet<Vec<u8>>,
 }

@@ -74,7 +74,7 @@ const HEADERS: [&str; 18] = [
     "Authorization: Basic YTpi",
 ];
 
-/// Headers that say how a body ends, and the body.
+/// Headers that say where the body ends, each with a body.
 const BODIES: [(&str, &str); 7] = [
     ("", ""),
     ("", ""),

@@ -232,7 +232,7 @@ fn an_interrupted_backup_leaves_nothing() {
     sandbox.import_pending(1..=ORDERS);
     let interrupted = AtomicBool::new(false);
     let progress = |_, _| {
-        assert_eq!(sandbox.names("").len(), 2, "the copy is not finished");
+        assert_eq!(sandbox.names("").len(), 2, "a copy is in progress");
         assert!(!interrupted.swap(true, Ordering::SeqCst), "the backup continued");
     };
     let file = sandbox.path("b.sqlite");

@@ -234,7 +234,7 @@ $ ls
 "#]]);
 }
 
-/// Two steps of orders; next to a running server, where steps are smaller, many steps.
+/// The number of orders in two steps. Next to a running server, steps are smaller.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -277,8 +277,7 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes a step longer than the pause after it, so that the signal arrives during
-/// one.
+/// The slow disk makes a step longer than the pause after it, so that the signal arrives in a step.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {

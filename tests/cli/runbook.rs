@@ -27,7 +27,7 @@ pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// Duration of a hanging write. It is reported after 5 s, and the sessions run in the rest.
+/// Duration of a hanging write. It is reported after 5 s; then the sessions run.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {

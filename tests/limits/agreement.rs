@@ -122,7 +122,7 @@ struct Both {
 
 impl Both {
     fn new(plans: [PlanLimits; 3]) -> Both {
-        // In memory if possible: this test syncs the file thousands of times for nothing.
+        // In memory if possible: thousands of syncs to a disk would only slow the test down.
         let memory = Some(Path::new("/dev/shm")).filter(|directory| directory.is_dir());
         let parent = memory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let directory = tempfile::tempdir_in(parent).unwrap();

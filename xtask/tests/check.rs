@@ -8,7 +8,7 @@ use xtask::check::{Inputs, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
-/// Asserts which checks fail after this change of a file of which nothing is published.
+/// Asserts which checks fail after this change of a file. No document is published.
 #[track_caller]
 fn assert_failures(name: &str, from: &str, to: &str, expected: Inline) {
     let checkout = Checkout::with(&files());
@@ -137,8 +137,7 @@ Drift
     fix: cargo xtask check --fix
   api/client/src/generated/v1.rs: found (-), expected (+)
     @@ [LINES] @@
-             /// Machine-readable error code. Codes may be added: handle an unknown one by its
-             /// `status`. … ([NUMBER] characters)
+             /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. … ([NUMBER] characters)
              pub code: ::std::string::String,
     -        /// Human-readable description: what was wrong with this request and, where possible, what t… ([NUMBER] characters)
     +        /// Human-readable description: what was wrong with this request and, where known, what to d… ([NUMBER] characters)
@@ -354,7 +353,7 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
     );
 }
 
-/// Asserts what `--fix` writes and which checks fail then, and that a later check finds the same.
+/// Asserts what `--fix` writes and which checks still fail, and that a later check fails alike.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

@@ -124,7 +124,7 @@ pub fn failures((outcome, text): (Outcome, String)) -> String {
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
-/// What is printed of problems, without colours.
+/// The printed form of problems, without colours.
 pub fn printed(problems: &[Problem]) -> String {
     let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
     plain(lines.as_bytes())

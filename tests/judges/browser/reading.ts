@@ -13,7 +13,7 @@ const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
 /** Scalar draws a part when the browser is idle, but no later than this. */
 const DRAWN_WITHIN_MS = 1_600;
-/** A section that the page scrolls to is above this, even below the two headers of a phone. */
+/** In pixels: a section that was scrolled to begins above this, below up to two headers. */
 export const BELOW_HEADERS = 250;
 
 /** Scrolls until everything is drawn: Scalar draws a part when it is first near the window. */
@@ -184,7 +184,7 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that headers and fields of models are visible without a click, those of Error once. */
+/** Checks that response headers and model fields are visible, and those of Error only once. */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
