@@ -1,12 +1,12 @@
--- Counts a batch in both windows of each account, as far as they have room. Numbers are
--- microseconds.
+-- Counts a batch of requests in the minute and day windows of each account, up to the limits. Times
+-- are in microseconds.
 --
--- $1 accounts, $2 requests, $3 and $4 the account's limits: they are in the row only to be in
--- EXCLUDED, and nobody reads those that are stored.
+-- $1 accounts, $2 their numbers of requests, $3 and $4 their limits per minute and per day. The
+-- limits are columns only to be available in EXCLUDED; their stored values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
--- Every batch locks rows in one order, so that no two wait for each other.
+-- Every batch locks rows in the same order, which prevents deadlocks.
 INSERT INTO limits_accounts AS c (account, minute_closes, minute_requests, day_closes, day_requests,
                                   per_minute, per_day, admitted, counted_at)
 SELECT account, now + least(admitted, 1) * 60000000, admitted,
@@ -24,9 +24,9 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
     CASE WHEN c.day_closes > now THEN least(c.day_closes, now + 86400000000)
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
-    -- While this batch waited for the row, another one may have counted at a later time. No batch
-    -- waits for a second: a later time than that is of a clock that was set back since. OFFSET has
-    -- it worked out once.
+    -- While this batch waited for the row, another batch may have counted at a later time. Batches
+    -- wait less than a second, so a counted_at further ahead means that the clock was set back.
+    -- OFFSET makes PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

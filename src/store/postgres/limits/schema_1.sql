@@ -1,10 +1,10 @@
--- The tables of the request counts, version 1. A change is a new file, never an edit of this
--- one. They are in the store's database, or in one of their own in the same cluster: then a
--- long snapshot of the store (a pg_dump) does not keep old versions of these hot rows alive.
--- Times are microseconds of Unix time by the database's clock.
+-- The tables of the request counts, version 1. Never edit this file to change them; add a new file.
+-- They are in the store's database, or in a separate one in the same cluster: then a long snapshot
+-- of the store (a pg_dump) does not keep dead versions of these frequently updated rows. Times are
+-- Unix time in microseconds, by the database's clock.
 
--- The version of these tables, the oldest program that may use them, and the store that is
--- counted, once a server has used them: one row.
+-- One row: the version of these tables, the oldest program that may use them, and the store whose
+-- requests are counted, once a server has used them.
 CREATE TABLE limits_schema (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version        integer NOT NULL CHECK (version > 0),
@@ -12,11 +12,11 @@ CREATE TABLE limits_schema (
     store_id       text
 );
 
--- Both windows of an account. The limits and the number that was admitted are of the last batch:
--- by that a server knows the counts before. No key of the account is banned after bans_until, so
--- that most batches do not look at the keys.
--- Every batch updates the rows of its accounts: half-empty pages let it replace a row in its
--- page (HOT), and vacuum is due by the number of dead rows, however large the table is.
+-- The minute and day windows of each account. per_minute, per_day and admitted are those of the
+-- last batch: from them a server computes the counts before the batch. No ban of the account's keys
+-- ends after bans_until, so most batches need not read the keys.
+-- Every batch updates the rows of its accounts. Half-empty pages make room for HOT updates, and
+-- vacuum starts at a fixed number of dead rows, however large the table is.
 CREATE TABLE limits_accounts (
     account         bigint PRIMARY KEY,
     minute_closes   bigint NOT NULL,
@@ -31,9 +31,9 @@ CREATE TABLE limits_accounts (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX limits_accounts_by_end ON limits_accounts (greatest(day_closes, bans_until));
 
--- Strikes and the latest ban of a key that was refused. From struck_at to limited the columns are
--- of the last batch: when it was, the limit, the refusals, and how many of them came before the ban
--- (-1 if it had begun before).
+-- Strikes and the latest ban of each key with refused requests. The columns from struck_at to
+-- limited describe the last batch: its time, the limit, the refused requests, and how many of them
+-- came before the ban (-1 if the ban had begun earlier).
 CREATE TABLE limits_keys (
     key          bigint  PRIMARY KEY,
     account      bigint  NOT NULL,
@@ -46,7 +46,7 @@ CREATE TABLE limits_keys (
     per_minute   bigint  NOT NULL,
     refused      bigint  NOT NULL,
     limited      bigint  NOT NULL,
-    -- A ban counts for the length of the next one for a day.
+    -- A ban affects the length of the next ban for a day.
     forgotten_at bigint GENERATED ALWAYS AS (greatest(
         closes, CASE WHEN ban_seconds > 0 THEN banned_until + 86400000000 ELSE 0 END)) STORED
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,

@@ -1,5 +1,4 @@
--- The tables of the request counts, version 2. A change is a new file, never an edit of an older
--- one.
+-- The tables of the request counts, version 2. Never edit this file to change them; add a new file.
 
--- When the last batch counted the account: no later one counts it at an earlier time.
+-- The time of the account's last batch: a later batch never counts at an earlier time.
 ALTER TABLE limits_accounts ADD COLUMN counted_at bigint NOT NULL DEFAULT 0;

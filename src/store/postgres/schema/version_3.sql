@@ -1,10 +1,10 @@
--- The schema of version 3. A change of the schema is a new file, never an edit of an older
--- one. Programs of version 1.0 write no journal: what they write orders and keys by is gone.
+-- Schema version 3. Never edit this file to change the schema; add a new file. Programs of version
+-- 1.0 do not write the journal, and fail because their columns are renamed or removed.
 
--- An import under way ends first: it holds up nobody but the next one.
+-- Waits until a running import ends: imports hold this lock only against each other.
 SELECT pg_advisory_xact_lock(x'73746f7200000002'::bigint);
 
--- The number of the change, in `changes`, that last changed the row; of a key, also of its
+-- changed_in is the number, in `changes`, of the last change of the row; for a key, also of its
 -- account.
 ALTER TABLE orders RENAME COLUMN version TO changed_in;
 ALTER INDEX orders_by_version RENAME TO orders_by_change;
@@ -12,11 +12,11 @@ ALTER TABLE keys ADD COLUMN changed_in bigint NOT NULL DEFAULT 1 CHECK (changed_
 ALTER TABLE keys ALTER COLUMN changed_in DROP DEFAULT;
 CREATE INDEX keys_by_change ON keys (changed_in);
 
--- The journal: a row for each committed change of orders, accounts or keys, written in its
--- transaction under the lock of `versions`, so that numbers are committed in their order. `orders`
--- and `keys` are the last change of each half. A server whose last change is not here with the
--- same id was at another history, and reads everything again. Old rows are removed; the last
--- one never.
+-- The journal: a row for each committed change of orders, accounts or keys, written in the same
+-- transaction under the lock of `versions`, so that numbers are committed in ascending order.
+-- `orders` and `keys` are the last change of orders and of accounts and keys. A server whose last
+-- seen change is missing here, or has another id, has seen another history, and rereads
+-- everything. Old rows are removed, except the last one.
 CREATE TABLE changes (
     version bigint      PRIMARY KEY CHECK (version > 0),
     id      uuid        NOT NULL DEFAULT gen_random_uuid(),

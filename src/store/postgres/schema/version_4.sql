@@ -1,5 +1,4 @@
--- The schema of version 4. A change of the schema is a new file, never an edit of an older
--- one.
+-- Schema version 4. Never edit this file to change the schema; add a new file.
 
--- What the operator calls the key; NULL if nothing. Servers do not read it.
+-- The operator's name for the key, or NULL. Servers do not read it.
 ALTER TABLE keys ADD COLUMN label text;

@@ -1,8 +1,8 @@
--- The schema of version 6. A change of the schema is a new file, never an edit of an older
--- one.
+-- Schema version 6. Never edit this file to change the schema; add a new file.
 
--- Where requests are counted: one row, which `migrate` writes. Servers that counted in different
--- databases would admit a plan's requests once each. `database` is NULL for the store's own.
+-- The database of the request counts: one row, written by `migrate`. If servers counted in
+-- different databases, each would admit all requests of a plan. `database` is NULL if requests are
+-- counted in the store's database.
 CREATE TABLE limits_location (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     database text CHECK (database <> '')

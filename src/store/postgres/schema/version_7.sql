@@ -1,10 +1,10 @@
--- The schema of version 7. A change of the schema is a new file, never an edit of an older
--- one. Programs before version 1.2 wrote a long import first and made it a change afterwards.
+-- Schema version 7. Never edit this file to change the schema; add a new file. Before version 1.2
+-- an import first wrote its rows, and recorded them in the journal afterwards.
 
--- An import under way ends first.
+-- Waits until a running import ends.
 SELECT pg_advisory_xact_lock(x'73746f7200000002'::bigint);
 
--- What a command left that was killed in between becomes a change.
+-- Records the rows of an import that was killed in between.
 SELECT FROM versions FOR NO KEY UPDATE;
 INSERT INTO changes (version, orders, keys)
     SELECT highest, highest, keys
