@@ -1,17 +1,17 @@
-//! What the servers of one store decide so that together they keep its promises. Nothing here
-//! waits, sends or reads a clock: time, and what the database answered, are parameters. The server
-//! calls these functions, and `tests/support/protocol` searches sequences of the same ones, within bounds,
-//! so they need nothing but `std`.
+//! The decisions by which several servers share one store without contradicting each other. They
+//! are pure functions: time and the database's answers are parameters. The server calls them, and
+//! `tests/support/protocol` model-checks them in sequences of bounded length, so they use only
+//! `std`.
 //!
-//! | File | What it decides |
+//! | File | Its decision |
 //! |---|---|
-//! | `lease` | the time until which an answer of a primary counts, and from which a session may acknowledge |
+//! | `lease` | until when answers of a primary are valid, and from when a session may acknowledge |
 //! | `journal` | if a primary has a different history |
-//! | `questions` | the question for the last changes that a list waits for |
+//! | `questions` | which query for the last changes a list request uses |
 //! | `list` | how a list in memory catches up with the store |
-//! | `reading` | the rows to read, and the change that a read in pages has reached |
-//! | `keys` | how the cached keys follow the store, and until when a key counts |
-//! | `change_numbers` | change numbers, and which of two reflects more |
+//! | `reading` | which rows to read, and which change a read in pages has reached |
+//! | `keys` | how cached keys follow the store, and until when they are valid |
+//! | `change_numbers` | which of two change numbers reflects more |
 
 pub mod change_numbers;
 pub mod journal;

@@ -1,18 +1,18 @@
 //! The store in PostgreSQL, which several servers and the operator's commands share.
 //!
-//! | Room | Its job |
+//! | Module | Its job |
 //! |---|---|
-//! | `connecting` | a connection to the primary, and what it is set to for its role |
-//! | `session` | five connections to one server, and the next ones when it is lost |
-//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
-//! | `schema` | the tables, their migrations and rights |
-//! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
-//! | `heartbeats` | which servers run, as the others and the commands see it |
+//! | `connecting` | opens a connection to the primary, with the settings of its role |
+//! | `session` | five connections to one server, which are reopened together when one is lost |
+//! | `serving` | the [`Store`](super::Store) trait, for a running server |
+//! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and PostgreSQL's own commands |
+//! | `schema` | the tables, their migrations and grants |
+//! | `journal` | the numbered changes; detects a store with another history |
+//! | `heartbeats` | finds running and silent servers |
 //! | `limits` | the [`Limits`](crate::limits::Limits) trait: the request counts |
-//! | `rows` | rows, read as values |
-//! | `timeouts` | how long everything waits |
-//! | `error` | what PostgreSQL answers instead of a result |
+//! | `rows` | reads values from rows |
+//! | `timeouts` | all timeouts, and how they depend on each other |
+//! | `error` | errors of PostgreSQL, with advice for the operator |
 
 mod commands;
 mod connecting;

@@ -1,10 +1,10 @@
-//! Change numbers. Every change has a higher one than those before it, stored with the rows
-//! that it changed, in the same transaction.
+//! Change numbers. They rise with each change. A change stores its number in the rows that it
+//! changes, in the same transaction.
 
 /// The numbers of the last changes of orders and of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
-    /// Numbers the generations that this process has seen. Change numbers of different ones
+    /// Counts the histories that this process has seen. Change numbers of different generations
     /// cannot be compared: after a failover that lost commits, their numbers are used again.
     /// Always 0 on an engine without failover.
     pub generation: u64,
@@ -15,12 +15,12 @@ pub struct LastChanges {
 }
 
 impl LastChanges {
-    /// That of orders.
+    /// The last change of orders, with its generation.
     pub fn of_orders(self) -> ChangeNumber {
         ChangeNumber { generation: self.generation, number: self.orders }
     }
 
-    /// That of accounts and keys.
+    /// The last change of accounts or keys, with its generation.
     pub fn of_keys(self) -> ChangeNumber {
         ChangeNumber { generation: self.generation, number: self.keys }
     }
@@ -29,31 +29,31 @@ impl LastChanges {
 /// The number of a change of orders, or of a change of accounts and keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChangeNumber {
-    /// The generation that it belongs to.
+    /// The generation of the change.
     pub generation: u64,
-    /// The number itself; 0 before the first change.
+    /// 0 stands for the state before the first change.
     pub number: i64,
 }
 
 impl ChangeNumber {
-    /// Before the first change of a generation.
+    /// The state before the first change of a generation.
     pub fn beginning(generation: u64) -> ChangeNumber {
         ChangeNumber { generation, number: 0 }
     }
 
-    /// Whether what is read after it is all that there is.
+    /// True if a read after this change reads every row.
     pub fn is_beginning(self) -> bool {
         self.number == 0
     }
 
-    /// Whether what reflects the other change lacks something that this one has.
+    /// True if data at this change may contain changes that data at the other change lacks.
     pub fn has_more_than(self, other: ChangeNumber) -> bool {
         self.generation != other.generation || self.number > other.number
     }
 
-    /// The last change of a list that now also lacks what a batch cancelled, which brought the
-    /// store from one number to another. It stays if the batch began elsewhere: changes of another
-    /// process are missing then.
+    /// The change that a list at `self` reflects after the orders cancelled by a batch are removed
+    /// from it. `numbers` are the store's change numbers before and after the batch. If the batch
+    /// began at another change, the list lacks changes of another process, and stays at `self`.
     #[must_use]
     pub fn after(self, generation: u64, numbers: Option<(i64, i64)>) -> ChangeNumber {
         match numbers {

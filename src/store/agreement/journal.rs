@@ -1,8 +1,7 @@
-//! Detects a primary with a different history. Every commit has a number and an id of its own in
-//! the journal; a journal that lacks the last commit that this process has seen is another history.
+//! Detects a primary with a different history. The journal records a number and a unique id for
+//! each change. A journal without the last change that this process has seen is another history.
 //!
-//! An answer of a primary counts if two questions have a yes: is its lease valid, and is its history
-//! the one that was seen?
+//! A primary's answer is accepted if the lease is valid and the history is the same as before.
 
 use super::change_numbers::LastChanges;
 use super::keys::PolledChanges;
@@ -11,13 +10,13 @@ use super::lease::{Confirmed, Lease, Time};
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change<I> {
-    /// Its number.
+    /// The change number.
     pub number: i64,
-    /// Tells it from a change of the same number in another history.
+    /// Distinguishes changes with the same number in different histories.
     pub id: I,
 }
 
-/// The last change that this process has seen, and its generation. It survives sessions.
+/// The last change that this process has seen, and its generation. Outlives sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
@@ -30,9 +29,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Accepts a change of a primary whose journal has the last change that was seen. Call it before
-    /// using the rows that came with the change: nothing that is used may be later than what was
-    /// seen.
+    /// Records a change as seen if the primary's journal has the last seen change (`is_known`).
+    /// Call it before using the rows that came with the change, so that no used row is later than
+    /// the last seen change.
     pub fn accept(
         &mut self,
         generation: u64,
@@ -48,12 +47,13 @@ impl<I> Seen<I> {
 
     fn advance(&mut self, generation: u64, change: Change<I>) {
         let position = (generation, change.number);
-        if self.last.as_ref().is_none_or(|(of, last)| (*of, last.number) < position) {
+        if self.last.as_ref().is_none_or(|(generation, last)| (*generation, last.number) < position)
+        {
             self.last = Some((generation, change));
         }
     }
 
-    /// The change that the next question looks for in the journal.
+    /// The last seen change; the next query looks it up in the journal.
     pub fn last(&self) -> Option<&Change<I>> {
         self.last.as_ref().map(|(_, change)| change)
     }
@@ -62,30 +62,29 @@ impl<I> Seen<I> {
 /// A session that is being opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<I> {
-    /// The generation that it is at.
+    /// The generation of the session.
     pub generation: u64,
     last: Change<I>,
 }
 
 impl<I> Opening<I> {
-    /// Records the last change once the server has confirmed a commit: a replaced primary may report
-    /// changes that no other server has.
+    /// Records the last change as seen. Requires a confirmed commit, because a replaced primary may
+    /// report changes that no other server has.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
         seen.advance(self.generation, self.last);
     }
 }
 
-/// The reason why an answer does not count.
+/// The reason why an answer is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRejected {
     /// The primary may have been replaced.
     LeaseExpired,
-    /// The journal lacks what was seen before: the session has to end.
+    /// The journal lacks the last seen change: the session must end.
     OtherHistory,
 }
 
-/// The answer of a primary: its last change, and whether its journal has the last one that was
-/// seen.
+/// The answer of a primary: its last change, and whether its journal has the last seen change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer<I> {
     last: Change<I>,
@@ -95,13 +94,13 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// The journal's last row, and whether the journal has the row that the question named.
+    /// The journal's last row, and whether the journal has the row named in the query.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// Returns the last changes, for a list: with a valid lease the answer, received now, has every
-    /// change that was acknowledged before the question.
+    /// Returns the last changes for a list request. If the lease is still valid when the answer
+    /// arrives, the answer reflects every change that was acknowledged before the query.
     pub fn accept_under_lease<T: Time>(
         self,
         generation: u64,
@@ -115,7 +114,8 @@ impl<I> Answer<I> {
         self.accept(generation, seen)
     }
 
-    /// Returns the last changes and the time as of which they have everything acknowledged, for keys.
+    /// Returns the last changes for the key cache, with the time before which every acknowledged
+    /// change is included.
     pub fn with_as_of<T: Time>(
         self,
         generation: u64,
@@ -127,7 +127,7 @@ impl<I> Answer<I> {
         Ok(PolledChanges::new(self.accept(generation, seen)?, as_of))
     }
 
-    /// Returns the last changes of any primary with this history, and records that they were seen.
+    /// Returns the last changes without checking the lease, and records them as seen.
     pub fn accept(
         self,
         generation: u64,
@@ -137,10 +137,11 @@ impl<I> Answer<I> {
         Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
-    /// Begins a session to this server, in a new generation if its journal lacks the last change.
+    /// Begins a session to this server, in a new generation if its journal lacks the last seen
+    /// change.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
-        let of_seen = seen.last.as_ref().map(|(generation, _)| *generation);
-        let generation = of_seen.map_or(0, |generation| generation + u64::from(!self.is_known));
+        let previous = seen.last.as_ref().map(|(generation, _)| *generation);
+        let generation = previous.map_or(0, |generation| generation + u64::from(!self.is_known));
         Opening { generation, last: self.last }
     }
 }

@@ -1,27 +1,27 @@
-//! Leases: the time until which an answer counts, and from which a session may acknowledge. A
-//! primary that was replaced goes on answering reads, and does not know it.
+//! Leases: the time until which answers of a primary are valid, and from which a session may
+//! acknowledge changes. A replaced primary keeps answering reads without noticing.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// How long a lease is valid after its last confirmed heartbeat was sent, and so also how long an
-/// older one may still be valid after another primary was reached.
+/// The validity of a lease, from the sending of its last confirmed heartbeat. An older session's
+/// lease may therefore be valid for as long after another primary was reached.
 pub const LEASE: Duration = Duration::from_secs(1);
 
-/// An instant of some clock.
+/// A point in time of any clock.
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
 impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 
-/// The lease of a session. A heartbeat is a commit, which a primary that was replaced cannot
-/// confirm.
+/// The lease of a session. Heartbeats renew it: a heartbeat is a commit, and a replaced primary
+/// cannot confirm commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
-    /// When the last confirmed heartbeat was sent; none before the first.
+    /// The time at which the last confirmed heartbeat was sent; none before the first.
     pub(crate) renewed: Option<T>,
 }
 
-/// A commit was confirmed. Only [`Lease::renew`] gives it.
+/// Proof that a commit was confirmed; only [`Lease::renew`] creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirmed(());
 
@@ -32,40 +32,41 @@ impl<T> Default for Lease<T> {
 }
 
 impl<T: Time> Lease<T> {
-    /// A heartbeat that was sent then was confirmed.
+    /// Renews the lease after a heartbeat sent at this time was confirmed.
     pub fn renew(&mut self, sent: T) -> Confirmed {
         self.renewed = Some(sent);
         Confirmed(())
     }
 
-    /// True if answers that arrive now count.
+    /// True if answers that arrive now are valid.
     pub fn is_valid(&self, now: T) -> bool {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// The earlier of the question's start and the last confirmed heartbeat: an answer has everything
-    /// that was acknowledged before, since a replaced primary lacks only later commits. None before
-    /// the first heartbeat.
+    /// The earlier of the query's start and the last confirmed heartbeat. The answer includes every
+    /// change acknowledged before this time, since a replaced primary lacks only later commits. None
+    /// before the first heartbeat.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
 }
 
-/// The wait of a new session before it acknowledges cancellations and answers lists: another replica
-/// may have a valid lease on a primary that was replaced.
+/// The wait of a new session before it acknowledges cancellations and answers list requests:
+/// another replica may still have a valid lease on a replaced primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OldLeaseWait<T> {
     pub(crate) until: T,
 }
 
-/// The wait is over. Only [`OldLeaseWait::over`] gives it.
+/// Proof that the wait is over; only [`OldLeaseWait::over`] creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// The wait of a session to this server, opened at this time after the session before. It counts
-    /// from the *first* session to this server, however often one is opened again.
-    pub fn of_session<S: PartialEq>(
+    /// The wait of a session to `server` that was opened at `opened`. `before` is the server and
+    /// the wait of the previous session. The wait begins with the *first* session to a server;
+    /// reopening does not prolong it.
+    pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,
         before: Option<(&S, OldLeaseWait<T>)>,
@@ -73,11 +74,11 @@ impl<T: Time> OldLeaseWait<T> {
         let Some((server_before, wait)) = before else {
             return OldLeaseWait { until: opened + LEASE };
         };
-        let own = if server_before == server { opened } else { opened + LEASE };
-        OldLeaseWait { until: own.max(wait.until) }
+        let earliest = if server_before == server { opened } else { opened + LEASE };
+        OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Returns the end of the wait unless it is over.
+    /// Fails with the end of the wait unless it is over.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }
@@ -88,31 +89,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
-        let later = Duration::from_millis;
+    fn a_session_waits_a_second_from_the_first_session_to_its_server() {
+        let ms = Duration::from_millis;
         let (old, new, fork) = ("old", "new", "promoted to the same timeline");
-        let first = OldLeaseWait::of_session(later(0), &old, None);
-        assert_eq!(first.until, later(1_000));
-        assert_eq!(first.over(later(999)).unwrap_err(), later(1_000));
-        assert!(first.over(later(1_000)).is_ok());
-        let long_ago = Some((&old, OldLeaseWait { until: later(0) }));
-        assert_eq!(OldLeaseWait::of_session(later(300), &old, long_ago).until, later(300));
-        let first = OldLeaseWait::of_session(later(0), &new, long_ago);
-        assert_eq!(first.until, later(1_000));
-        // It is reset within its first second, and after it.
+        let first = OldLeaseWait::for_session(ms(0), &old, None);
+        assert_eq!(first.until, ms(1_000));
+        assert_eq!(first.over(ms(999)).unwrap_err(), ms(1_000));
+        assert!(first.over(ms(1_000)).is_ok());
+        let long_ago = Some((&old, OldLeaseWait { until: ms(0) }));
+        assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
+        let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
+        assert_eq!(first.until, ms(1_000));
+        // The session is reopened within the first second, and after it.
         let before = Some((&new, first));
-        assert_eq!(OldLeaseWait::of_session(later(200), &new, before).until, later(1_000));
-        assert_eq!(OldLeaseWait::of_session(later(2_000), &new, before).until, later(2_000));
-        assert_eq!(OldLeaseWait::of_session(later(2_000), &fork, before).until, later(3_000));
+        assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
+        assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));
+        assert_eq!(OldLeaseWait::for_session(ms(2_000), &fork, before).until, ms(3_000));
     }
 
     #[test]
     fn a_lease_ends_a_second_after_its_heartbeat_was_sent() {
-        let at = Duration::from_millis;
+        let ms = Duration::from_millis;
         let mut lease = Lease::default();
-        assert!(!lease.is_valid(at(0)) && lease.as_of(at(0)).is_none());
-        lease.renew(at(500));
-        assert!(lease.is_valid(at(1_499)) && !lease.is_valid(at(1_500)));
-        assert_eq!([100, 900].map(|asked| lease.as_of(at(asked))), [Some(at(100)), Some(at(500))]);
+        assert!(!lease.is_valid(ms(0)) && lease.as_of(ms(0)).is_none());
+        lease.renew(ms(500));
+        assert!(lease.is_valid(ms(1_499)) && !lease.is_valid(ms(1_500)));
+        assert_eq!([100, 900].map(|asked| lease.as_of(ms(asked))), [Some(ms(100)), Some(ms(500))]);
     }
 }

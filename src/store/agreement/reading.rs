@@ -1,43 +1,46 @@
-//! Reads of rows in pages, while changes go on.
+//! Tracks which changes are covered by a read in pages while the rows change.
 
 use super::change_numbers::ChangeNumber;
 
-/// The rows of orders or of keys to read.
+/// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
-    /// All that there are: they do not tell what is gone.
+    /// All rows that exist now; they do not show which ones were removed.
     All,
-    /// Those that changed after the change of this number.
+    /// Rows that changed after the change of this number.
     After(i64),
 }
 
 impl ReadScope {
-    /// What follows this change in a session of this generation; none of another one.
-    pub fn of(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
+    /// The rows to read after this change in a session of this generation. None if the change is of
+    /// another generation.
+    pub fn rows_after(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
         (after.generation == generation).then_some(rows)
     }
 }
 
-/// How far a visit of changed orders came.
+/// The changes that a read of orders covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
-    /// The last change whose rows were visited, unless a later change has written them again.
+    /// The last change whose rows were read, except rows that a later change has rewritten.
     pub reached: ChangeNumber,
-    /// No later change had been committed, so the orders reflect all changes up to this one.
+    /// True if no later change was committed meanwhile: the orders reflect all changes up to
+    /// `reached`.
     pub is_all: bool,
 }
 
 impl OrdersRead {
-    /// Every order was read, a page after the other, between these last changes. Pages may have a
-    /// part of what changed in between.
+    /// A read of every order, page by page. `before` and `last` are the store's last changes before
+    /// and after it. Pages may contain some of the changes in between.
     pub fn whole(before: ChangeNumber, last: ChangeNumber) -> OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
-    /// A page of whole changes was read, up to this number, after the last change had been
-    /// `before`. A full one may have more behind it, which has written rows again that are missing.
+    /// A read of one page, which contains whole changes up to the number `highest`. `before` is the
+    /// store's last change before the read. After a full page there may be later changes, which may
+    /// have rewritten rows that the page therefore lacks.
     pub fn page(
         after: ChangeNumber,
         before: ChangeNumber,

@@ -1,10 +1,10 @@
-//! What the operator's commands ask of the store in PostgreSQL: each method's statements are
-//! in the file of its rows.
+//! The store's interface for the operator's commands.
 //!
-//! A change reads without a lock. What it writes is sent at once, from the lock of changes to the
-//! COMMIT, so that no command holds that lock while it waits for an answer, or is suspended: each
-//! statement sees all that was committed before (READ COMMITTED), and changes commit in the order of
-//! their numbers. If another change came in between, it is made again.
+//! A change reads its rows without a lock. Then it sends all writes at once, from taking the change
+//! lock to the COMMIT, so that a command never holds the lock while it waits for an answer or is
+//! suspended. Each statement sees everything committed before (READ COMMITTED), and changes are
+//! committed in the order of their numbers. If another change was committed since the rows were
+//! read, the change is retried.
 
 mod blocking;
 mod check;
@@ -22,9 +22,9 @@ pub use restore::restore;
 pub use servers::ReplicaRow;
 
 use super::connecting::{COMMAND, Connection, Link, connect};
-use super::error::{engine, read, require_one_row, waited, written};
+use super::error::{engine_error, lock_error, read_error, require_one_row, write_error};
 use super::heartbeats::keep_servers_away;
-use super::journal::{self, LOCK_CHANGES, NOTE_UNLESS_CHANGED, lock_changes};
+use super::journal::{self, LOCK_CHANGES, RECORD_UNLESS_CHANGED, lock_changes};
 use super::limits::owner::follow_store;
 use super::rows::value;
 use super::schema::{LIMITS, SCHEMA_LOCK, STORE, require_current};
@@ -39,16 +39,16 @@ use crate::store::{
 };
 use blocking::{Blocking, Write};
 use futures::future::{join_all, try_join_all};
-use inserts::is_taken;
+use inserts::is_duplicate_id;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
-/// The store, for one command. Its methods block, and are not called from within a runtime.
+/// The store, for one command. Its methods block, and must not be called within a tokio runtime.
 pub struct PostgresCommands {
-    /// Drives the connection, while a method runs.
+    /// Drives the connection while a method runs.
     runtime: Runtime,
     connection: Mutex<Connection>,
     url: PostgresUrl,
@@ -58,7 +58,7 @@ impl PostgresCommands {
     /// Connects to the primary of this store, which must have the newest schema.
     pub fn connect(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let commands = PostgresCommands::open(url)?;
-        commands.ask(async |client| require_current(client, STORE).await)?;
+        commands.run(async |client| require_current(client, STORE).await)?;
         Ok(commands)
     }
 
@@ -80,22 +80,22 @@ impl PostgresCommands {
         PostgresCommands::open(&self.url.limits())
     }
 
-    /// Does `work`, which gives the store another id; its request counts go on under the new one.
+    /// Does `work`, which gives the store another id, and assigns the request counts to the new id.
     fn with_new_id<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // First, so that nothing is done if it is missing.
+        // Opened first, so that nothing is done if the database of the counts is missing.
         let (limits, before) = (self.open_limits()?, self.id()?);
-        limits.ask(async |client| require_current(client, LIMITS).await)?;
-        let done = work()?;
+        limits.run(async |client| require_current(client, LIMITS).await)?;
+        let result = work()?;
         let id = self.id()?;
-        limits.ask(async |client| follow_store(client, &before, &id).await)?;
-        Ok(done)
+        limits.run(async |client| follow_store(client, &before, &id).await)?;
+        Ok(result)
     }
 
-    /// Does `work`, which reads.
-    fn ask<T>(
+    /// Runs `work` without a transaction.
+    fn run<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -103,7 +103,7 @@ impl PostgresCommands {
         self.runtime.block_on(work(&connection.client))
     }
 
-    /// Does `work` in one transaction. After an error nothing is changed.
+    /// Runs `work` in one transaction. After an error nothing is changed.
     fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -111,31 +111,29 @@ impl PostgresCommands {
         let mut connection = self.connection.lock();
         let Connection { client, link, .. } = &mut *connection;
         self.runtime.block_on(async {
-            let transaction = client.transaction().await.map_err(written)?;
-            let done = work(&transaction).await;
-            end(transaction, link, done).await
+            let transaction = client.transaction().await.map_err(write_error)?;
+            let result = work(&transaction).await;
+            end_transaction(transaction, link, result).await
         })
     }
 }
 
-/// Commits what was done, or takes it back after an error.
-async fn end<T>(
+/// Commits a transaction, or rolls it back after an error.
+async fn end_transaction<T>(
     transaction: Transaction<'_>,
     link: &Link,
-    done: Result<T, StoreError>,
+    result: Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    match done {
-        Ok(done) => {
-            // An error if an earlier one was passed over: COMMIT would take all back, and
-            // succeed.
-            transaction.execute("SELECT", &[]).await.map_err(written)?;
+    match result {
+        Ok(result) => {
+            // Fails if an earlier error was ignored. COMMIT would then roll back without an error.
+            transaction.execute("SELECT", &[]).await.map_err(write_error)?;
             let before = link.unconfirmed();
-            transaction.commit().await.map_err(uncertain)?;
-            if link.unconfirmed() == before { Ok(done) } else { Err(StoreError::Unconfirmed) }
+            transaction.commit().await.map_err(commit_error)?;
+            if link.unconfirmed() == before { Ok(result) } else { Err(StoreError::Unconfirmed) }
         }
         Err(error) => {
-            // The error stands whatever this says: without it the connection's end
-            // takes the transaction back.
+            // If the rollback fails, the transaction ends with the connection.
             let _ = transaction.rollback().await;
             Err(error)
         }
@@ -169,19 +167,19 @@ impl Engine for PostgresCommands {
     ) -> Result<T, StoreError> {
         let (connection, runtime) = (self.connection.lock(), &self.runtime);
         loop {
-            let last_seen = runtime.block_on(journal::last(&connection.client))?;
+            let last_seen = runtime.block_on(journal::read_last(&connection.client))?;
             let statements = Blocking::new(runtime, &connection.client);
-            let done = work(&statements)?;
+            let result = work(&statements)?;
             let writes = statements.writes.into_inner();
             if runtime.block_on(write_at_once(&connection, scope, last_seen, writes))? {
-                return Ok(done);
+                return Ok(result);
             }
         }
     }
 }
 
-/// Commits a change that does these writes, in one message. Writes nothing, and returns false, if
-/// rows of its scope were changed after this change.
+/// Commits these writes as one change, with pipelined statements. Writes nothing and returns false
+/// if rows in its scope changed after the given last change.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
@@ -192,47 +190,47 @@ pub(super) async fn write_at_once(
     let is_of_orders = scope.scope() == ChangeScope::Orders;
     let orders = if let Scope::Orders(ids) = scope { ids } else { &[] };
     let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &last_changes.keys];
-    let statements = [LOCK_CHANGES, NOTE_UNLESS_CHANGED].into_iter();
+    let statements = [LOCK_CHANGES, RECORD_UNLESS_CHANGED].into_iter();
     let statements = statements.chain(writes.iter().map(|(statement, _)| &**statement));
     let prepared = try_join_all(statements.map(|statement| client.prepare(statement))).await;
-    let prepared = prepared.map_err(written)?;
-    let [lock, note, prepared @ ..] = &*prepared else { return Ok(false) };
+    let prepared = prepared.map_err(write_error)?;
+    let [lock, record, prepared @ ..] = &*prepared else { return Ok(false) };
     let writes = prepared.iter().zip(writes);
     let writes = writes.map(|(statement, (_, values))| client.execute_raw(statement, values));
     let unconfirmed_before = link.unconfirmed();
-    let (begun, locked, noted, written_all, committed) = tokio::join!(
+    let (begun, locked, recorded, written_all, committed) = tokio::join!(
         client.batch_execute("BEGIN"),
         client.query(lock, &[]),
-        client.execute(note, &change),
+        client.execute(record, &change),
         join_all(writes),
-        // After an error it takes all back.
+        // After an error this rolls back.
         client.batch_execute("COMMIT"),
     );
-    begun.map_err(uncertain)?;
-    require_one_row("versions", locked.map_err(uncertain)?.len())?;
-    match noted {
+    begun.map_err(commit_error)?;
+    require_one_row("versions", locked.map_err(commit_error)?.len())?;
+    match recorded {
         Err(error) if error.code() == Some(&SqlState::NOT_NULL_VIOLATION) => return Ok(false),
-        noted => noted.map_err(uncertain)?,
+        recorded => recorded.map_err(commit_error)?,
     };
-    written_all.into_iter().try_for_each(|one| one.map(drop)).map_err(uncertain)?;
-    committed.map_err(uncertain)?;
+    written_all.into_iter().try_for_each(|written| written.map(drop)).map_err(commit_error)?;
+    committed.map_err(commit_error)?;
     if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
 }
 
-/// The error of a COMMIT, or of what was sent with it. Without an answer it may have been carried
-/// out.
-fn uncertain(error: tokio_postgres::Error) -> StoreError {
+/// Converts the error of a COMMIT, or of a statement sent together with it. Without an answer the
+/// change may have been made.
+fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
-        Some(_) => waited(error),
-        None => engine("asked whether the change was made")(error),
+        Some(_) => lock_error(error),
+        None => engine_error("asked whether the change was made")(error),
     }
 }
 
-/// Keeps other commands like it, servers and changes away until the transaction ends. Returns the
-/// next change number.
-async fn take_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+/// Locks the store exclusively until the transaction ends: against `migrate` and `restore`, servers
+/// and changes. Returns the next change number.
+async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
-    transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
+    transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error)?;
     keep_servers_away(transaction).await?;
     lock_changes(transaction).await
 }
@@ -244,7 +242,8 @@ impl OperatorStore for PostgresCommands {
 
     fn id(&self) -> Result<String, StoreError> {
         let query = "SELECT store_id FROM identity";
-        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        let row =
+            self.run(async |client| client.query_one(query, &[]).await.map_err(read_error))?;
         value(&row, 0)
     }
 
@@ -258,26 +257,28 @@ impl OperatorStore for PostgresCommands {
             Records::Pets(pets) => self.insert_pets(pets, skip_existing),
         };
         match inserted {
-            Err(error) if is_taken(&error) => {
-                let taken = self.existing(records.kind(), &records.ids())?;
-                imported(records, 0, false, taken.first().copied())
+            Err(error) if is_duplicate_id(&error) => {
+                let existing = self.existing(records.kind(), &records.ids())?;
+                imported(records, 0, false, existing.first().copied())
             }
             inserted => imported(records, inserted?, skip_existing, None),
         }
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // By the database's clock: if a failover has moved it, some steps are too long or too short.
+        // Uses the database's clock. If a failover moves the clock, some steps of a long command
+        // are too long or too short.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",
             SERVES_FOR.as_secs()
         );
-        let row = self.ask(async |client| client.query_one(&query, &[]).await.map_err(read))?;
+        let row =
+            self.run(async |client| client.query_one(&query, &[]).await.map_err(read_error))?;
         value(&row, 0)
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {
-        self.examine()
+        self.run_checks()
     }
 }

@@ -1,8 +1,8 @@
-//! A connection to the primary: hosts are tried one after the other, each within a time,
-//! and the first that is not in recovery is taken.
+//! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
+//! is not in recovery.
 //!
-//! tokio-postgres' own list of hosts waited 12 s for a primary that was stopped
-//! (SIGSTOP), so each host is a connection attempt of ours.
+//! Each host is a separate attempt, because tokio-postgres' list of hosts waited 12 s for a primary
+//! that was stopped (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -33,10 +33,11 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Whether the server takes writes, and which one it is; the function for the timeline is an
-/// error on a standby. Also sets what a startup option cannot: the schema of the store alone is
-/// searched, and PostgreSQL 17 has another limit.
-const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', \
+/// Selects whether the server accepts writes, and its identity. The timeline is empty on a standby,
+/// where its function fails. Also sets what startup options cannot: only the schema of the store is
+/// searched, and `transaction_timeout`, which exists since PostgreSQL 17, is off.
+const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
+    current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
@@ -47,24 +48,24 @@ const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read
 
 /// An open connection to a primary.
 pub struct Connection {
-    /// What sends statements.
+    /// Sends statements.
     pub client: Client,
-    /// Which server it is.
+    /// The server at the other end.
     pub server: ServerIdentity,
-    /// Its signals outside its answers.
+    /// The connection's end and its unconfirmed commits.
     pub link: Arc<Link>,
     driver: Driver,
 }
 
 impl Connection {
-    /// Closes the socket. What was sent may still be carried out. Never a request to cancel
-    /// it: a COMMIT whose wait for the standby is cancelled succeeds, with a warning.
+    /// Closes the socket. Statements that were sent may still be carried out. They are not
+    /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with a warning.
     pub fn close(&self) {
         self.driver.0.abort();
     }
 }
 
-/// The task that moves a connection's messages. It ends when this is dropped.
+/// The task that transfers a connection's messages. Dropping it ends the task.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -76,37 +77,37 @@ impl Drop for Driver {
 /// Connections with equal identities reach one running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Where it is: address and port, or the directory of its socket.
+    /// Address and port, or the directory of the socket.
     pub address: String,
-    /// Tells clusters apart: PostgreSQL's system identifier.
+    /// PostgreSQL's system identifier, which differs between clusters.
     pub system: String,
-    /// Rises at each promotion.
+    /// The timeline, which rises at each promotion.
     pub timeline: String,
-    /// When it was started: two servers can be promoted to one timeline.
+    /// The start time, because two servers can be promoted to the same timeline.
     pub started: String,
 }
 
-/// Why no host was taken.
+/// The reasons why no host could be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConnectError(String);
 
 impl ConnectError {
-    /// What each host said.
+    /// Joins the refusals of all hosts.
     pub fn no_primary(refusals: &[String]) -> ConnectError {
         ConnectError(refusals.join("; "))
     }
 }
 
-/// A server as it is to be reached.
+/// One address of a host, with its TLS settings.
 #[derive(Clone)]
 pub struct Target {
     host: Host,
-    /// None for a socket of this machine.
+    /// None for a Unix socket.
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
-    /// Made once for all connections: it may read every certificate of the system.
+    /// Shared by all connections: creating it may read every certificate of the system.
     tls: MakeRustlsConnect,
 }
 
@@ -122,7 +123,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Connects to the first host that is a primary; each of its addresses may take this long.
+/// Connects to the first host that is a primary. `limit` is the timeout for each address.
 pub async fn connect(
     url: &PostgresUrl,
     role: &Role,
@@ -138,8 +139,8 @@ pub async fn connect(
     Err(ConnectError::no_primary(&refusals))
 }
 
-/// Every address of every host, in their order. What cannot be
-/// looked up, and TLS that cannot be set up, is a refusal.
+/// Looks up every address of every host, in the order of the URL. Failed look-ups and unusable TLS
+/// settings are added to `refusals`.
 pub async fn targets(
     url: &PostgresUrl,
     limit: Duration,
@@ -152,7 +153,6 @@ pub async fn targets(
     targets
 }
 
-/// Each address of a host.
 async fn targets_of(
     url: &PostgresUrl,
     host: &Host,
@@ -164,7 +164,7 @@ async fn targets_of(
         Host::Unix(_) => vec![None],
         Host::Tcp(name) => {
             match timeout(limit, tokio::net::lookup_host((name.as_str(), port))).await {
-                Ok(Ok(found)) => found.map(Some).collect(),
+                Ok(Ok(addresses)) => addresses.map(Some).collect(),
                 Ok(Err(error)) => {
                     refusals.push(format!("{name}: {error}"));
                     Vec::new()
@@ -191,12 +191,12 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// What PostgreSQL says, and what the operator can do about it.
-fn explained(error: tokio_postgres::Error) -> String {
+/// Formats an error of PostgreSQL, with the operator's remedy.
+fn explain(error: tokio_postgres::Error) -> String {
     PostgresError::from(error).with_advice()
 }
 
-/// Connects to this server, if it is a primary, within this time.
+/// Connects to this server within this time. Fails if it is not a primary.
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,
@@ -231,34 +231,34 @@ pub async fn connect_to(
         if let Some(file) = url.password_file() {
             config.password(file.read().await.map_err(|error| error.to_string())?);
         }
-        begin(config, target.tls.clone(), address).await
+        open(config, target.tls.clone(), address).await
     };
     match timeout(limit, connecting).await {
-        Ok(begun) => begun.map_err(refused),
+        Ok(opened) => opened.map_err(refused),
         Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
     }
 }
 
-async fn begin(
+async fn open(
     config: Config,
     tls: MakeRustlsConnect,
     address: String,
 ) -> Result<Connection, String> {
-    let (client, connection) = config.connect(tls).await.map_err(explained)?;
+    let (client, connection) = config.connect(tls).await.map_err(explain)?;
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
-    // From here on the socket is closed if the rest fails.
-    let row = client.query_typed_one(WHO, &[]).await.map_err(explained)?;
-    let is = |column| row.try_get::<_, bool>(column).map_err(explained);
-    if is(0)? {
+    // If the rest fails, dropping the driver closes the socket.
+    let row = client.query_typed_one(SELECT_IDENTITY, &[]).await.map_err(explain)?;
+    let flag = |column| row.try_get::<_, bool>(column).map_err(explain);
+    if flag(0)? {
         return Err("it is a standby".to_string());
     }
-    if is(1)? {
+    if flag(1)? {
         let why = "it is read-only: default_transaction_read_only is on, for the server, the \
                    database or the role";
         return Err(why.to_string());
     }
-    let text = |column| row.try_get::<_, String>(column).map_err(explained);
+    let text = |column| row.try_get::<_, String>(column).map_err(explain);
     let (system, timeline, started) = (text(2)?, text(3)?, text(4)?);
     let server = ServerIdentity { address, system, timeline, started };
     Ok(Connection { client, server, link, driver })

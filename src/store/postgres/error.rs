@@ -1,5 +1,5 @@
-//! What PostgreSQL answers instead of a result, for the operator: one line that names what
-//! to do where that is known, and never a parameter, a row or a password.
+//! Errors of PostgreSQL on one line, with advice for the operator if there is any. They never
+//! contain a parameter, a row or a password.
 
 use crate::store::StoreError;
 use std::error::Error;
@@ -21,7 +21,7 @@ impl PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// The error, and what the operator can do about it where that is known.
+    /// The error, with the operator's remedy if one is known.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),
@@ -60,18 +60,18 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// What PostgreSQL or the connection to it said, if that is the cause.
+/// Returns the error of PostgreSQL or of the connection to it, if that is the cause.
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()
 }
 
-/// The error of a statement; `doing` is what it was asked to do, as a participle.
-pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
+/// Converts the error of a statement; `doing` is a participle such as "read".
+pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
         let error = PostgresError::from(error);
         if error.state == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {
-            // It was fenced: another host may be the primary now.
+            // The server was fenced: another host may be the primary now.
             return unreachable_because(error.with_advice());
         }
         match advice(&error) {
@@ -81,7 +81,7 @@ pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreErr
     }
 }
 
-/// What the operator can do about it.
+/// Returns the operator's remedy for an error.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {
@@ -107,14 +107,14 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
     })
 }
 
-/// The error of a statement that reads.
-pub fn read(error: tokio_postgres::Error) -> StoreError {
-    engine("read")(error)
+/// Converts the error of a statement that reads.
+pub fn read_error(error: tokio_postgres::Error) -> StoreError {
+    engine_error("read")(error)
 }
 
-/// The error of a statement that writes.
-pub fn written(error: tokio_postgres::Error) -> StoreError {
-    engine("written")(error)
+/// Converts the error of a statement that writes.
+pub fn write_error(error: tokio_postgres::Error) -> StoreError {
+    engine_error("written")(error)
 }
 
 /// The error of a store that does not answer.
@@ -122,7 +122,7 @@ pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
 
-/// Without its row, a table of one row locks nothing.
+/// Fails unless a table used as a lock has its one row: without the row it locks nothing.
 pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());
@@ -131,10 +131,10 @@ pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// The error of a statement that waits for a lock.
-pub fn waited(error: tokio_postgres::Error) -> StoreError {
+/// Converts the error of a statement that waits for a lock.
+pub fn lock_error(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
-        return written(error);
+        return write_error(error);
     }
     let source = Box::new(PostgresError::other("another process is writing to it"));
     StoreError::Engine { doing: "written", source }

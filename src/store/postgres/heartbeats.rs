@@ -1,82 +1,82 @@
-//! The heartbeats of servers, as others see them. Each locks the server's row, which shows in
-//! `xmax`; every few seconds it writes the row, which shows in `xmin`. The database's clock, which
-//! a failover may move, has no part in it.
+//! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
+//! `replicas`, which changes `xmax`; every few seconds it writes the row, which changes `xmin`. The
+//! database's clock is not used, because a failover may move it.
 
-use super::error::{read, waited, written};
+use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
 use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
-use crate::store::postgres::timeouts::{HEARD_WITHIN, LOOK_INTERVAL};
+use crate::store::postgres::timeouts::{HEARTBEAT_POLL_INTERVAL, HEARTBEAT_TIMEOUT};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{GenericClient, Transaction};
 
-/// Identifies a heartbeat.
+/// SQL expression that identifies a heartbeat.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
 
-/// The last heartbeat of each server that has a row.
+/// Returns the last heartbeat of each server that has a row.
 pub async fn heartbeats(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
     let query = format!("SELECT {HEARTBEAT} FROM replicas");
-    let rows = client.query(&query, &[]).await.map_err(read)?;
+    let rows = client.query(&query, &[]).await.map_err(read_error)?;
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// The ids of the servers of which these are still the last heartbeats.
+/// Returns the ids of the servers that sent no heartbeat after those in `last_seen`.
 pub async fn silent_since(
     client: &impl GenericClient,
-    seen: &[String],
+    last_seen: &[String],
 ) -> Result<Vec<String>, StoreError> {
     let query = format!("SELECT id FROM replicas WHERE {HEARTBEAT} = ANY($1)");
-    let rows = client.query(&query, &[&seen]).await.map_err(read)?;
+    let rows = client.query(&query, &[&last_seen]).await.map_err(read_error)?;
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// Removes the rows of the servers of which these are still the last heartbeats, and returns the
-/// last ones of the others. The next heartbeat of one that runs finds no row: its session ends,
-/// and the next one adds it again.
+/// Removes the rows of the servers that sent no heartbeat after those in `last_seen`, and returns
+/// the last heartbeats of the others. If a removed server still runs, its next heartbeat finds no
+/// row: its session ends, and its next session adds the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
-    seen: &[String],
+    last_seen: &[String],
 ) -> Result<Vec<String>, StoreError> {
     let remove = format!(
         "DELETE FROM replicas WHERE id IN
             (SELECT id FROM replicas WHERE {HEARTBEAT} = ANY($1) FOR UPDATE SKIP LOCKED)"
     );
-    client.execute(&remove, &[&seen]).await.map_err(written)?;
+    client.execute(&remove, &[&last_seen]).await.map_err(write_error)?;
     heartbeats(client).await
 }
 
-/// The heartbeats that were seen first, and the ids of the servers that sent no later one: they
-/// were killed or suspended, or cannot reach the database. Waits for no longer than it takes to
-/// know.
+/// Waits until each server sends another heartbeat, at most [`HEARTBEAT_TIMEOUT`]. Returns the
+/// first heartbeats, and the ids of the servers that sent no further one: they were killed or
+/// suspended, or cannot reach the database.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
-    let (seen, until) = (heartbeats(client).await?, Instant::now() + HEARD_WITHIN);
+    let (first, until) = (heartbeats(client).await?, Instant::now() + HEARTBEAT_TIMEOUT);
     loop {
-        let silent = silent_since(client, &seen).await?;
+        let silent = silent_since(client, &first).await?;
         if silent.is_empty() || Instant::now() >= until {
-            return Ok((seen, silent));
+            return Ok((first, silent));
         }
-        sleep(LOOK_INTERVAL).await;
+        sleep(HEARTBEAT_POLL_INTERVAL).await;
     }
 }
 
-/// Refuses a store that a server uses. Removes the rows of silent servers: one that was suspended
-/// then has to open another session, which reads what was changed meanwhile.
+/// Fails if a server uses the store. Removes the rows of silent servers first: a suspended server
+/// must then open a new session, which reads what changed meanwhile.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
-    let (seen, _) = seen_and_silent(client).await?;
-    remove_silent(client, &seen).await?;
+    let (first, _) = seen_and_silent(client).await?;
+    remove_silent(client, &first).await?;
     let query = "SELECT id, address FROM replicas LIMIT 1";
-    let Some(row) = client.query_opt(query, &[]).await.map_err(read)? else { return Ok(()) };
+    let Some(row) = client.query_opt(query, &[]).await.map_err(read_error)? else { return Ok(()) };
     let (id, address): (String, String) = (value(&row, 0)?, value(&row, 1)?);
     Err(StoreError::Refused(format!(
         "the server {id} ({address}) uses the database; stop all servers, and try again"
     )))
 }
 
-/// Refuses a store that a server uses, and has servers refuse it until the transaction ends.
+/// Fails if a server uses the store, and keeps servers from starting until the transaction ends.
 pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
-    transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(waited)?;
+    transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(lock_error)?;
     require_unserved(transaction).await
 }

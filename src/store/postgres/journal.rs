@@ -1,22 +1,22 @@
-//! The journal of changes: one row each, written under the lock of changes. Its last row has the
-//! numbers of the last changes. A server also looks the last change up that it has seen: a journal
-//! without it is another history.
+//! The journal: one row for each change, written under the change lock. Its last row has the
+//! numbers of the last changes. A server also looks up the last change that it has seen: if the
+//! journal lacks that change, its history is another one.
 //!
 //! Change numbers are in the columns `changes.version` and `changed_in` of orders, accounts and
 //! keys.
 
-use super::error::{read, require_one_row, unreachable_because, waited, written};
+use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;
 use crate::store::agreement::journal;
 use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change of the table `changes`. A table that `pg_restore --clean` has put back has
-/// another oid, which VACUUM FULL does not change.
+/// The id of a change in the table `changes`. It includes the table's oid, because `pg_restore
+/// --clean` recreates the table with another oid. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
-/// The numbers of the last change, in two pages of the index.
+/// Selects the numbers of the last changes. It reads two pages of the index.
 pub const SELECT_LAST: &str =
     "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 
@@ -30,9 +30,9 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows that were followed by the next one more than 10 minutes ago: a server
-/// that was away for longer reads everything again. The last of a quiet store stays for as long
-/// after the next. At 2,000 changes a second they take 120 MB.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old: a server that was away
+/// for longer rereads everything. The age of the successor counts, so that after a long pause the
+/// last row stays for another 10 minutes. At 2,000 changes a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT version, lead(made_at) OVER (ORDER BY version) AS followed_at
@@ -51,19 +51,19 @@ pub type JournalChange = journal::Change<String>;
 /// The last change that this process has seen.
 pub type JournalSeen = journal::Seen<String>;
 
-/// The answer of a primary.
+/// The answer of a primary to [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
-/// Reads an answer from its first row: the last row of the journal, and, in the fifth column, whether
-/// the journal has the change that was asked for.
-pub fn answer_of(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
+/// Reads an answer from its first row: the last row of the journal and, in the fifth column,
+/// whether the journal has the change named in the query.
+pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };
     Ok(JournalAnswer::new(last, value(row, 2)?, value(row, 3)?, value(row, 4)?))
 }
 
-/// Both halves' last changes, of the row of [`SELECT_LAST`].
-pub fn last_changes_of(rows: &[Row]) -> Result<LastChanges, StoreError> {
+/// Reads the last changes of orders and of keys from the row of [`SELECT_LAST`].
+pub fn parse_last_changes(rows: &[Row]) -> Result<LastChanges, StoreError> {
     let row = first(rows)?;
     Ok(LastChanges { generation: 0, orders: value(row, 1)?, keys: value(row, 2)? })
 }
@@ -74,33 +74,36 @@ fn first(rows: &[Row]) -> Result<&Row, StoreError> {
     })
 }
 
-/// The number of the last change, and both halves' last changes.
-pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), StoreError> {
-    let rows = client.query(SELECT_LAST, &[]).await.map_err(read)?;
-    Ok((value(first(&rows)?, 0)?, last_changes_of(&rows)?))
+/// Reads the number of the last change, and the last changes of orders and of keys.
+pub async fn read_last(client: &impl GenericClient) -> Result<(i64, LastChanges), StoreError> {
+    let rows = client.query(SELECT_LAST, &[]).await.map_err(read_error)?;
+    Ok((value(first(&rows)?, 0)?, parse_last_changes(&rows)?))
 }
 
-/// What the primary tells who has seen this.
-pub async fn ask_once(client: &Client, seen: &JournalSeen) -> Result<JournalAnswer, StoreError> {
+/// Queries the last change, and whether the journal has the last seen change.
+pub async fn query_journal(
+    client: &Client,
+    seen: &JournalSeen,
+) -> Result<JournalAnswer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&number, Type::INT8), (&id, Type::TEXT)];
     let rows = client.query_typed(&select_last_and_known(), &parameters).await;
-    answer_of(&rows.map_err(read)?)
+    parse_answer(&rows.map_err(read_error)?)
 }
 
-/// Takes the lock of changes: waits for all others, and keeps them waiting until the transaction
-/// ends. The table `versions` is this lock, and holds nothing else.
+/// Takes the change lock, which lets one transaction at a time make changes; it is released when
+/// the transaction ends. The table `versions` serves only as this lock.
 pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
-/// Takes the lock of changes. Returns the next change number.
+/// Takes the change lock. Returns the next change number.
 pub async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
-    let locked = transaction.query(LOCK_CHANGES, &[]).await.map_err(waited)?;
+    let locked = transaction.query(LOCK_CHANGES, &[]).await.map_err(lock_error)?;
     require_one_row("versions", locked.len())?;
-    Ok(last(transaction).await?.0 + 1)
+    Ok(read_last(transaction).await?.0 + 1)
 }
 
-/// Writes the change of this number, of the transaction that made it and holds the lock.
-pub async fn note(
+/// Adds a change to the journal. The transaction must hold the change lock.
+pub async fn record_change(
     transaction: &impl GenericClient,
     change_number: i64,
     scope: ChangeScope,
@@ -109,14 +112,15 @@ pub async fn note(
                   SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
                   FROM changes ORDER BY version DESC LIMIT 1";
     let is_of_orders = scope == ChangeScope::Orders;
-    transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(written)?;
+    transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(write_error)?;
     Ok(())
 }
 
-/// Writes the next change, of orders if `$1`. Its number is NULL, an error that ends the transaction,
-/// if one of the orders `$2` was changed after the change `$3`, or a key after `$4`; it is also NULL
-/// where there is no lock to take. A damaged row that is ahead of the journal does not count.
-pub const NOTE_UNLESS_CHANGED: &str = "
+/// Adds the next change to the journal: of orders if `$1`, otherwise of keys. If one of the orders
+/// `$2` changed after the change `$3`, or a key after `$4`, or the change lock has no row, the
+/// number is NULL, which violates a constraint and so aborts the transaction. Damaged rows whose
+/// number is beyond the journal's last one are ignored.
+pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (version, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (
                     SELECT FROM orders
@@ -126,11 +130,11 @@ pub const NOTE_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE version + 1 END
     FROM changes ORDER BY version DESC LIMIT 1";
 
-/// Removes some of the rows that no server needs any more. Returns the last one that was ever
-/// removed, which was `floor` before: while a long snapshot keeps them, the dead rows below it
-/// are not to be read again.
+/// Removes some of the rows that no server needs any more. `floor` is the last row removed so far;
+/// returns the new one. The floor avoids rereading dead rows that a long snapshot keeps.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
-    let rows = client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(written)?;
+    let rows =
+        client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;
     let removed: Option<i64> = rows.first().map_or(Ok(None), |row| value(row, 0))?;
     Ok(removed.unwrap_or(floor))
 }

@@ -1,10 +1,10 @@
-//! The request counts of several servers, in PostgreSQL.
+//! Counts the requests of several servers in PostgreSQL.
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `limiter` | requests that wait are counted in batches |
-//! | `admission`, `count.sql` | the statement of a batch, and the decisions |
-//! | `owner` | the store that a database counts for |
+//! | `limiter` | collects waiting requests into batches, and answers them |
+//! | `admission`, `count.sql` | counts a batch in one statement, and decides on its requests |
+//! | `owner` | checks that a database counts for this store |
 
 mod admission;
 mod limiter;

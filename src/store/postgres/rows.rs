@@ -1,6 +1,6 @@
-//! Rows of PostgreSQL, read as values.
+//! Reads values from rows of PostgreSQL.
 
-use super::error::{PostgresError, read};
+use super::error::{PostgresError, read_error};
 use crate::store::statements::Row;
 use crate::store::value::Value;
 use crate::store::{ChangedOrder, StoreError};
@@ -8,17 +8,17 @@ use std::fmt::Display;
 use std::str::FromStr;
 use tokio_postgres::types::{FromSql, Type};
 
-/// The value in this column.
+/// Reads the value in this column.
 pub fn value<'a, T: FromSql<'a>>(
     row: &'a tokio_postgres::Row,
     column: usize,
 ) -> Result<T, StoreError> {
-    row.try_get(column).map_err(read)
+    row.try_get(column).map_err(read_error)
 }
 
-/// The word in this column, parsed. The schema allows no other words, so a failure means
-/// a damaged row.
-pub fn parsed<T: FromStr<Err: Display>>(
+/// Parses the word in this column. The schema allows only valid words, so a failure means a damaged
+/// row.
+pub fn parse_value<T: FromStr<Err: Display>>(
     row: &tokio_postgres::Row,
     column: usize,
 ) -> Result<T, StoreError> {
@@ -28,19 +28,19 @@ pub fn parsed<T: FromStr<Err: Display>>(
     })
 }
 
-/// The order in six columns from this one on.
-pub fn changed_order(row: &tokio_postgres::Row, first: usize) -> Result<ChangedOrder, StoreError> {
+/// Reads the order in six columns, from `first` on.
+pub fn read_order(row: &tokio_postgres::Row, first: usize) -> Result<ChangedOrder, StoreError> {
     Ok(ChangedOrder {
         id: value(row, first)?,
         pet_id: value(row, first + 1)?,
         quantity: value(row, first + 2)?,
         ship_date: value(row, first + 3)?,
         complete: value(row, first + 4)?,
-        status: parsed(row, first + 5)?,
+        status: parse_value(row, first + 5)?,
     })
 }
 
-/// What is read of a row as both engines have it.
+/// Converts a row to the form that both engines share, and calls `read` with it.
 pub fn read_row<T>(
     row: &tokio_postgres::Row,
     read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,

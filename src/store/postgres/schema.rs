@@ -1,38 +1,37 @@
-//! The schema's versions: what brings a database of each version to the next, and which
-//! programs may use it.
+//! Migrations of the schema, and the check which programs may use a database.
 
 pub(super) mod grants;
 
-use super::error::{PostgresError, engine, read, waited};
+use super::error::{PostgresError, engine_error, lock_error, read_error};
 use crate::store::StoreError;
 use semver::Version;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient, Row};
 
-/// One step of the schema, applied in a transaction of its own.
+/// The step from one version of a schema to the next, applied in its own transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// What it does, for the operator.
+    /// Describes the step to the operator.
     pub what: &'static str,
-    /// Its statements.
+    /// The statements.
     pub sql: &'static str,
-    /// The oldest program that may use the database afterwards: servers of an older one
-    /// stop being ready, those from it on are not disturbed.
+    /// The oldest program that may use the database afterwards: servers of older programs become
+    /// unready; newer ones go on.
     pub oldest_program: &'static str,
 }
 
 /// Tables that are migrated together.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
-    /// What messages call it.
+    /// The name in messages.
     pub name: &'static str,
-    /// The table with its version.
+    /// The table that records the version.
     pub version_table: &'static str,
-    /// Each brings a database of the version of its position to the next.
+    /// The migration at index n leads from version n to n + 1.
     pub migrations: &'a [Migration],
 }
 
-/// The request counts, in a database of their own.
+/// The tables of the request counts, in a database of their own.
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
@@ -55,11 +54,11 @@ pub const LIMITS: Schema<'static> = Schema {
     ],
 };
 
-/// The store.
+/// The tables of the store.
 pub const STORE: Schema<'static> =
     Schema { name: "schema", version_table: "store_orders_schema", migrations: MIGRATIONS };
 
-/// Those of the store.
+/// The migrations of the store.
 pub const MIGRATIONS: &[Migration] = &[
     Migration {
         what: "the tables of orders, pets, accounts and keys",
@@ -108,62 +107,62 @@ pub const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
+/// Advisory lock of `migrate` and `restore`: one of them at a time runs on a database. The number
+/// is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// Held by commands that no server may use the store beside, and shared by a server while it adds
-/// itself to `replicas`: "stor", 3.
+/// Advisory lock of commands during which no server may use the store. A server takes it shared
+/// while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// The version of its schema that a database records.
+/// The schema version that a database records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct RecordedVersion {
     version: usize,
     oldest_program: String,
 }
 
-/// The version of this program.
 fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
-/// Waits for another `migrate` or `restore`, and keeps others waiting until the connection ends.
+/// Takes the lock of `migrate` and `restore` until the connection ends.
 pub async fn lock(client: &Client) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_lock($1)";
-    client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited).map(drop)
+    client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations, and returns a line for each thing that was done.
+/// Applies the missing migrations. Returns a line for each step.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;
     let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
-    let done = migrated?;
-    unlock.map_err(engine("migrated"))?;
-    Ok(done)
+    let steps = migrated?;
+    unlock.map_err(engine_error("migrated"))?;
+    Ok(steps)
 }
 
 async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     let Schema { name, version_table, migrations } = schema;
-    let found = match found(client, version_table).await? {
-        Some(found) if found.version > migrations.len() => {
-            return Err(newer(&found, schema));
+    let current = match read_version(client, version_table).await? {
+        Some(recorded) if recorded.version > migrations.len() => {
+            return Err(newer_schema_error(&recorded, schema));
         }
-        Some(found) => found.version,
+        Some(recorded) => recorded.version,
         None => {
             require_usable(client).await?;
             0
         }
     };
-    let mut done = Vec::new();
-    for (migration, version) in migrations.iter().zip(1..).skip(found) {
+    let mut steps = Vec::new();
+    for (migration, version) in migrations.iter().zip(1..).skip(current) {
         apply(client, version_table, migration, version).await?;
-        done.push(format!("{name} {version}: {}", migration.what));
+        steps.push(format!("{name} {version}: {}", migration.what));
     }
-    if done.is_empty() {
-        done.push(format!("{name} {found} is the newest; nothing to do"));
+    if steps.is_empty() {
+        steps.push(format!("{name} {current} is the newest; nothing to do"));
     }
-    Ok(done)
+    Ok(steps)
 }
 
 async fn apply(
@@ -180,7 +179,7 @@ async fn apply(
                  USAGE, CREATE ON SCHEMA to this role first"
             ))
         }
-        _ => engine("migrated")(error),
+        _ => engine_error("migrated")(error),
     };
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.batch_execute(migration.sql).await.map_err(failed)?;
@@ -193,14 +192,14 @@ async fn apply(
     transaction.commit().await.map_err(failed)
 }
 
-/// Refuses a database that this program cannot use: one without a store, with an older
-/// schema, or with one that asks for a newer program. A newer schema that does not is used.
+/// Fails if this program cannot use the database: it has no store, an older schema, or a schema
+/// that requires a newer program. A newer schema that allows this program is fine.
 pub async fn require_current(
     client: &impl GenericClient,
     schema: Schema<'_>,
 ) -> Result<(), StoreError> {
     let (Schema { name, version_table, migrations }, program) = (schema, this_program());
-    let Some(found) = found(client, version_table).await? else {
+    let Some(recorded) = read_version(client, version_table).await? else {
         return Err(unusable(if version_table == STORE.version_table {
             "the database has no store; `store-orders migrate` creates one, and \
              `store-orders restore` fills it from a backup"
@@ -209,49 +208,49 @@ pub async fn require_current(
              --limits-database that all servers on this store have"
         }));
     };
-    if found.version < migrations.len() {
+    if recorded.version < migrations.len() {
         return Err(unusable(format!(
             "the database has {name} {}, and this program needs {}; fix: `store-orders migrate`",
-            found.version,
+            recorded.version,
             migrations.len()
         )));
     }
-    // What cannot be read as a version was written by a program that is newer still.
-    match parse_program(&found.oldest_program) {
+    // A version that cannot be parsed was written by a newer program.
+    match parse_program(&recorded.oldest_program) {
         Ok(oldest) if oldest <= program => Ok(()),
         _ => Err(unusable(format!(
             "the database has {name} {}, which needs store-orders {} or newer; this is \
              {program}",
-            found.version, found.oldest_program
+            recorded.version, recorded.oldest_program
         ))),
     }
 }
 
-/// The version that the database records; none if it does not have these tables.
-async fn found(
+/// Reads the version that the database records; none if it lacks these tables.
+async fn read_version(
     client: &impl GenericClient,
     version_table: &str,
-) -> Result<Option<Found>, StoreError> {
+) -> Result<Option<RecordedVersion>, StoreError> {
     if !table_exists(client, version_table).await? {
         return Ok(None);
     }
     let query = format!("SELECT version, oldest_program FROM {version_table}");
-    let row = client.query_opt(&query, &[]).await.map_err(read)?;
-    let found = |row: Row| {
+    let row = client.query_opt(&query, &[]).await.map_err(read_error)?;
+    let recorded = |row: Row| {
         let version = usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or(0);
-        Ok(Found { version, oldest_program: row.try_get(1)? })
+        Ok(RecordedVersion { version, oldest_program: row.try_get(1)? })
     };
-    row.map(found).transpose().map_err(read)
+    row.map(recorded).transpose().map_err(read_error)
 }
 
-/// Whether the first schema of the search_path has this table.
+/// Returns true if the first schema of the search_path has this table.
 pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bool, StoreError> {
     let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
     let exists = client.query_one(exists, &[&table]).await;
-    exists.and_then(|row| row.try_get(0)).map_err(read)
+    exists.and_then(|row| row.try_get(0)).map_err(read_error)
 }
 
-/// Refuses a database whose tables are another program's, or whose texts are not UTF-8.
+/// Fails if the database has tables of another program, or its encoding is not UTF-8.
 async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
     let row = client
         .query_one(
@@ -269,8 +268,8 @@ async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
             &[],
         )
         .await
-        .map_err(read)?;
-    let text = |column: usize| row.try_get::<_, Option<String>>(column).map_err(read);
+        .map_err(read_error)?;
+    let text = |column: usize| row.try_get::<_, Option<String>>(column).map_err(read_error);
     let database = text(1)?.unwrap_or_default();
     let Some(schema) = text(0)? else {
         return Err(refused(format!(
@@ -298,11 +297,14 @@ fn parse_program(text: &str) -> Result<Version, semver::Error> {
     Ok(Version::new(major, minor, patch))
 }
 
-fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreError {
+fn newer_schema_error(
+    recorded: &RecordedVersion,
+    Schema { name, migrations, .. }: Schema<'_>,
+) -> StoreError {
     unusable(format!(
         "the database has {name} {}, and this program knows up to {}; use a newer store-orders \
          to migrate it",
-        found.version,
+        recorded.version,
         migrations.len()
     ))
 }

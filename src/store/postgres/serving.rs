@@ -1,17 +1,17 @@
-//! What a running server asks of the store.
+//! The store's interface for a running server.
 
 mod batch;
 
 use super::commands::write_at_once;
 use super::connecting::roles::{SCANNER, WRITER};
-use super::error::{read, unreachable_because, written};
-use super::journal::{ask_once, last};
+use super::error::{read_error, unreachable_because, write_error};
+use super::journal::{query_journal, read_last};
 use super::limits::PostgresLimits;
-use super::rows::{changed_order, read_row, value};
+use super::rows::{read_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
-use super::session::{OpenError, Session, within};
+use super::session::{OpenError, Session, with_time_limit};
 use crate::keys::Digest;
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
@@ -28,7 +28,7 @@ use crate::store::{
     REQUEST_TIMEOUT, SENT_ORDERS, Standbys, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
-use batch::{Batch, Done, carry_out};
+use batch::{Batch, BatchResult, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
 use std::sync::Arc;
@@ -45,9 +45,9 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. With `confirms_lists`, every question of lists is a commit. Servers that are
-    /// `silent_for` as long, normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that
-    /// the store shows.
+    /// Opens the store. With `confirms_lists`, every freshness query of a list is a commit. Servers
+    /// without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed
+    /// from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
@@ -63,47 +63,49 @@ impl PostgresStore {
         Ok(PostgresStore { sessions, replica })
     }
 
-    /// What counts requests; an address may send this many a minute without a valid key. Call it
-    /// inside a runtime.
+    /// Starts the rate limiter. An address may send `keyless_per_minute` requests without a valid
+    /// key. Call it within a tokio runtime.
     pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
         PostgresLimits::start(self.sessions.clone(), keyless_per_minute, log)
     }
 
-    /// Removes this server from those that the store shows to the operator, within this time.
+    /// Removes this server from the table `replicas`.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
-        // Other connections wait for a lock much shorter than the heartbeat may hold this row.
-        let left = async {
+        // On the writer: the lock timeout of other connections is shorter than the time for which a
+        // heartbeat may lock this row.
+        let removal = async {
             let _writing = session.writing.lock().await;
             deregister(&session.writer.client, &self.replica).await
         };
-        session.answer(timeout, left).await
+        session.answer(timeout, removal).await
     }
 
-    /// The session of the moment, and which rows it reads after this change.
+    /// Returns the current session, and the rows that it must read after this change.
     fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
-        match ReadScope::of(after, session.generation) {
+        match ReadScope::rows_after(after, session.generation) {
             Some(rows) => Ok((session, rows)),
             None => Err(unreachable_because("the store is at another generation by now")),
         }
     }
 
-    /// What is read of the row of this id that a query asks for.
-    async fn only<T>(
+    /// Runs a query for the row of this id, and converts the row if there is one.
+    async fn query_optional<T>(
         &self,
         session: &Session,
         query: &str,
         id: i64,
-        read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
+        convert: fn(&statements::Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let _reading = within(REQUEST_TIMEOUT, async { Ok(session.reading.read().await) }).await?;
+        let lock = async { Ok(session.reading.read().await) };
+        let _reading = with_time_limit(REQUEST_TIMEOUT, lock).await?;
         let rows = async {
-            session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
+            session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read_error)
         };
         let rows = session.answer(READ_LIMIT, rows).await?;
-        rows.first().map(|row| read_row(row, read_found)).transpose()
+        rows.first().map(|row| read_row(row, convert)).transpose()
     }
 }
 
@@ -112,10 +114,10 @@ impl Store for PostgresStore {
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         let session = current(&self.sessions)?;
         if let Some(list) = list {
-            self.replica.lists(list);
+            self.replica.set_listed(list);
         }
         let ended = || unreachable_because("its session ended");
-        session.questions.join(list).map(Freshness::Awaited).ok_or_else(ended)
+        session.list_queries.join(list).map(Freshness::Awaited).ok_or_else(ended)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -144,7 +146,7 @@ impl Store for PostgresStore {
         };
         session.ending.require_open()?;
         if read.is_all {
-            self.replica.lists(read.reached);
+            self.replica.set_listed(read.reached);
         }
         Ok(read)
     }
@@ -153,13 +155,13 @@ impl Store for PostgresStore {
         &self,
         cancellations: Arc<[Cancellation]>,
     ) -> Result<CancelledBatch, StoreError> {
-        let batch = Batch::of(&cancellations, Instant::now());
+        let batch = Batch::new(&cancellations, Instant::now());
         let Some(deadline) = batch.deadline else {
             let outcomes = batch.expired();
             return Ok(CancelledBatch { outcomes, generation: 0, change_numbers: None });
         };
-        let done = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
-        let (Done { outcomes, change_numbers }, generation) = done;
+        let result = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
+        let (BatchResult { outcomes, change_numbers }, generation) = result;
         let cancelled = CancelledBatch { outcomes, generation, change_numbers };
         self.replica.cancelled(&cancelled);
         Ok(cancelled)
@@ -167,9 +169,10 @@ impl Store for PostgresStore {
 
     async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
         let session = current(&self.sessions)?;
-        let seen = self.replica.seen().last().map(|seen| seen.number);
-        if seen > Some(*session.confirmed.borrow()) {
-            // Confirms the changes of the list that lacks the order, while the row is read.
+        let last_seen = self.replica.last_seen().last().map(|change| change.number);
+        if last_seen > Some(*session.confirmed.borrow()) {
+            // A list lacked the order. The heartbeat confirms the list's changes while the row is
+            // read.
             session.heartbeat_wanted.notify_one();
         }
         let query = format!(
@@ -177,16 +180,16 @@ impl Store for PostgresStore {
             CancelledOrder::SELECT
         );
         let read = |row: &statements::Row<'_>| Ok((CancelledOrder::read(row)?, row.get(5)?));
-        let Some((order, number)) = self.only(&session, &query, id, read).await? else {
+        let Some((order, number)) = self.query_optional(&session, &query, id, read).await? else {
             return Ok(None);
         };
-        within(READ_LIMIT, session.require_confirmed(number)).await?;
+        with_time_limit(READ_LIMIT, session.require_confirmed(number)).await?;
         Ok(Some(order))
     }
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         let session = current(&self.sessions)?;
-        let name = self.only(&session, SELECT_PET, id, |row| row.get(0)).await?;
+        let name = self.query_optional(&session, SELECT_PET, id, |row| row.get(0)).await?;
         Ok(name.map(|name| Pet { id, name }))
     }
 
@@ -218,12 +221,12 @@ impl Store for PostgresStore {
     }
 
     async fn try_write(&self) -> Result<(), StoreError> {
-        // A batch of none has the locks and the rights of any other, and changes nothing.
-        let (none, deadline) = (Batch::of(&[], Instant::now()), Instant::now() + TEST_LIMIT);
-        carry_out(&self.sessions, &self.replica, &none, deadline).await.map(drop)
+        // An empty batch needs the same locks and rights as any other, and changes nothing.
+        let (empty, deadline) = (Batch::new(&[], Instant::now()), Instant::now() + TEST_LIMIT);
+        carry_out(&self.sessions, &self.replica, &empty, deadline).await.map(drop)
     }
 
-    /// On a connection of its own, so that no request waits for the lock of changes.
+    /// Uses a separate connection, so that no request waits while this waits for the change lock.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
         let update = "UPDATE keys SET banned_until = $2, ban_seconds = $3, ban_number = $4,
                              changed_in = (SELECT max(version) FROM changes)
@@ -234,11 +237,16 @@ impl Store for PostgresStore {
         });
         let writes: Vec<_> = writes.collect();
         let session = current(&self.sessions)?;
-        within(REQUEST_TIMEOUT, async {
-            let own = session.open_another(&WRITER).await?;
-            // Again if a command has changed keys in between.
-            while !write_at_once(&own, Scope::Keys, last(&own.client).await?, writes.clone())
-                .await?
+        with_time_limit(REQUEST_TIMEOUT, async {
+            let connection = session.open_another(&WRITER).await?;
+            // Repeated if a command has changed keys in between.
+            while !write_at_once(
+                &connection,
+                Scope::Keys,
+                read_last(&connection.client).await?,
+                writes.clone(),
+            )
+            .await?
             {}
             Ok(())
         })
@@ -248,9 +256,9 @@ impl Store for PostgresStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // A cache that was just read again may not know the last recorded use. The last of a
-        // key's uses in one call wins.
-        // A locked row would keep all other keys waiting.
+        // The interval is checked again: a cache that was just reread may lack the last recorded
+        // use. Only the latest use of each key is recorded. Locked rows are skipped, because
+        // waiting for one would delay all other keys.
         let update = "
             WITH use AS (SELECT k AS key, max(t) AS at
                          FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
@@ -262,30 +270,31 @@ impl Store for PostgresStore {
             SELECT use.key, use.at FROM use JOIN keys ON keys.row = use.key
             WHERE (used_at IS NULL OR abs(use.at - used_at) >= $3)
               AND keys.row NOT IN (SELECT row FROM recorded)";
-        let asked = async {
+        let recording = async {
             let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
                 (&rows, Type::INT8_ARRAY),
                 (&times, Type::INT8_ARRAY),
                 (&MIN_USE_INTERVAL_MS, Type::INT8),
             ];
-            session.reader.client.query_typed(update, &parameters).await.map_err(written)
+            session.reader.client.query_typed(update, &parameters).await.map_err(write_error)
         };
         let _reading = session.reading.write().await;
-        let left = session.answer(READ_LIMIT, asked).await?;
-        left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
+        let unrecorded = session.answer(READ_LIMIT, recording).await?;
+        unrecorded.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }
 
-/// How many rows one statement of a whole list reads. Each has a snapshot of its own: one that
-/// lasts for seconds would keep old rows of the request counts from being removed.
+/// The rows that one statement reads of a whole list. Each statement has its own snapshot: a
+/// snapshot that lasts for seconds would keep vacuum from removing dead rows of the request counts.
 pub const PAGE_ROWS: i64 = 50_000;
 
-/// The next orders of the whole list.
+/// Selects a page of all orders, from an id on.
 const ALL_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
 
-/// The orders of the next changes: whole changes, and a page of rows or little more.
+/// Selects the orders of the next changes. A page has only whole changes, so it may have a few rows
+/// more than [`PAGE_ROWS`].
 const CHANGED_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
     FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
@@ -293,14 +302,14 @@ const CHANGED_ORDERS: &str = "
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
-/// Sends every order. What changes meanwhile may be among them, and is read again with what changed
-/// after the last changes before.
+/// Sends every order. Orders that change meanwhile may be sent in either state; they are read
+/// again, because the result names the last changes before the read.
 async fn send_all(
     session: &Session,
     replica: &Replica,
     to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
-    let read = scanned(session, replica, async |client, before| {
+    let read = with_scan_connection(session, replica, async |client, before| {
         let (id_column, mut from) = (0, Some(i64::MIN));
         while let Some(first) = from {
             let last = send_page(client, ALL_ORDERS, id_column, first, to).await?.1;
@@ -320,7 +329,7 @@ async fn send_changed(
     to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
-    let read = scanned(session, replica, async |client, before| {
+    let read = with_scan_connection(session, replica, async |client, before| {
         let (rows, last) =
             send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
         Ok(OrdersRead::page(after, before.of_orders(), last, rows >= PAGE_ROWS))
@@ -328,31 +337,32 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// What is read on a connection of its own, so that pets do not wait for many rows; the
-/// last changes before are told, and those after are returned.
-async fn scanned<T>(
+/// Runs `read_rows` with a separate connection, so that requests for pets do not wait for a long
+/// read, and with the last changes before the read. Returns its result and the last changes after
+/// the read.
+async fn with_scan_connection<T>(
     session: &Session,
     replica: &Replica,
-    rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
+    read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
 ) -> Result<(T, LastChanges), StoreError> {
-    let own = session.open_another(&SCANNER).await?;
-    let journal = async || {
-        let seen = replica.seen();
-        let found = ask_once(&own.client, &seen);
-        session.accept(replica, within(READ_LIMIT, found).await?)
+    let connection = session.open_another(&SCANNER).await?;
+    let last_changes = async || {
+        let last_seen = replica.last_seen();
+        let query = query_journal(&connection.client, &last_seen);
+        session.accept(replica, with_time_limit(READ_LIMIT, query).await?)
     };
-    let read = async {
-        let read = rows(&own.client, journal().await?).await?;
-        // Still of the history that it began in.
-        Ok((read, journal().await?))
+    let work = async {
+        let result = read_rows(&connection.client, last_changes().await?).await?;
+        // This also checks that the history is still the same.
+        Ok((result, last_changes().await?))
     };
     tokio::select! {
-        read = read => read,
+        result = work => result,
         _ = session.ending.ended() => Err(unreachable_because("its session ended")),
     }
 }
 
-/// Sends the orders of a page; returns how many they are, and the highest value of this column.
+/// Sends the orders of a page. Returns their number, and the highest value of this column.
 async fn send_page(
     client: &Client,
     query: &str,
@@ -361,13 +371,13 @@ async fn send_page(
     to: &OrderSender,
 ) -> Result<(i64, Option<i64>), StoreError> {
     let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ROWS, Type::INT8)]);
-    let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
+    let rows = with_time_limit(LONG_READ_LIMIT, async { rows.await.map_err(read_error) }).await?;
     pin_mut!(rows);
     let (mut count, mut highest, mut orders) = (0, None, Vec::new());
-    while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
-        let row = row.map_err(read)?;
+    while let Some(row) = with_time_limit(READ_LIMIT, async { Ok(rows.next().await) }).await? {
+        let row = row.map_err(read_error)?;
         (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, column)?)));
-        orders.push(changed_order(&row, 0)?);
+        orders.push(read_order(&row, 0)?);
         if orders.len() == SENT_ORDERS {
             send(to, std::mem::take(&mut orders)).await?;
         }

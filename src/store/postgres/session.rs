@@ -1,9 +1,8 @@
-//! A session: five connections to one server, each with a fixed role. The loss of any, an
-//! answer that is late, or a difference among them ends all five, and nothing that was
-//! answered through an ended session is applied.
+//! A session: five connections to one database server, each with a fixed role. If one of them is
+//! lost, or an answer is late, all five are closed. Answers of an ended session are discarded.
 //!
-//! A primary that was replaced still answers reads. So a session counts only until a second
-//! after the *sending* of its last confirmed heartbeat: a commit, which a replaced primary
+//! A replaced primary still answers reads. So answers are valid only until a second after the
+//! *sending* of the last confirmed heartbeat. A heartbeat is a commit, which a replaced primary
 //! with a synchronous standby cannot confirm.
 
 mod durability;
@@ -16,8 +15,8 @@ pub(super) mod replica;
 
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
-use super::error::{postgres_error, read, unreachable_because};
-use super::journal::{JournalAnswer, JournalSeen, answer_of};
+use super::error::{postgres_error, read_error, unreachable_because};
+use super::journal::{JournalAnswer, JournalSeen, parse_answer};
 use super::limits::Admission;
 use super::rows::{read_row, value};
 use crate::clock::BootInstant;
@@ -32,7 +31,7 @@ use crate::store::{
     ChangeNumber, KeyChange, LastChanges, LookedUpKeys, PolledChanges, PolledKeys, StoreError,
 };
 use ending::Ending;
-use list_freshness::ListQuestions;
+use list_freshness::ListQueries;
 use parking_lot::Mutex;
 use prepared::{BatchStatements, HeartbeatStatements, KEY_COLUMNS, KeyStatements};
 use replica::Replica;
@@ -46,83 +45,84 @@ use tokio_postgres::types::ToSql;
 
 /// Five connections to one server.
 pub struct Session {
-    /// The generation that it is at.
+    /// The generation of the store during this session.
     pub generation: u64,
     /// The store's id.
     pub store_id: String,
-    /// What numbers of changes belong to, on every server of the store.
+    /// Identifies the history of change numbers, equally on every server of the store.
     pub history: u64,
-    /// Which server it is.
+    /// The database server.
     pub server: ServerIdentity,
-    /// No cancellation is acknowledged before, and no list answered: an older session, to a
-    /// primary that was replaced, may still count until then.
+    /// Until this wait is over, no cancellation is acknowledged and no list is answered: another
+    /// server may still have a valid lease on a replaced primary.
     pub wait: OldLeaseWait<Instant>,
     /// Cancels orders.
     pub writer: Connection,
-    /// Its statements.
-    pub batch: BatchStatements,
-    /// Held while the writer is used: statements of two batches would mix.
+    /// The statements of `writer`.
+    pub batch_statements: BatchStatements,
+    /// Locked while the writer is used, so that the statements of two batches do not mix.
     pub writing: tokio::sync::Mutex<()>,
-    /// Answers the questions of lists, and what keys and the schema are at. Each statement on it is
-    /// a transaction of its own.
+    /// Queries the last changes for lists and keys, and the schema version. Each statement is its
+    /// own transaction.
     pub freshness: Connection,
-    /// Those of lists.
-    pub questions: ListQuestions,
-    /// Those for keys.
-    pub keys: KeyStatements,
-    /// Pets, and the uses of keys.
+    /// The freshness queries of lists.
+    pub list_queries: ListQueries,
+    /// The statements for keys, on `freshness`.
+    pub key_statements: KeyStatements,
+    /// Reads pets, and records the uses of keys.
     pub reader: Connection,
-    /// Shared by statements for single rows, which do not wait for each other's answers. Everything
-    /// else has the reader to itself.
+    /// Read-locked by pipelined statements for single rows; write-locked by other statements, which
+    /// need the reader exclusively.
     pub reading: RwLock<()>,
-    /// Sends heartbeats, and nothing else: a statement of another transaction among theirs would
-    /// end sessions that work.
+    /// Sends only heartbeats: statements of other transactions in between would end working
+    /// sessions.
     pub heartbeat: Connection,
-    /// Its statements.
-    pub beat: HeartbeatStatements,
-    /// Has the next heartbeat sent at once.
+    /// The statements of `heartbeat`.
+    pub heartbeat_statements: HeartbeatStatements,
+    /// Requests an immediate heartbeat.
     pub heartbeat_wanted: Notify,
     /// The number of the last change that is known to be confirmed.
     pub confirmed: watch::Sender<i64>,
     /// Counts requests.
     pub limits: Connection,
-    /// Its statement.
+    /// The statement of `limits`.
     pub admission: Admission,
-    /// It expires also while the machine is suspended.
+    /// Uses a clock that includes time during which the machine is suspended.
     lease: Mutex<Lease<BootInstant>>,
-    /// Whether it has ended.
+    /// Records the end of the session.
     pub ending: Ending,
-    /// Why this program should not serve the store, since its schema changed.
+    /// Set if the schema has changed so that this program should no longer serve the store.
     outdated: Mutex<Option<String>>,
     url: PostgresUrl,
     target: Target,
 }
 
-/// Why a session was not opened.
+/// The error of opening a session.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No primary was reached.
+    /// No primary could be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connections came to different servers.
+    /// The five connections reached different servers.
     #[error("the connections came to different servers")]
     Different,
     /// The schema of the store does not fit this program.
     #[error(transparent)]
     Schema(StoreError),
-    /// The store refuses.
+    /// Another error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Session {
-    /// A heartbeat that was sent then was confirmed.
+    /// Renews the lease after a heartbeat sent at this time was confirmed.
     pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
         self.lease.lock().renew(sent)
     }
 
-    /// Records a confirmed commit that saw the change of this number: no failover loses that
-    /// change. It may have been visible before, if its own wait for the standby was cancelled.
+    /// Records that a confirmed commit has seen the change of this number, so that no failover
+    /// loses the change. A change can be visible before it is confirmed if its own wait for the
+    /// standby was cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -149,8 +149,8 @@ impl Session {
         }
     }
 
-    /// Waits until the session or a connection of it has been ended, closes all five connections,
-    /// and says why.
+    /// Waits until the session ends or loses a connection. Then closes all five connections, and
+    /// returns the reason.
     pub async fn closed(&self) -> String {
         let role = tokio::select! {
             _ = self.ending.ended() => None,
@@ -163,9 +163,9 @@ impl Session {
         if let Some(role) = role {
             self.ending.end(&format_args!("the {role} connection was closed"));
         }
-        self.questions.close();
-        // Requests that still wait get an error at once, and tasks that still hold the session keep
-        // no connection open.
+        self.list_queries.close();
+        // Closed explicitly, because tasks may still own the session. Waiting requests fail at
+        // once.
         let Session { writer, freshness, reader, heartbeat, limits, .. } = self;
         for connection in [writer, freshness, reader, heartbeat, limits] {
             connection.close();
@@ -173,58 +173,61 @@ impl Session {
         self.ending.ended().await
     }
 
-    /// The last changes, and the accounts and keys that changed after this one. Rows that were
-    /// restored under the session end it, and the next one reads everything again.
+    /// Reads the last changes, and the accounts and keys that changed after `after`. If the store
+    /// was restored meanwhile, the session ends, and the next session rereads everything.
     pub async fn poll_keys(
         &self,
         replica: &Replica,
         after: Option<ChangeNumber>,
     ) -> Result<PolledKeys, StoreError> {
-        let (polled, _) = self.ask_for_keys(replica, &self.keys.last_change, &[]).await?;
+        let (polled, _) = self.query_keys(replica, &self.key_statements.last_change, &[]).await?;
         let is_older = |after: &ChangeNumber| {
             polled.last_changes.of_keys().has_more_than(*after)
                 && after.generation == self.generation
         };
-        // Only then, so that somebody's lock of the keys refuses none that are in use.
+        // Keys are read only if they changed. Otherwise a lock on the table of keys would make
+        // valid cached keys fail.
         let Some(after) = after.filter(is_older) else {
             return Ok(PolledKeys { polled, changes: None });
         };
-        let changed = &self.keys.changed;
-        let (polled, changes) = self.ask_for_keys(replica, changed, &[&after.number]).await?;
+        let changed = &self.key_statements.changed;
+        let (polled, changes) = self.query_keys(replica, changed, &[&after.number]).await?;
         let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
         Ok(PolledKeys { polled, changes })
     }
 
-    /// The keys of these digests.
+    /// Reads the keys with these digests.
     pub async fn look_up_keys(
         &self,
         replica: &Replica,
         digests: &[Digest],
     ) -> Result<LookedUpKeys, StoreError> {
         let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
-        let (polled, keys) = self.ask_for_keys(replica, &self.keys.look_up, &[&digests]).await?;
+        let (polled, keys) =
+            self.query_keys(replica, &self.key_statements.look_up, &[&digests]).await?;
         let keys = keys.into_iter().filter_map(KeyChange::into_key).collect();
         Ok(LookedUpKeys { polled, keys })
     }
 
-    /// The rows of one of the statements for keys, and what they are as of.
-    async fn ask_for_keys(
+    /// Runs a statement for keys. Returns its rows, and the last changes that they reflect.
+    async fn query_keys(
         &self,
         replica: &Replica,
         statement: &Statement,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<(PolledChanges, Vec<KeyChange>), StoreError> {
-        let (asked, last_seen) = (BootInstant::now(), replica.seen());
-        let (number, id) = last_seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
-        let seen: [&(dyn ToSql + Sync); 2] = [&number, &id];
-        let parameters = [&seen, parameters].concat();
-        let rows = self.freshness.client.query(statement, &parameters).await.map_err(read)?;
-        let (answer, lease) = (answer_of(&rows)?, *self.lease.lock());
-        let polled = self
-            .with_seen(replica, |seen| answer.with_as_of(self.generation, &lease, asked, seen))?;
+        let (asked_at, last_seen) = (BootInstant::now(), replica.last_seen());
+        let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
+        let change: [&(dyn ToSql + Sync); 2] = [&number, &id];
+        let parameters = [&change, parameters].concat();
+        let rows = self.freshness.client.query(statement, &parameters).await.map_err(read_error)?;
+        let (answer, lease) = (parse_answer(&rows)?, *self.lease.lock());
+        let polled = self.with_seen(replica, |seen| {
+            answer.with_as_of(self.generation, &lease, asked_at, seen)
+        })?;
         let mut keys = Vec::new();
         for row in &rows {
-            // Without a key there is one row, without an account.
+            // Without any keys there is one row, in which the columns of the key are NULL.
             if row.len() > KEY_COLUMNS && value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
                 keys.push(read_row(row, |row| KeyChange::read(row, KEY_COLUMNS))?);
             }
@@ -232,7 +235,7 @@ impl Session {
         Ok((polled, keys))
     }
 
-    /// The last changes of an answer to lists.
+    /// Returns the last changes of an answer for lists, if the lease is valid.
     pub fn accept_under_lease(
         &self,
         replica: &Replica,
@@ -244,7 +247,7 @@ impl Session {
         })
     }
 
-    /// The last changes of rows that were read.
+    /// Returns the last changes of an answer, without checking the lease.
     pub fn accept(
         &self,
         replica: &Replica,
@@ -253,7 +256,7 @@ impl Session {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
-    /// Decides about an answer with the last change that was seen.
+    /// Calls `decide` on an answer with the last seen change.
     pub fn with_seen<T>(
         &self,
         replica: &Replica,
@@ -262,7 +265,7 @@ impl Session {
         self.require_accepted(replica.with_seen(decide))
     }
 
-    /// Fails if an answer does not count or the session has ended. Another history ends the session.
+    /// Fails if an answer was rejected or the session has ended. Another history ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
             Ok(accepted) => self.ending.require_open().map(|()| accepted),
@@ -277,8 +280,8 @@ impl Session {
         }
     }
 
-    /// A connection besides the five, to the same server: for what takes long, and must not keep
-    /// anything else waiting. Its loss does not end the session.
+    /// Opens a further connection to the same server, for long work that must not delay anything
+    /// else. Its loss does not end the session.
     pub async fn open_another(&self, role: &Role) -> Result<Connection, StoreError> {
         let opened = connect_to(&self.url, &self.target, role, CONNECT_LIMIT).await;
         let connection = opened.map_err(|error| unreachable_because(error.to_string()))?;
@@ -288,56 +291,57 @@ impl Session {
         Ok(connection)
     }
 
-    /// What the last look at the schema found: why this program should not serve it.
+    /// Records the result of the last schema check: the reason why this program should no longer
+    /// serve the store, if any.
     pub fn set_outdated(&self, why: Option<String>) {
         *self.outdated.lock() = why;
     }
 
-    /// Why this program should no longer serve the store.
+    /// The reason why this program should no longer serve the store, if any.
     pub fn outdated(&self) -> Option<String> {
         self.outdated.lock().clone()
     }
 
-    /// An answer of this session, or an error if it is late, or was given through a session
-    /// that has ended. A late answer ends the session.
+    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. A
+    /// late answer or another error of the connection ends the session.
     pub async fn answer<T>(
         &self,
         limit: Duration,
-        asked: impl Future<Output = Result<T, StoreError>>,
+        work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let answer = within(limit, asked).await;
+        let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.ending.require_open()?,
-            Err(error) if is_of_connection(error) => self.ending.end(&ErrorChain(error)),
+            Err(error) if is_connection_error(error) => self.ending.end(&ErrorChain(error)),
             Err(_) => {}
         }
         answer
     }
 }
 
-/// The answer, or an error if it is late.
-pub async fn within<T>(
+/// Awaits an answer. Fails if it is late.
+pub async fn with_time_limit<T>(
     limit: Duration,
-    asked: impl Future<Output = Result<T, StoreError>>,
+    work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    match timeout(limit, asked).await {
+    match timeout(limit, work).await {
         Ok(answer) => answer,
         Err(_) => Err(unreachable_because(format!("no answer within {} ms", limit.as_millis()))),
     }
 }
 
-/// Whether the connection failed, and not only the statement.
-pub fn is_of_connection(error: &StoreError) -> bool {
+/// True if the connection failed, and not only the statement.
+pub fn is_connection_error(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
-/// A batch of this many requests is sent without waiting for more: under steady load every round
-/// could bring more.
+/// A batch of this many requests is sent at once: under steady load every scheduler round could add
+/// more.
 const MAX_GATHERED: usize = 256;
 
-/// Yields to other tasks until a round brings no further requests, so that those that arrived
-/// together share a statement.
-pub(super) async fn gathered(waiting: impl Fn() -> usize) {
+/// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived
+/// together share a statement. `waiting` returns their number.
+pub(super) async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {
         yield_now().await;

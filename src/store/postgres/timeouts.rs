@@ -1,117 +1,117 @@
-//! How long requests, commands, servers and connections wait for PostgreSQL, and how these times
-//! depend on each other.
+//! The timeouts of requests, commands, servers and connections to PostgreSQL, with checks of how
+//! they depend on each other.
 
 use crate::store::agreement::lease::LEASE;
 use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT, ROW_LOOK_UPS};
 use std::time::Duration;
 
-/// How long a server's attempt to connect to PostgreSQL may take, for each address.
+/// Timeout of a server's attempt to connect, for each address of PostgreSQL.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long a command's attempt to connect may take, for each address.
+/// Timeout of a command's attempt to connect, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long the first commits of a session may take, before another host is tried.
+/// Timeout of a new session's first commits. Then another host is tried.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
-/// After how long, and how often, a silent end is probed, and how many probes stay unanswered
-/// until it is lost: as long in all as after what it does not acknowledge.
+/// TCP keepalive: idle time, interval, number of probes. In total they take as long as
+/// [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast with and without unsent data.
 pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 pub const KEEPALIVE_RETRIES: u32 = 4;
+
+/// TCP user timeout: a connection ends if the peer acknowledges no data for this long.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// A primary at which a commit of another server waits longer than this for standbys is refused.
+/// A new session refuses a primary on which another server's commit waits longer for standbys.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
-/// How often a session sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a batch that was not sent yet waits for a session.
+/// The time that an unsent batch waits for a session.
 pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 
-/// How long to wait after a failed attempt to open a session, and before a batch is sent again.
+/// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A batch that has less time left is not sent: its late answer would end a session that works.
-pub const LEAST_TIME: Duration = Duration::from_millis(500);
+/// A batch with less time left is not sent: its late answer would end a working session.
+pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
-/// How long a batch waits for each lock, unless it has less time left: twice, for the lock of
-/// changes and for the row of an order.
+/// The time that a batch waits for each of its two locks, the change lock and the row of an order,
+/// unless it has less time left.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Time reserved for the execution of a batch besides its two lock waits.
-pub const ANSWER_TIME: Duration = Duration::from_millis(300);
+pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 
-/// How long a test of writing may take.
+/// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// How long an answer may take that waits for no commit, before its session ends.
+/// Timeout of an answer that waits for no commit. Then the session ends.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long counting every order may take, and a statement that reads a page of orders.
+/// Timeout of a statement that reads a page of orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a request waits to be counted, unless its deadline comes first.
+/// The time that a request waits to be counted, unless its deadline comes first.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long counting a batch may take before the session ends.
+/// Timeout of counting a batch of requests. Then the session ends.
 pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 
-/// `Retry-After` where a request could not be counted.
+/// `Retry-After` of a request that could not be counted.
 pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a batch of counts that failed makes the server unready, if no request is counted
-/// meanwhile.
-pub const COUNT_FAILURE_LASTS: Duration = Duration::from_secs(2);
+/// The time for which a failed batch of counts makes the server unready, unless a later batch
+/// succeeds.
+pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 
-/// How often a command looks for heartbeats.
-pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Interval at which a command polls for heartbeats.
+pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A server that can reach the database sends a heartbeat within this time, also if it has to
-/// open another session first.
-pub const HEARD_WITHIN: Duration = Duration::from_secs(5);
+/// A server that can reach the database sends a heartbeat within this time, even if it must open a
+/// new session first.
+pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a server counts as serving after it last wrote its row, which it does every 10 s. Long
-/// commands go slowly for its sake, also once it was killed.
+/// A server counts as serving for this time after it last wrote its row, which it does every 10 s.
+/// Meanwhile long commands slow down to spare it, even if it was killed.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// How long a server sends no heartbeat before the others remove its row. One that was suspended
-/// for longer adds it again.
+/// A server without heartbeats for this time is removed from the table `replicas` by the others.
+/// A server that was suspended for longer adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
-/// What PostgreSQL ends by itself, in milliseconds: a wait for a lock, a statement, and a
-/// transaction that sends nothing. 0 is no limit.
+/// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
 #[derive(Clone, Copy)]
 pub struct ServerLimits {
     /// `lock_timeout`.
     pub lock_ms: u64,
     /// `statement_timeout`.
     pub statement_ms: u64,
-    /// `idle_in_transaction_session_timeout`. A client that is suspended or out of reach must not
-    /// hold up cancellations. One at work sends its next statement at once.
+    /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
+    /// blocking cancellations; a working client sends its next statement at once.
     pub idle_ms: u64,
 }
 
-/// Cancels orders: in a transaction it holds the lock of changes.
+/// Cancels orders: in a transaction it holds the change lock.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Asks what lists and keys are at, and reads the few orders and keys that changed.
+/// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
-/// How many questions of lists are under way at once on one connection, so that a list seldom waits
-/// for the answer to an earlier one.
-pub const QUESTIONS_UNDER_WAY: usize = 8;
+/// The most freshness queries in flight on one connection. With several, a list request seldom
+/// waits for the answer to an earlier query.
+pub const MAX_LIST_QUERIES: usize = 8;
 
 /// Reads pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
-/// Sends heartbeats. No lock is worth a late one: only this server locks its row.
+/// Sends heartbeats. They need not wait for locks: only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
-/// How many batches are counted at once: a request waits for a quarter of a round trip at most
-/// until its own can be sent.
-pub const COUNTS_UNDER_WAY: usize = 4;
+/// The number of batches of counts in flight: a request waits at most a quarter of a round trip
+/// until its batch can be sent.
+pub const CONCURRENT_COUNTS: usize = 4;
 
 /// Counts requests.
 pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
@@ -119,8 +119,8 @@ pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 /// Reads whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Does one command, which waits for locks as long as the operator is told. Its statements have no
-/// limit: `check`, `restore` and `migrate` read whole tables.
+/// Runs one command. It waits for locks for the time that the documentation names. Its statements
+/// have no limit: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {
@@ -132,39 +132,39 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // A cancellation is answered in time, whatever it waits for.
-    assert!(2 * ms(LOCK_WAIT) + ms(ANSWER_TIME) < ms(REQUEST_TIMEOUT));
-    assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(LEAST_TIME) < ms(REQUEST_TIMEOUT));
-    assert!(ms(ANSWER_TIME) < ms(LEAST_TIME));
+    // A cancellation is answered in time, whichever locks it waits for.
+    assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
+    assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
+    assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
     assert!(WRITER.idle_ms < ms(REQUEST_TIMEOUT));
-    // Readiness tells why a test of writing failed.
-    assert!(ms(LEAST_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // A batch waits for as long as one host takes.
+    // The test write ends before the readiness check, which can then report why it failed.
+    assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
+    // A batch waits long enough for a session to open at one host.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
-    // Two heartbeats may be lost within a lease, and one that waits for a lock.
+    // A lease survives two lost heartbeats, or one that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
-    // A command that looks for heartbeats misses none.
-    assert!(ms(LOOK_INTERVAL) < ms(HEARTBEAT_INTERVAL));
-    // A server whose commit waits for standbys that long has no lease any more.
+    // A command that polls for heartbeats misses none.
+    assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
+    // The lease of a server whose commit waits that long for standbys has expired.
     assert!(ms(LEASE) <= ms(STANDBY_LIMIT));
-    // A silent end is lost after the same time, whether something was sent to it or not.
+    // A lost peer is detected after the same time with and without unacknowledged data.
     let silent_ms = ms(KEEPALIVE_IDLE) + KEEPALIVE_RETRIES as u64 * ms(KEEPALIVE_INTERVAL);
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
-    // No lease is left of a server whose row is removed.
+    // The lease of a server has expired before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // A slow statement ends before its late answer would end the session.
+    // PostgreSQL ends a slow statement before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
-    // Also behind other rows that all wait for a lock.
+    // Even if all other look-ups of rows before it wait for a lock.
     assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
-    // Keys stay current behind questions that all wait for a lock, and no session ends of it.
-    assert!(QUESTIONS_UNDER_WAY as u64 * FRESHNESS.lock_ms < ms(LEASE));
+    // Even if all freshness queries wait for a lock, keys stay current and the session goes on.
+    assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
-    // Also behind the statements of the other batches and a removal.
-    assert!((COUNTS_UNDER_WAY as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
-    // A request that was counted has time left for what it asks of the store.
+    // Even behind the statements of all other batches and a removal of expired rows.
+    assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
+    // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // count.sql takes a count that is a second later for that of a clock that was set back.
+    // count.sql assumes that the clock was set back if a count is more than a second later.
     assert!(LIMITER.statement_ms < 1_000);
 };

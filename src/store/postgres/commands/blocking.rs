@@ -1,8 +1,8 @@
-//! The statements that both engines share, carried out by PostgreSQL: queries are waited for, and
-//! what writes is kept for the end of the change, to be sent at once.
+//! Runs the statements that both engines share on PostgreSQL. Queries block; writes are collected,
+//! and sent together at the end of the change.
 
 use crate::store::StoreError;
-use crate::store::postgres::error::read;
+use crate::store::postgres::error::read_error;
 use crate::store::postgres::rows::read_row;
 use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::value::Value;
@@ -18,18 +18,18 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 /// A statement that writes, with its parameters.
 pub type Write = (String, Vec<Value>);
 
-/// Waits for each query.
+/// Runs queries, and collects writes.
 pub struct Blocking<'a, C> {
     /// Drives the connection.
     pub runtime: &'a Runtime,
     /// A connection or transaction.
     pub client: &'a C,
-    /// Kept for the end of the change.
+    /// The collected writes.
     pub writes: RefCell<Vec<Write>>,
 }
 
 impl<'a, C> Blocking<'a, C> {
-    /// Nothing written yet.
+    /// Starts without writes.
     pub fn new(runtime: &'a Runtime, client: &'a C) -> Blocking<'a, C> {
         Blocking { runtime, client, writes: RefCell::default() }
     }
@@ -48,9 +48,10 @@ impl<C: GenericClient> Statements for Blocking<'_, C> {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.runtime.block_on(async {
-            let rows = self.client.query_raw(query, values(parameters)).await.map_err(read)?;
+            let rows =
+                self.client.query_raw(query, values(parameters)).await.map_err(read_error)?;
             let mut rows = pin!(rows);
-            while let Some(row) = rows.try_next().await.map_err(read)? {
+            while let Some(row) = rows.try_next().await.map_err(read_error)? {
                 read_row(&row, &mut *visit)?;
             }
             Ok(())

@@ -1,21 +1,21 @@
-//! After point-in-time recovery the store gets a new id, so that stale logs and counts are not
+//! Gives the store a new id after point-in-time recovery, so that stale logs and counts are not
 //! mistaken for its own.
 
 use super::PostgresCommands;
-use super::take_store;
+use super::lock_store;
 use crate::store::StoreError;
-use crate::store::postgres::error::written;
+use crate::store::postgres::error::write_error;
 use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id, and accounts and keys ids that it has not used. No server may
-/// serve it meanwhile. Returns the new id.
+/// Gives the store another id, and advances the ids of future accounts and keys past all ids that
+/// it may have used. Fails if a server uses the store. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {
         commands.write(async |transaction| {
-            take_store(transaction).await?;
+            lock_store(transaction).await?;
             set_store_id(transaction, &id).await?;
             for (table, column) in IDS {
                 let query = format!(
@@ -23,7 +23,7 @@ pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError
                                  nextval(pg_get_serial_sequence('{table}', '{column}')))
                  FROM {table}"
                 );
-                let row = transaction.query_one(&query, &[]).await.map_err(written)?;
+                let row = transaction.query_one(&query, &[]).await.map_err(write_error)?;
                 let highest: i64 = value(&row, 0)?;
                 set_last_id(transaction, table, column, highest.saturating_add(ID_GAP)).await?;
             }
@@ -34,14 +34,13 @@ pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError
     Ok(id)
 }
 
-/// Gives the store this id.
 pub async fn set_store_id(transaction: &Transaction<'_>, id: &str) -> Result<(), StoreError> {
     let update = "UPDATE identity SET store_id = $1";
-    transaction.execute(update, &[&id]).await.map_err(written)?;
+    transaction.execute(update, &[&id]).await.map_err(write_error)?;
     Ok(())
 }
 
-/// The next row of this table has the id after this one.
+/// Sets the last used id of a table; the next row gets the following id.
 pub async fn set_last_id(
     transaction: &Transaction<'_>,
     table: &str,
@@ -49,6 +48,6 @@ pub async fn set_last_id(
     last: i64,
 ) -> Result<(), StoreError> {
     let set = "SELECT setval(pg_get_serial_sequence($1, $2), $3)";
-    transaction.execute(set, &[&table, &column, &last]).await.map_err(written)?;
+    transaction.execute(set, &[&table, &column, &last]).await.map_err(write_error)?;
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! What an import adds to the tables.
+//! Inserts the rows of an import.
 
-use super::{PostgresCommands, uncertain};
+use super::{PostgresCommands, commit_error};
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::error::{postgres_error, require_one_row, written};
+use crate::store::postgres::error::{postgres_error, require_one_row, write_error};
 use crate::store::postgres::journal::LOCK_CHANGES;
 use crate::store::postgres::rows::value;
 use crate::store::{NewOrder, Status, StoreError};
@@ -10,7 +10,8 @@ use store_orders_api::types::{Pet, utc_text};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Adds orders and their change. READ COMMITTED: its snapshot is taken after the lock.
+/// Inserts orders, and records the change. With READ COMMITTED the snapshot is taken after the
+/// change lock.
 const INSERT_ORDERS: &str = "
     WITH last AS (SELECT changes.version, keys FROM changes, versions
                   ORDER BY changes.version DESC LIMIT 1),
@@ -33,14 +34,15 @@ const INSERT_PETS: &str = "
     INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
 impl PostgresCommands {
-    /// Adds these as one change, and returns how many were inserted. All is sent at once, so that the
-    /// lock is not held while the command waits for answers: it has a lower priority than servers.
+    /// Inserts these orders as one change, and returns the number of inserted rows. The statements
+    /// are pipelined, so that the command does not hold the change lock while it waits for answers:
+    /// servers have priority.
     pub fn insert_orders(
         &self,
         orders: &[NewOrder],
         skip_existing: bool,
     ) -> Result<usize, StoreError> {
-        let column = |of: fn(&NewOrder) -> i64| orders.iter().map(of).collect::<Vec<_>>();
+        let column = |field: fn(&NewOrder) -> i64| orders.iter().map(field).collect::<Vec<_>>();
         let (ids, pet_ids) = (column(|order| order.id), column(|order| order.pet_id));
         let quantities: Vec<i32> = orders.iter().map(|order| order.quantity).collect();
         let ship_dates: Vec<Option<String>> =
@@ -57,18 +59,18 @@ impl PostgresCommands {
         let connection = self.connection.lock();
         let Connection { client, link, .. } = &*connection;
         self.runtime.block_on(async {
-            let insert = client.prepare(&insert).await.map_err(written)?;
+            let insert = client.prepare(&insert).await.map_err(write_error)?;
             let begin = format!("BEGIN; {LOCK_CHANGES}");
             let unconfirmed_before = link.unconfirmed();
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // After an error it takes all back.
+                // After an error this rolls back.
                 client.batch_execute("COMMIT"),
             );
-            locked.map_err(uncertain)?;
-            let inserted = inserted.map_err(uncertain)?;
-            committed.map_err(uncertain)?;
+            locked.map_err(commit_error)?;
+            let inserted = inserted.map_err(commit_error)?;
+            committed.map_err(commit_error)?;
             require_one_row("versions", inserted.len())?;
             if link.unconfirmed() != unconfirmed_before {
                 return Err(StoreError::Unconfirmed);
@@ -78,25 +80,25 @@ impl PostgresCommands {
         })
     }
 
-    /// Adds these, and returns how many were inserted.
+    /// Inserts these pets, and returns the number of inserted rows.
     pub fn insert_pets(&self, pets: &[Pet], skip_existing: bool) -> Result<usize, StoreError> {
         pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
         let ids: Vec<i64> = pets.iter().map(|pet| pet.id).collect();
         let names: Vec<&str> = pets.iter().map(|pet| &*pet.name).collect();
         let insert = format!("{INSERT_PETS} {}", on_conflict(skip_existing));
         let inserted = self.write(async |transaction| {
-            transaction.execute(&insert, &[&ids, &names]).await.map_err(written)
+            transaction.execute(&insert, &[&ids, &names]).await.map_err(write_error)
         })?;
         Ok(usize::try_from(inserted).unwrap_or(usize::MAX))
     }
 }
 
-/// Whether an id was in the store already, or twice among those given.
-pub fn is_taken(error: &StoreError) -> bool {
+/// True if an id was already in the store, or occurred twice in the import.
+pub fn is_duplicate_id(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }
 
-/// Refuses the one character that PostgreSQL does not store.
+/// Fails if a name contains NUL, the one character that PostgreSQL does not store.
 pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
     if !name.contains('\0') {
         return Ok(());

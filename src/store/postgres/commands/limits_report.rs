@@ -1,37 +1,38 @@
-//! The request counts, as commands see them while servers count.
+//! Reports the request counts to commands, while servers count.
 
 use super::PostgresCommands;
 use crate::clock::Now;
 use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::error::read;
+use crate::store::postgres::error::read_error;
 use crate::store::postgres::limits::{in_u32, timestamp};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
 
-/// The counts of the servers on one store.
+/// The request counts of one store, for commands.
 pub struct PostgresLimitsReport(PostgresCommands);
 
 impl PostgresLimitsReport {
     /// Connects to the database of the counts. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresLimitsReport, StoreError> {
         let commands = PostgresCommands::open(&url.limits())?;
-        commands.ask(async |client| require_current(client, LIMITS).await)?;
+        commands.run(async |client| require_current(client, LIMITS).await)?;
         Ok(PostgresLimitsReport(commands))
     }
 }
 
 impl LimitsReport for PostgresLimitsReport {
     fn usage(&self, account: i64, _: Now) -> Result<AccountUsage, ReportError> {
-        let found = self.0.ask(async |client| usage(client, account).await.map_err(read));
-        found.map_err(|error| ReportError(error.into()))
+        let usage =
+            self.0.run(async |client| read_usage(client, account).await.map_err(read_error));
+        usage.map_err(|error| ReportError(error.into()))
     }
 }
 
-/// What an account has used of its windows.
-async fn usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
+/// Reads the requests that an account has made in its open windows.
+async fn read_usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
     let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
                         minute_requests, day_closes, day_requests
                  FROM limits_accounts WHERE account = $1";

@@ -1,28 +1,28 @@
-//! What `migrate` does, through a connection of its own: the other commands refuse a
-//! database that it has not brought up to date.
+//! The command `migrate`. It opens its connections without the check of the schema, because the
+//! other commands refuse a database that is not up to date.
 
 use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::error::{PostgresError, engine, read};
+use crate::store::postgres::error::{PostgresError, engine_error, read_error};
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::grants::{self, Rights};
 use crate::store::postgres::schema::{self, LIMITS, STORE, Schema};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-/// Creates the store and the request counts, or brings their tables up to date. Returns a line
-/// for each thing that was done.
+/// Creates the tables of the store and of the request counts, or brings them up to date. Returns a
+/// line for each step.
 pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     let store = PostgresCommands::open(url)?;
-    store.ask(async |client| schema::lock(client).await)?;
-    // First, so that nothing is done if it may not.
+    store.run(async |client| schema::lock(client).await)?;
+    // Done first, so that nothing is changed if the role may not create a database.
     let created =
-        store.ask(async |client| create_database(client, &url.limits_database()).await)?;
-    let mut done: Vec<String> = created.into_iter().collect();
-    done.extend(apply_missing(&store, STORE)?);
-    done.extend(apply_missing(&store.open_limits()?, LIMITS)?);
-    Ok(done)
+        store.run(async |client| create_database(client, &url.limits_database()).await)?;
+    let mut steps: Vec<String> = created.into_iter().collect();
+    steps.extend(apply_missing(&store, STORE)?);
+    steps.extend(apply_missing(&store.open_limits()?, LIMITS)?);
+    Ok(steps)
 }
 
 fn apply_missing(
@@ -33,11 +33,11 @@ fn apply_missing(
     commands.runtime.block_on(schema::migrate(client, schema))
 }
 
-/// Creates this database if it is missing. The name in the answer is quoted.
+/// Creates this database if it is missing. Returns a line for the operator if it was created.
 async fn create_database(client: &Client, database: &str) -> Result<Option<String>, StoreError> {
     let query = "SELECT quote_ident($1::text), quote_ident(current_user),
                         EXISTS (SELECT FROM pg_database WHERE datname = $1::name)";
-    let row = client.query_one(query, &[&database]).await.map_err(read)?;
+    let row = client.query_one(query, &[&database]).await.map_err(read_error)?;
     let (quoted, role): (String, String) = (value(&row, 0)?, value(&row, 1)?);
     let exists: bool = value(&row, 2)?;
     if exists {
@@ -51,18 +51,18 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
              --limits-database; then migrate again",
             PostgresError::from(error)
         )),
-        _ => engine("migrated")(error),
+        _ => engine_error("migrated")(error),
     })?;
     Ok(Some(format!("created the database {quoted}")))
 }
 
-/// The statements that let this role serve the store and count requests, for psql. Nothing is
-/// changed.
+/// Returns statements for psql that allow this role to serve the store and to count requests.
+/// Changes nothing.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
     let store = PostgresCommands::open(url)?;
     let limits = store.open_limits()?;
     let grants = |commands: &PostgresCommands, rights| {
-        commands.ask(async |client| grants::grants(client, role, rights).await)
+        commands.run(async |client| grants::grants(client, role, rights).await)
     };
     let connect = format!("\\connect \"{}\"\n", url.limits_database());
     Ok(grants(&store, Rights::Store)? + &connect + &grants(&limits, Rights::Limits)?)

@@ -1,13 +1,13 @@
-//! A store in PostgreSQL from a backup of the embedded one, which is the way to move.
+//! Restores a backup of the embedded store into PostgreSQL, which is how a store moves there.
 
 use super::PostgresCommands;
 use super::identity::{set_last_id, set_store_id};
 use super::inserts::refuse_nul;
-use super::take_store;
+use super::lock_store;
 use crate::store::ChangeScope;
-use crate::store::postgres::error::{read, written};
+use crate::store::postgres::error::{read_error, write_error};
 use crate::store::postgres::heartbeats::require_unserved;
-use crate::store::postgres::journal::note;
+use crate::store::postgres::journal::record_change;
 use crate::store::postgres::rows::value;
 use crate::store::rules::IDS;
 use crate::store::sqlite::{self, CopyProgress, SqliteStore};
@@ -20,20 +20,20 @@ use tokio_postgres::Transaction;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Restores a backup of the embedded store into this one, which must be empty and not
-/// served. It has an id of its own, and goes on with ids of accounts and keys that the old
-/// store has not used. On an error nothing is changed.
+/// Restores a backup of the embedded store into this store, which must be empty and not in use by
+/// servers. The store gets a new id, and continues with ids of accounts and keys that the old store
+/// has not used. After an error nothing is changed.
 pub fn restore(
     file: &Path,
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
-    commands.ask(async |client| {
+    commands.run(async |client| {
         require_unserved(client).await?;
         require_empty(client).await
     })?;
-    // The embedded engine's own restore checks it, brings it to the newest schema, and makes
-    // it a store of its own.
+    // The restore of the embedded engine checks the backup, migrates it to the newest schema, and
+    // gives it a new store id.
     let directory = tempfile::tempdir()
         .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;
@@ -42,19 +42,19 @@ pub fn restore(
     let fill = || {
         commands.write(async |transaction| {
             // A server may have started since the backup was read.
-            let change_number = take_store(transaction).await?;
+            let change_number = lock_store(transaction).await?;
             require_empty(transaction).await?;
             refuse_names_with_nul(&backup)?;
             let copy = async |table, columns, change_number| {
                 copy_table(transaction, &backup, table, columns, change_number).await
             };
             copy("orders", ORDERS, change_number).await?;
-            note(transaction, change_number, ChangeScope::Orders).await?;
+            record_change(transaction, change_number, ChangeScope::Orders).await?;
             copy("pets", PETS, change_number).await?;
             copy("accounts", ACCOUNTS, change_number + 1).await?;
             copy("keys", KEYS, change_number + 1).await?;
-            note(transaction, change_number + 1, ChangeScope::Keys).await?;
-            copy_numbers(transaction, &backup).await
+            record_change(transaction, change_number + 1, ChangeScope::Keys).await?;
+            copy_ids(transaction, &backup).await
         })
     };
     commands.with_new_id(fill)?;
@@ -64,7 +64,7 @@ pub fn restore(
 async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<(), StoreError> {
     let query = "SELECT EXISTS (SELECT FROM orders) OR EXISTS (SELECT FROM pets)
                      OR EXISTS (SELECT FROM accounts) OR EXISTS (SELECT FROM keys)";
-    if value(&client.query_one(query, &[]).await.map_err(read)?, 0)? {
+    if value(&client.query_one(query, &[]).await.map_err(read_error)?, 0)? {
         return Err(StoreError::Refused(
             "the store is not empty, and is not overwritten; create another database, and migrate \
              it"
@@ -74,7 +74,7 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// The columns of each table, which are those of the embedded store but for `changed_in`.
+/// The columns to copy. The embedded store has the same ones, except `changed_in`.
 const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
                       cancelled_by, changed_in";
 const PETS: &str = "id, name";
@@ -82,8 +82,7 @@ const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
                     revoked_at, used_at, successor, banned_until, ban_seconds, ban_number, label, changed_in";
 
-/// Copies these columns of all rows of a table; what has changed did so in the change of this
-/// number.
+/// Copies these columns of all rows of a table. `changed_in` gets this change number.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
@@ -91,10 +90,11 @@ async fn copy_table(
     columns: &str,
     change_number: i64,
 ) -> Result<(), StoreError> {
-    let own = transaction.prepare(&format!("SELECT {columns} FROM {table}")).await.map_err(read)?;
-    let names = columns.split(", ").zip(own.columns());
+    let select = format!("SELECT {columns} FROM {table}");
+    let target = transaction.prepare(&select).await.map_err(read_error)?;
+    let names = columns.split(", ").zip(target.columns());
     let typed: Vec<_> = names.map(|(name, column)| (name, column.type_().clone())).collect();
-    let mut copying = Copying::begin(transaction, table, &typed).await?;
+    let mut copy = TableCopy::begin(transaction, table, &typed).await?;
     let columns = columns.replace("changed_in", &change_number.to_string());
     let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
     let mut rows = statement.query([])?;
@@ -102,12 +102,12 @@ async fn copy_table(
         let values = (0..typed.len()).map(|column| row.get(column));
         let values = values.collect::<rusqlite::Result<Vec<Value>>>()?;
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        copying.write(&values).await?;
+        copy.write(&values).await?;
     }
-    copying.finish().await.map(drop)
+    copy.finish().await.map(drop)
 }
 
-/// Refuses the names of pets that PostgreSQL does not store.
+/// Fails if a pet's name contains NUL, which PostgreSQL does not store.
 fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     let mut names = backup.prepare("SELECT id, name FROM pets WHERE instr(name, char(0))")?;
     match names.query([])?.next()? {
@@ -116,11 +116,8 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// The store's id, and the next ids of accounts and keys.
-async fn copy_numbers(
-    transaction: &Transaction<'_>,
-    backup: &Connection,
-) -> Result<(), StoreError> {
+/// Copies the store's id, and the last used ids of accounts and keys.
+async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;
     for (table, column) in IDS {
@@ -134,33 +131,33 @@ async fn copy_numbers(
     Ok(())
 }
 
-/// Rows on their way into a table. Dropped before it is finished, none is written.
-struct Copying {
+/// Copies rows into a table. If it is dropped before [`TableCopy::finish`], nothing is written.
+struct TableCopy {
     writer: Pin<Box<BinaryCopyInWriter>>,
 }
 
-impl Copying {
-    /// Begins to copy into this table; `columns` are names and types.
+impl TableCopy {
+    /// Begins a copy into this table. `columns` are names and types.
     async fn begin(
         transaction: &Transaction<'_>,
         table: &str,
         columns: &[(&str, Type)],
-    ) -> Result<Copying, StoreError> {
+    ) -> Result<TableCopy, StoreError> {
         let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
         let types: Vec<_> = columns.iter().map(|(_, kind)| kind.clone()).collect();
         let names = names.join(", ");
         let statement = format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)");
-        let sink = transaction.copy_in(&statement).await.map_err(written)?;
-        Ok(Copying { writer: Box::pin(BinaryCopyInWriter::new(sink, &types)) })
+        let sink = transaction.copy_in(&statement).await.map_err(write_error)?;
+        Ok(TableCopy { writer: Box::pin(BinaryCopyInWriter::new(sink, &types)) })
     }
 
     /// Adds a row, with its values in the order of the columns.
     async fn write(&mut self, row: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
-        self.writer.as_mut().write(row).await.map_err(written)
+        self.writer.as_mut().write(row).await.map_err(write_error)
     }
 
-    /// Ends the copy, and returns the number of rows that were written.
+    /// Ends the copy. Returns the number of written rows.
     async fn finish(mut self) -> Result<u64, StoreError> {
-        self.writer.as_mut().finish().await.map_err(written)
+        self.writer.as_mut().finish().await.map_err(write_error)
     }
 }

@@ -1,4 +1,4 @@
-//! Signals of a connection outside its answers: unconfirmed commits, and its end.
+//! Watches a connection for its end, and for commits that no standby confirmed.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::unreachable_because;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::error::Severity;
 
-/// Signals of a connection outside its answers.
+/// Events of a connection besides the results of statements.
 #[derive(Debug, Default)]
 pub struct Link {
     unconfirmed: AtomicU64,
@@ -17,12 +17,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// How many commits did not wait for the standby.
+    /// The number of commits that did not wait for the standby.
     pub fn unconfirmed(&self) -> u64 {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if a COMMIT since then did not wait for the standby: there were this many before.
+    /// Fails if a commit did not wait for the standby since [`Link::unconfirmed`] returned this
+    /// number.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -36,8 +37,8 @@ impl Link {
     }
 }
 
-/// Moves messages until the connection ends. Notices are processed before later query results are
-/// delivered.
+/// Transfers messages until the connection ends. Notices are processed before later query results
+/// are delivered.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -45,7 +46,7 @@ where
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message
-            && is_of_cancelled_wait(notice.parsed_severity(), notice.routine())
+            && cancels_standby_wait(notice.parsed_severity(), notice.routine())
         {
             link.unconfirmed.fetch_add(1, Ordering::SeqCst);
         }
@@ -53,10 +54,11 @@ where
     link.closed.notify_one();
 }
 
-/// Whether a notice says that a COMMIT no longer waits for the standby. Not every warning does:
-/// near transaction wraparound each transaction has one. The message is translated and has no
-/// SQLSTATE of its own; what does not name its routine may be anything.
-fn is_of_cancelled_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
+/// True if a notice may say that a COMMIT no longer waits for the standby. The message is
+/// translated and has no SQLSTATE, so it is recognised by the routine in PostgreSQL's source. There
+/// are other warnings, such as those before transaction wraparound. A warning without a routine
+/// counts, to be safe.
+fn cancels_standby_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
     severity == Some(Severity::Warning)
         && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")
 }
@@ -68,9 +70,9 @@ mod tests {
     #[test]
     fn only_a_cancelled_wait_for_the_standby_leaves_a_commit_unconfirmed() {
         let warning = Some(Severity::Warning);
-        assert!(is_of_cancelled_wait(warning, Some("SyncRepWaitForLSN")));
-        assert!(is_of_cancelled_wait(warning, None));
-        assert!(!is_of_cancelled_wait(warning, Some("GetNewTransactionId")));
-        assert!(!is_of_cancelled_wait(Some(Severity::Notice), Some("SyncRepWaitForLSN")));
+        assert!(cancels_standby_wait(warning, Some("SyncRepWaitForLSN")));
+        assert!(cancels_standby_wait(warning, None));
+        assert!(!cancels_standby_wait(warning, Some("GetNewTransactionId")));
+        assert!(!cancels_standby_wait(Some(Severity::Notice), Some("SyncRepWaitForLSN")));
     }
 }

@@ -1,15 +1,14 @@
-//! What every connection is set to, whatever the database and the role say.
+//! The settings of every connection, which override those of the database and the database role.
 
 use crate::store::postgres::timeouts::{
     self, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, ServerLimits, UNACKNOWLEDGED_LIMIT,
 };
 use std::fmt::Write as _;
 
-/// What correctness leans on. `default_transaction_read_only` is not set: with it an operator
-/// fences a primary. Without `warning` a wait for the standby that was cancelled is not told.
-/// `jit` made a batch wait for 130 ms, and a list would wait for parallel workers to start. A
-/// silent client is noticed after 30 s, as a silent server is: otherwise a connection whose other
-/// end is gone keeps the locks of its transaction.
+/// Settings that correctness and latency depend on. `default_transaction_read_only` is not set,
+/// because operators use it to fence a primary. `client_min_messages` must be `warning`: otherwise
+/// PostgreSQL does not report a cancelled wait for the standby. `jit` delayed a batch by 130 ms,
+/// and starting parallel workers would delay a list.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
@@ -21,13 +20,13 @@ const SETTINGS: [(&str, &str); 8] = [
     ("max_parallel_workers_per_gather", "0"),
 ];
 
-/// What a connection is for. A limit of zero is none.
+/// The purpose of a connection.
 pub struct Role {
-    /// Its `application_name`.
+    /// The `application_name`.
     pub name: &'static str,
     limits: ServerLimits,
-    /// Whether it reads whole tables. If not, it reads a few rows by an index, whatever the
-    /// planner believes of a table that an import has just filled.
+    /// Allows sequential scans. Other roles read a few rows by an index; the planner could choose a
+    /// scan because its statistics are outdated after an import.
     scans: bool,
 }
 
@@ -36,8 +35,9 @@ impl Role {
         Role { name, limits, scans }
     }
 
-    /// Startup options: they have precedence over the settings of the database and the role, and
-    /// over earlier options.
+    /// Formats the startup options. They override the settings of the database and the database
+    /// role, and earlier options. The keepalives let PostgreSQL detect a lost client after 30 s;
+    /// otherwise its transaction would keep its locks.
     pub fn options(&self) -> String {
         let mut options = String::new();
         let limits = [
@@ -65,10 +65,11 @@ impl Role {
 /// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Asks what lists and keys are at, and reads the few orders and keys that changed.
+/// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads pets, and records the uses of keys. A slow statement ends before the session would.
+/// Reads pets, and records the uses of keys. PostgreSQL ends a slow statement before it would end
+/// the session.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.
@@ -80,5 +81,5 @@ pub const LIMITER: Role = Role::new("store-orders limits", timeouts::LIMITER, fa
 /// Reads the whole table of orders, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
-/// Does one command of the operator.
+/// Runs one command of the operator.
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

@@ -1,17 +1,17 @@
-//! What a connection tells the server of its password.
+//! Tests which password a connection sends to the server.
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Longer than this test waits.
+/// Longer than this test takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// `AuthenticationCleartextPassword`, of PostgreSQL's protocol 3.0.
+/// The message `AuthenticationCleartextPassword` of PostgreSQL's protocol 3.0.
 const ASK_FOR_PASSWORD: [u8; 9] = [b'R', 0, 0, 0, 8, 0, 0, 0, 3];
 
-/// Asks the next client for its password, and hangs up.
-async fn password_of_next(listener: &TcpListener) -> String {
+/// Requests the password of the next client, and closes the connection.
+async fn receive_password(listener: &TcpListener) -> String {
     let (mut client, _) = listener.accept().await.unwrap();
     let length = client.read_u32().await.unwrap();
     client.read_exact(&mut vec![0; length as usize - 4]).await.unwrap();
@@ -23,7 +23,7 @@ async fn password_of_next(listener: &TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn the_file_with_the_password_is_read_at_each_connection() {
+async fn the_password_file_is_read_for_each_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -32,8 +32,8 @@ async fn the_file_with_the_password_is_read_at_each_connection() {
     for password in ["first", "second"] {
         std::fs::write(file.path(), format!("{password}\n")).unwrap();
         let connecting = connect(&url, &COMMAND, LIMIT);
-        let (refused, found) = tokio::join!(connecting, password_of_next(&listener));
-        assert_eq!((refused.is_err(), found.as_str()), (true, password));
+        let (refused, received) = tokio::join!(connecting, receive_password(&listener));
+        assert_eq!((refused.is_err(), received.as_str()), (true, password));
     }
     let path = file.path().display().to_string();
     drop(file);

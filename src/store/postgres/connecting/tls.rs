@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, as libpq's `sslmode` and certificates ask for it.
+//! Sets up TLS to PostgreSQL according to `sslmode` and the certificates.
 
 use super::tls_mode::{PostgresTls, TlsMode};
 use super::url::PostgresUrl;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Why TLS cannot be set up.
+/// The error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// A PEM file cannot be used.
@@ -24,18 +24,18 @@ pub enum TlsSetupError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rustls::pki_types::pem::Error,
     },
     /// No authority is trusted.
     #[error("no authority is trusted: name a file of certificates with sslrootcert")]
     NoAuthority(#[source] VerifierBuilderError),
-    /// The certificates are refused by rustls.
+    /// rustls refuses the certificates.
     #[error("the certificates cannot be used")]
     Rustls(#[from] rustls::Error),
 }
 
-/// What the protocol asks the server for in this mode.
+/// Returns the mode for tokio-postgres, which only negotiates TLS; rustls verifies certificates.
 pub fn ssl_mode(mode: TlsMode) -> SslMode {
     match mode {
         TlsMode::Disable => SslMode::Disable,
@@ -43,19 +43,19 @@ pub fn ssl_mode(mode: TlsMode) -> SslMode {
     }
 }
 
-/// Whether TLS can be set up for every host of a store.
+/// Checks that TLS can be set up for every host of a store.
 pub fn check_tls(url: &PostgresUrl) -> Result<(), TlsSetupError> {
     let tls = url.tls();
     url.hosts().try_for_each(|(host, _)| connector(tls, tls.mode_for(host)).map(drop))
 }
 
-/// How TLS is begun in this mode.
+/// Creates the TLS connector for this mode.
 pub fn connector(tls: &PostgresTls, mode: TlsMode) -> Result<MakeRustlsConnect, TlsSetupError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match mode {
-        TlsMode::VerifyFull => web_pki(tls, &provider)?,
+        TlsMode::VerifyFull => web_pki_verifier(tls, &provider)?,
         TlsMode::VerifyCa => Arc::new(Lenient {
-            authority: Some(web_pki(tls, &provider)?),
+            authority: Some(web_pki_verifier(tls, &provider)?),
             provider: Arc::clone(&provider),
         }),
         _ => Arc::new(Lenient { authority: None, provider: Arc::clone(&provider) }),
@@ -66,26 +66,26 @@ pub fn connector(tls: &PostgresTls, mode: TlsMode) -> Result<MakeRustlsConnect, 
         .with_custom_certificate_verifier(verifier);
     let config = match (&tls.certificate, &tls.key) {
         (Some(certificate), Some(key)) => config.with_client_auth_cert(
-            certificates(certificate)?,
-            PrivateKeyDer::from_pem_file(key).map_err(in_file(key))?,
+            read_certificates(certificate)?,
+            PrivateKeyDer::from_pem_file(key).map_err(file_error(key))?,
         )?,
         _ => config.with_no_client_auth(),
     };
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn web_pki(
+fn web_pki_verifier(
     tls: &PostgresTls,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<WebPkiServerVerifier>, TlsSetupError> {
     let mut roots = RootCertStore::empty();
     match &tls.root {
         Some(path) => {
-            for certificate in certificates(path)? {
+            for certificate in read_certificates(path)? {
                 roots.add(certificate)?;
             }
         }
-        // What cannot be read of them is not trusted; without any, the error says so.
+        // Unreadable certificates are skipped. If none remains, building the verifier fails.
         None => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
@@ -95,18 +95,18 @@ fn web_pki(
         .map_err(TlsSetupError::NoAuthority)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
     CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<_, _>>)
-        .map_err(in_file(path))
+        .map_err(file_error(path))
 }
 
-fn in_file(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsSetupError {
+fn file_error(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsSetupError {
     move |source| TlsSetupError::File { path: path.to_path_buf(), source }
 }
 
-/// Takes a certificate of a trusted authority whatever host it names (`verify-ca`), or any
-/// certificate (`require`). Signatures are verified in any case.
+/// Accepts a certificate of a trusted authority for any host name (`verify-ca`), or any certificate
+/// (`require`). Signatures of the handshake are always verified.
 #[derive(Debug)]
 struct Lenient {
     authority: Option<Arc<WebPkiServerVerifier>>,
@@ -124,7 +124,7 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The name is looked at last, once the chain was found good.
+            // The name is checked last, so the chain is valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -163,11 +163,11 @@ mod tests {
     use crate::log::ErrorChain;
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_once() {
+    fn the_error_of_a_file_is_not_repeated() {
         let url = "postgres://a/d?sslmode=verify-full&sslrootcert=/none.pem".parse().unwrap();
-        let said = ErrorChain(&check_tls(&url).unwrap_err()).to_string();
+        let message = ErrorChain(&check_tls(&url).unwrap_err()).to_string();
         let expected =
             "/none.pem cannot be used: I/O error: No such file or directory (os error 2)";
-        assert_eq!(said, expected);
+        assert_eq!(message, expected);
     }
 }

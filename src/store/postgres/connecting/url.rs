@@ -1,4 +1,4 @@
-//! The address of a store in PostgreSQL, as libpq writes it.
+//! Parses the URL of a store in PostgreSQL, in libpq's format.
 
 use super::tls_mode::PostgresTls;
 use crate::blocking::run_with;
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// A `postgres://` URL: several hosts, user, database, and how TLS is used.
+/// A `postgres://` URL with one or several hosts, user, database, and TLS settings.
 #[derive(Clone)]
 pub struct PostgresUrl {
     config: Config,
@@ -21,29 +21,29 @@ pub struct PostgresUrl {
     limits_database: Option<String>,
 }
 
-/// Why a text is not the address of a store. It repeats nothing that may be of a password.
+/// The error of parsing a URL. It never quotes text that may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
-    /// It has another scheme, or none.
+    /// The scheme is another one, or missing.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// Part of a user name or a password would be taken for a host, a database or a parameter.
-    // Without an at sign: what stands before one could be a password, and is hidden.
+    // The message has no at sign: the text before one would be redacted as a possible password.
     #[error(
         "percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question \
          mark, %25 for a percent sign"
     )]
     Encoding,
-    /// A parameter is not one of libpq's, or its value is not.
+    /// A parameter is not one of libpq's, or its value is invalid.
     #[error("{0}")]
     Parameter(String),
-    /// It names no host.
+    /// The URL names no host.
     #[error("the URL names no host")]
     NoHost,
 }
 
 impl PostgresUrl {
-    /// The hosts in the order in which they are tried, each with its port.
+    /// Returns the hosts with their ports, in the order in which they are tried.
     pub fn hosts(&self) -> impl Iterator<Item = (&Host, u16)> {
         let ports = self.config.get_ports();
         let port = move |number: usize| match ports {
@@ -53,7 +53,7 @@ impl PostgresUrl {
         self.config.get_hosts().iter().enumerate().map(move |(number, host)| (host, port(number)))
     }
 
-    /// User, password, database and options, without hosts.
+    /// Returns user, password, database and options, without hosts.
     pub fn session(&self) -> Config {
         let mut session = Config::new();
         if let Some(user) = self.config.get_user() {
@@ -71,24 +71,24 @@ impl PostgresUrl {
         session
     }
 
-    /// The file with the password.
+    /// The file that contains the password, if one is set.
     pub fn password_file(&self) -> Option<&PasswordFile> {
         self.password_file.as_ref()
     }
 
-    /// How connections use TLS.
+    /// The TLS settings.
     pub fn tls(&self) -> &PostgresTls {
         &self.tls
     }
 
-    /// This address, with the request counts in this database of its cluster, if one is named.
+    /// Sets the database of the request counts, in the same cluster. None is the default name.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
         self
     }
 
-    /// The name of the store's database, if the URL names it.
+    /// The name of the store's database: by default the user's name, if the URL has one.
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname().or(self.config.get_user())
     }
@@ -99,7 +99,7 @@ impl PostgresUrl {
         self.limits_database.clone().unwrap_or_else(default)
     }
 
-    /// Where requests are counted.
+    /// Returns the URL of the database of the request counts.
     #[must_use]
     pub fn limits(&self) -> PostgresUrl {
         let mut limits = self.clone();
@@ -107,7 +107,7 @@ impl PostgresUrl {
         limits
     }
 
-    /// This address, with this password unless the URL has one.
+    /// Sets the password, unless the URL has one.
     #[must_use]
     pub fn or_password(mut self, password: &str) -> PostgresUrl {
         if self.config.get_password().is_none() {
@@ -116,21 +116,22 @@ impl PostgresUrl {
         self
     }
 
-    /// This address, with the password in this file unless the URL has one.
+    /// Sets the file that contains the password, unless the URL has a password.
     #[must_use]
     pub fn or_password_file(mut self, file: &Path) -> PostgresUrl {
         if self.config.get_password().is_none() {
-            let reads = Arc::new(Semaphore::new(PASSWORD_READS));
+            let reads = Arc::new(Semaphore::new(MAX_PASSWORD_READS));
             self.password_file = Some(PasswordFile { path: file.to_path_buf(), reads });
         }
         self
     }
 }
 
-/// How many passwords are read at once. A file system that hangs holds no more threads.
-const PASSWORD_READS: usize = 4;
+/// The most concurrent reads of a password file, and so the most threads that a hanging file system
+/// can block.
+const MAX_PASSWORD_READS: usize = 4;
 
-/// A file with the password, to be read at each connection: the password may change.
+/// A file with the password. It is read for each connection, because the password may change.
 #[derive(Clone)]
 pub struct PasswordFile {
     path: PathBuf,
@@ -138,7 +139,7 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// The password that is in it now.
+    /// Reads the current password.
     pub async fn read(&self) -> io::Result<String> {
         let permit = Arc::clone(&self.reads).acquire_owned().await.map_err(io::Error::other)?;
         let path = self.path.clone();
@@ -149,7 +150,7 @@ impl PasswordFile {
     }
 }
 
-/// The password in a file, which may end with a line break. Blocks.
+/// Reads a password from a file, without the line break at its end. Blocks.
 pub fn read_password(file: &Path) -> io::Result<String> {
     let text = std::fs::read_to_string(file)?;
     Ok(text.trim_end_matches(['\r', '\n']).to_string())
@@ -162,8 +163,8 @@ impl FromStr for PostgresUrl {
         let schemes = ["postgres://", "postgresql://"];
         let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or(InvalidUrl::Scheme)?;
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+        let (location, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = location.split_once('/').unwrap_or((location, ""));
         let is_encoded = authority.matches('@').count() <= 1
             && !database.contains('@')
             && !query.contains('@')
@@ -174,8 +175,8 @@ impl FromStr for PostgresUrl {
         let (mut tls, mut others) = (PostgresTls::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let is_taken = tls.take(name, &percent_decode_str(value).decode_utf8_lossy());
-            if !is_taken.map_err(InvalidUrl::Parameter)? {
+            let value = percent_decode_str(value).decode_utf8_lossy();
+            if !tls.set_parameter(name, &value).map_err(InvalidUrl::Parameter)? {
                 others.push(parameter);
             }
         }
@@ -183,10 +184,10 @@ impl FromStr for PostgresUrl {
             let why = "sslcert and sslkey belong together".to_string();
             return Err(InvalidUrl::Parameter(why));
         }
-        let plain = format!("postgres://{place}?{}", others.join("&"));
-        let config: Config = plain.parse().map_err(|error: tokio_postgres::Error| {
-            // It names the parameter, and repeats no value. But what follows an `&` of a
-            // password would be taken for a parameter.
+        let without_tls = format!("postgres://{location}?{}", others.join("&"));
+        let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
+            // The cause names the parameter but no value. But if a password contains `&`, its rest
+            // looks like a parameter, so the cause is left out if there may be a password.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");
@@ -202,13 +203,13 @@ impl FromStr for PostgresUrl {
     }
 }
 
-/// Whether what follows a `%` is hexadecimal.
+/// True if the text begins with two hexadecimal digits, as required after a `%`.
 fn begins_with_two_digits(text: &str) -> bool {
     text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Without the password. The alternate form, `{:#}`, says that there is one, and how TLS is
-/// used.
+/// Formats the URL without the password. The alternate form `{:#}` shows `***` for a password, and
+/// the TLS settings.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
@@ -257,19 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn the_counts_have_a_database_of_their_own() {
-        let named = |database: Option<&str>| {
+    fn the_counts_have_a_separate_database() {
+        let urls = |database: Option<&str>| {
             let counts = url("postgres://u@a/d").with_limits_database(database.map(str::to_string));
             (counts.to_string(), counts.limits().to_string())
         };
         let store = "postgres://u@a:5432/d".to_string();
-        assert_eq!(named(None), (store.clone(), "postgres://u@a:5432/d_limits".to_string()));
-        assert_eq!(named(Some("n")), (store, "postgres://u@a:5432/n".to_string()));
+        assert_eq!(urls(None), (store.clone(), "postgres://u@a:5432/d_limits".to_string()));
+        assert_eq!(urls(Some("n")), (store, "postgres://u@a:5432/n".to_string()));
         assert_eq!(url("postgres://u@a").limits_database(), "u_limits");
     }
 
     #[test]
-    fn how_tls_is_used_is_read_from_the_parameters() {
+    fn tls_settings_are_parsed_from_the_parameters() {
         let parameters = "sslmode=require&sslrootcert=%2Fca.pem";
         let url = url(&format!("postgres://u@[::1]/d?{parameters}&application_name=x"));
         assert_eq!(url.tls().root, Some("/ca.pem".into()));
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_problem() {
         let why = |text: &str| text.parse::<PostgresUrl>().unwrap_err().to_string();
         assert_eq!(why("mysql://a/d"), "write postgres://USER@HOST/DATABASE");
         assert_eq!(why("postgres:///d"), "the URL names no host");
@@ -295,19 +296,19 @@ mod tests {
 
     #[test]
     fn the_password_is_shown_nowhere() {
-        let with = url("postgres://u:secret@a:1,b/d?sslmode=require");
-        assert_eq!(with.to_string(), "postgres://u@a:1,b:5432/d");
-        assert!(!format!("{with:?} {:?}", with.session()).contains("secret"));
-        assert_eq!(with.session().get_password(), Some(&b"secret"[..]));
-        let kept = with.clone().or_password("other").or_password_file("f".as_ref());
-        assert_eq!(kept.session().get_password(), Some(&b"secret"[..]));
-        assert!(kept.password_file().is_none());
+        let with_password = url("postgres://u:secret@a:1,b/d?sslmode=require");
+        assert_eq!(with_password.to_string(), "postgres://u@a:1,b:5432/d");
+        assert!(!format!("{with_password:?} {:?}", with_password.session()).contains("secret"));
+        assert_eq!(with_password.session().get_password(), Some(&b"secret"[..]));
+        let unchanged = with_password.clone().or_password("other").or_password_file("f".as_ref());
+        assert_eq!(unchanged.session().get_password(), Some(&b"secret"[..]));
+        assert!(unchanged.password_file().is_none());
         assert_eq!(
             url("postgres://u@a/d").or_password("other").session().get_password(),
             Some(&b"other"[..])
         );
         let shown = "postgres://u:***@a:1,b:5432/d?sslmode=require";
-        assert_eq!(format!("{with:#}"), shown);
+        assert_eq!(format!("{with_password:#}"), shown);
         assert_eq!(format!("{:#}", url("postgres://:secret@a")), "postgres://:***@a:5432/");
     }
 

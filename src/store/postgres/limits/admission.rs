@@ -1,6 +1,6 @@
-//! The statement that counts a batch of requests in the windows of their accounts. It is one round
-//! trip and commits by itself, so that a server that is suspended holds no lock. Each request's
-//! decision follows from the counts before.
+//! Counts a batch of requests in the windows of their accounts, and decides on each request. The
+//! one statement commits by itself, so that a suspended server holds no lock. It returns the counts
+//! before the batch, from which the decisions are computed.
 
 use crate::limits::{
     AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
@@ -10,15 +10,16 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The most accounts of one batch. Two answers fit into the buffers of a socket, so that a server
-/// that is suspended and takes neither keeps none from its commit: 84 bytes an account.
+/// The most accounts of one batch. With 84 bytes an account, two answers fit into the buffers of a
+/// socket. So PostgreSQL can commit even if the server is suspended and reads no answer.
 pub const MAX_ACCOUNTS: usize = 500;
 
-/// How many expired rows one statement removes: their locks are held for milliseconds.
-const REMOVED_AT_A_TIME: u64 = 500;
+/// The most expired rows that one statement removes, so that it holds their locks only for
+/// milliseconds.
+const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// The statement is planned once, for single rows. A failover may forget the last counts, so it
-/// does not wait for the disk or a standby.
+/// Plans the statement once, for single rows. Commits do not wait for the disk or a standby: a
+/// failover may lose the last counts.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";
@@ -27,21 +28,21 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Sets the connection up.
+    /// Configures the connection, and prepares the statement.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))
     }
 
-    /// Counts these in both windows of their accounts as the limiter in memory does, in one atomic
-    /// step. An account has the limits of its last request. The decisions are in the order of the
-    /// requests. After an error they may have been counted.
+    /// Counts these requests atomically in both windows of their accounts, with the same result as
+    /// the limiter in memory. An account has the limits of its last request. The decisions are in
+    /// the order of the requests. After an error the requests may have been counted.
     pub async fn run(
         &self,
         client: &Client,
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
-        // In the order of accounts, in which the statement locks their rows.
+        // Sorted by account, the order in which the statement locks rows.
         let mut by_account = BTreeMap::new();
         for (position, request) in requests.iter().enumerate() {
             let (limits, positions) =
@@ -80,22 +81,22 @@ impl Admission {
     }
 }
 
-/// The decision on a request that could not be counted.
+/// Returns the decision on a request that could not be counted.
 pub fn unavailable(request: &KeyedRequest) -> Decision {
     let limit = request.limits.per_minute;
     Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in: UNCOUNTED_RETRY_AFTER })
 }
 
-/// Removes rows that count for nothing any more, some at a time; whether there may be more.
+/// Removes up to `REMOVED_PER_STATEMENT` expired rows. Returns true if there may be more.
 pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
-    // A minute may close after the day in which it was opened.
+    // A minute window may close up to a minute after the day window.
     let delete = format!(
         "DELETE FROM limits_accounts WHERE account = ANY (ARRAY(
              SELECT account FROM limits_accounts
              WHERE day_closes < (extract(epoch FROM now()) * 1000000)::bigint - 60000000
-             LIMIT {REMOVED_AT_A_TIME} FOR UPDATE SKIP LOCKED))"
+             LIMIT {REMOVED_PER_STATEMENT} FOR UPDATE SKIP LOCKED))"
     );
-    Ok(client.execute(&delete, &[]).await? >= REMOVED_AT_A_TIME)
+    Ok(client.execute(&delete, &[]).await? >= REMOVED_PER_STATEMENT)
 }
 
 pub fn timestamp(micros: i64) -> Timestamp {

@@ -1,6 +1,6 @@
-//! The rate limiter of several servers: requests that wait are counted in batches, on a
-//! connection of the store's session. Strikes and bans, and addresses without a valid key, are in
-//! this server's memory: a flood must not reach the database.
+//! The rate limiter of several servers. It counts waiting requests in batches, on a connection of
+//! the store's session. Strikes, bans and requests without a valid key are counted in this server's
+//! memory, so that a flood does not reach the database.
 
 use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
@@ -8,11 +8,11 @@ use crate::limits::{
     AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp,
 };
 use crate::log::ErrorChain;
-use crate::store::postgres::error::engine;
+use crate::store::postgres::error::engine_error;
 use crate::store::postgres::session::opener::{Current, current};
-use crate::store::postgres::session::{Session, gathered};
+use crate::store::postgres::session::{Session, gather_requests};
 use crate::store::postgres::timeouts::{
-    COUNT_FAILURE_LASTS, COUNT_LIMIT, COUNTS_UNDER_WAY, DECISION_LIMIT,
+    CONCURRENT_COUNTS, COUNT_FAILURE_DURATION, COUNT_LIMIT, DECISION_LIMIT,
 };
 use async_trait::async_trait;
 use futures::future::join_all;
@@ -27,39 +27,39 @@ use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
 use tokio_postgres::Error;
 
-/// How often expired rows are removed.
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Counts in PostgreSQL.
+/// A rate limiter that counts in PostgreSQL.
 pub struct PostgresLimits {
     waiting: mpsc::UnboundedSender<WaitingRequest>,
     sessions: watch::Receiver<Current>,
     shared: Arc<Shared>,
 }
 
-/// A request that waits, and where its decision goes.
+/// A request that waits to be counted.
 struct WaitingRequest {
     request: KeyedRequest,
     deadline: Instant,
-    /// When it was sent, on two clocks.
+    /// The time of the request, on two clocks.
     now: Now,
     sent: BootInstant,
     key_id: Arc<str>,
-    decided: oneshot::Sender<Decision>,
+    decision: oneshot::Sender<Decision>,
 }
 
 struct Shared {
-    /// Strikes and bans, and addresses; no windows.
+    /// Counts strikes, bans and requests without a valid key, but no windows of accounts.
     memory: InMemoryLimits,
-    /// When the last request was decided, in nanoseconds of monotonic time.
+    /// Monotonic time of the last decision, in nanoseconds.
     decided_at: AtomicI64,
-    /// When the last batch failed and why, if none has succeeded since.
+    /// Time and error of the last failed batch, unless a later batch succeeded.
     failure: SyncMutex<Option<(Instant, String)>>,
     log: Logger,
 }
 
 impl PostgresLimits {
-    /// Counts through these sessions until it is dropped. Needs a tokio runtime around it.
+    /// Starts counting through these sessions, until the limiter is dropped. Call it within a tokio
+    /// runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
         keyless_per_minute: u32,
@@ -81,7 +81,7 @@ impl PostgresLimits {
 type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
-    /// Counts in one session after the other, until there are no more requests.
+    /// Counts in one session after the other, until the queue is closed.
     async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
         loop {
             let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
@@ -89,8 +89,9 @@ impl Shared {
                 _ => return,
             };
             let counts = async {
+                let lanes = (0..CONCURRENT_COUNTS).map(|_| self.count_batches(&session, &queue));
                 tokio::select! {
-                    _ = join_all((0..COUNTS_UNDER_WAY).map(|_| self.lane(&session, &queue))) => {}
+                    _ = join_all(lanes) => {}
                     () = self.keep_removing(&session) => {}
                 }
             };
@@ -98,15 +99,15 @@ impl Shared {
                 Some(()) = session.ending.guard("counts requests", counts) => return,
                 _ = session.ending.ended() => {}
             }
-            // Or it would be taken again.
-            if sessions.wait_for(|now| !is(now, &session)).await.is_err() {
+            // Otherwise the loop would use the ended session again.
+            if sessions.wait_for(|now| !is_session(now, &session)).await.is_err() {
                 return;
             }
         }
     }
 
-    /// Counts one batch after the other, until there are no more requests.
-    async fn lane(&self, session: &Session, queue: &Queue) {
+    /// Counts one batch after the other, until the queue is closed.
+    async fn count_batches(&self, session: &Session, queue: &Queue) {
         while let Some(batch) = next_batch(queue).await {
             self.count(session, batch).await;
         }
@@ -114,26 +115,29 @@ impl Shared {
 
     async fn count(&self, session: &Session, mut batch: Vec<WaitingRequest>) {
         let now = Instant::now();
-        batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
+        batch.retain(|waiting| waiting.deadline > now && !waiting.decision.is_closed());
         if batch.is_empty() {
             return;
         }
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
         let counted = session.admission.run(&session.limits.client, &requests);
         let counted = self.answer(session, counted).await.unwrap_or_default();
-        batch.into_iter().zip(counted).for_each(|(one, decision)| self.decide(one, decision));
+        batch
+            .into_iter()
+            .zip(counted)
+            .for_each(|(waiting, decision)| self.decide(waiting, decision));
     }
 
-    /// The answer to what was sent; none if it failed. It may have been counted then, and is not
-    /// sent again: requests are answered when their senders are dropped.
+    /// Awaits the result of a statement; none if it failed. A failed batch may have been counted,
+    /// so it is not sent again: its requests are refused when their senders are dropped.
     async fn answer<T>(
         &self,
         session: &Session,
-        asked: impl Future<Output = Result<T, Error>>,
+        statement: impl Future<Output = Result<T, Error>>,
     ) -> Option<T> {
-        let counted = async { asked.await.map_err(engine("counted")) };
+        let counted = async { statement.await.map_err(engine_error("counted")) };
         let counted = session.answer(COUNT_LIMIT, counted).await;
-        // A primary that was replaced answers too.
+        // The lease is checked because a replaced primary answers too.
         match counted.and_then(|counted| session.require_lease().map(|()| counted)) {
             Ok(counted) => {
                 if self.failure.lock().take().is_some() {
@@ -142,42 +146,41 @@ impl Shared {
                 Some(counted)
             }
             Err(error) => {
-                self.failed(ErrorChain(&error).to_string());
+                self.record_failure(ErrorChain(&error).to_string());
                 None
             }
         }
     }
 
-    /// Answers a request. A refusal is a strike also if the client has gone away.
+    /// Answers a request. A refusal counts as a strike even if the client has gone away.
     fn decide(&self, waiting: WaitingRequest, decision: Decision) {
-        let WaitingRequest { request, now, sent, key_id, decided, .. } = waiting;
+        let WaitingRequest { request, now, sent, key_id, decision: sender, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));
         self.decided_at.fetch_max(Timestamp::from(now.monotonic).as_nanos(), Ordering::Relaxed);
-        let _ = decided.send(self.memory.strike(&request, &key_id, decision, now));
+        let _ = sender.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
-    /// The decision on a request that no count can change: it costs no round trip, and keeps no
-    /// other request waiting.
+    /// Refuses a request if its counts do not matter. This saves a round trip.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        // Its whole day is away, whatever was counted.
+        // With a daily limit of zero every request is refused.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
         self.memory.banned(request, now)
     }
 
-    /// Removes what has expired, from time to time.
+    /// Removes expired counts from memory and the database, once per [`REMOVAL_INTERVAL`].
     async fn keep_removing(&self, session: &Session) {
         loop {
             sleep(REMOVAL_INTERVAL).await;
             let decided_at = self.decided_at.load(Ordering::Relaxed);
             self.memory.remove_expired(Timestamp::from_nanos(decided_at));
-            // What fails is tried again a minute later.
+            // After an error the next attempt is a minute later.
             while let Ok(true) = remove_expired(&session.limits.client).await {}
         }
     }
 
-    fn failed(&self, why: String) {
+    fn record_failure(&self, why: String) {
         let mut failure = self.failure.lock();
         if failure.is_none() {
             warn!(self.log, "request counts unavailable"; "error" => &why,
@@ -187,16 +190,16 @@ impl Shared {
     }
 }
 
-fn is(now: &Current, session: &Arc<Session>) -> bool {
-    now.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
+fn is_session(current: &Current, session: &Arc<Session>) -> bool {
+    current.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Those that wait, of a bounded number of accounts; `None` if there will be none.
+/// Takes waiting requests, of at most [`MAX_ACCOUNTS`] accounts; `None` if the queue is closed.
 async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
-    gathered(|| queue.len()).await;
-    let mut accounts: HashSet<i64> = batch.iter().map(|one| one.request.account).collect();
+    gather_requests(|| queue.len()).await;
+    let mut accounts: HashSet<i64> = batch.iter().map(|waiting| waiting.request.account).collect();
     while accounts.len() < MAX_ACCOUNTS
         && let Ok(next) = queue.try_recv()
     {
@@ -215,7 +218,7 @@ impl Limits for PostgresLimits {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // While there is no session, nothing waits for one.
+        // Requests do not wait for a session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }
@@ -223,11 +226,11 @@ impl Limits for PostgresLimits {
             return refusal;
         }
         let deadline = deadline.min(Instant::now() + DECISION_LIMIT);
-        let (decided, decision) = oneshot::channel();
+        let (decision, receiver) = oneshot::channel();
         let (sent, key_id) = (BootInstant::now(), Arc::clone(key_id));
-        let waiting = WaitingRequest { request, deadline, now, sent, key_id, decided };
+        let waiting = WaitingRequest { request, deadline, now, sent, key_id, decision };
         if self.waiting.send(waiting).is_ok()
-            && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
+            && let Ok(Ok(decision)) = timeout_at(deadline.into(), receiver).await
         {
             return decision;
         }
@@ -244,7 +247,7 @@ impl Limits for PostgresLimits {
 
     fn unavailable_because(&self) -> Option<String> {
         let failure = self.shared.failure.lock();
-        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < COUNT_FAILURE_LASTS);
-        lasts.map(|(_, why)| why.clone())
+        let recent = failure.as_ref().filter(|(time, _)| time.elapsed() < COUNT_FAILURE_DURATION);
+        recent.map(|(_, why)| why.clone())
     }
 }

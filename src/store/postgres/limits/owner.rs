@@ -1,14 +1,14 @@
-//! The store that a database counts requests for: its ids of accounts mean nothing to another one.
+//! Ties a database of request counts to one store: account ids of different stores are unrelated.
 
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::error::{read, written};
+use crate::store::postgres::error::{read_error, write_error};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use tokio_postgres::Client;
 
-/// Refuses counts, in the database of this connection, whose tables do not fit or are another
-/// store's. Counts of no store become this one's.
-pub async fn require_own(
+/// Fails if the connection's database has unsuitable tables, or the counts of another store. Counts
+/// that belong to no store yet are assigned to this store.
+pub async fn require_own_counts(
     client: &Client,
     url: &PostgresUrl,
     store_id: &str,
@@ -16,11 +16,11 @@ pub async fn require_own(
     require_current(client, LIMITS).await?;
     let query = "SELECT store_id FROM limits_schema";
     let owner = async || client.query_one(query, &[]).await.and_then(|row| row.try_get(0));
-    let mut owner_id: Option<String> = owner().await.map_err(read)?;
+    let mut owner_id: Option<String> = owner().await.map_err(read_error)?;
     if owner_id.is_none() {
         let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
-        client.execute(claim, &[&store_id]).await.map_err(written)?;
-        owner_id = owner().await.map_err(read)?;
+        client.execute(claim, &[&store_id]).await.map_err(write_error)?;
+        owner_id = owner().await.map_err(read_error)?;
     }
     if owner_id.as_deref() == Some(store_id) {
         return Ok(());
@@ -33,8 +33,8 @@ pub async fn require_own(
     )))
 }
 
-/// Has the counts of a store go on under its new id.
+/// Assigns the counts of a store to its new id.
 pub async fn follow_store(client: &Client, before: &str, id: &str) -> Result<(), StoreError> {
     let update = "UPDATE limits_schema SET store_id = $2 WHERE store_id = $1";
-    client.execute(update, &[&before, &id]).await.map_err(written).map(drop)
+    client.execute(update, &[&before, &id]).await.map_err(write_error).map(drop)
 }

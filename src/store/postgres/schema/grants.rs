@@ -1,16 +1,16 @@
-//! The rights that the role of a server needs, and no more.
+//! The minimal grants for the database role of a server.
 
 use crate::store::StoreError;
-use crate::store::postgres::error::read;
+use crate::store::postgres::error::read_error;
 use crate::store::postgres::rows::value;
 use tokio_postgres::Client;
 
 /// Tables that a server reads.
-const READ: [&str; 7] =
+const READ_TABLES: [&str; 7] =
     ["store_orders_schema", "identity", "versions", "orders", "pets", "accounts", "keys"];
 
-/// What a server writes. The right to lock a row is that to update one of its columns.
-const WRITTEN: [&str; 5] = [
+/// Grants to write the store. Locking a row requires the right to update one of its columns.
+const STORE_WRITES: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.versions",
     "SELECT, INSERT, DELETE ON {schema}.changes",
     "UPDATE (status, changed_in, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
@@ -18,27 +18,27 @@ const WRITTEN: [&str; 5] = [
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];
 
-/// What a server writes of the request counts.
-const COUNTED: [&str; 2] = [
+/// Grants for the request counts.
+const LIMITS_WRITES: [&str; 2] = [
     "SELECT, UPDATE (store_id) ON {schema}.limits_schema",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_accounts",
 ];
 
-/// Which tables of a database a role is to use.
+/// The tables that a role is granted access to.
 #[derive(Clone, Copy)]
 pub enum Rights {
-    /// The store's.
+    /// The tables of the store.
     Store,
-    /// Those of the request counts.
+    /// The tables of the request counts.
     Limits,
 }
 
-/// The statements that give a server's role these rights in the database of this connection.
-/// They can be repeated; the tables' owner carries them out.
+/// Returns the statements that grant a server's role these rights in the database of this
+/// connection. The owner of the tables runs them; they can be repeated.
 pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<String, StoreError> {
     let quoted = "SELECT quote_ident(current_database()), quote_ident(current_schema()),
                          quote_ident($1)";
-    let row = client.query_one(quoted, &[&role]).await.map_err(read)?;
+    let row = client.query_one(quoted, &[&role]).await.map_err(read_error)?;
     let (database, schema, role): (String, Option<String>, String) =
         (value(&row, 0)?, value(&row, 1)?, value(&row, 2)?);
     let Some(schema) = schema else {
@@ -49,21 +49,21 @@ pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<Strin
     Ok(statements(&database, &schema, &role, rights))
 }
 
-/// The names are quoted already.
+/// Formats the statements. The names must already be quoted.
 fn statements(database: &str, schema: &str, role: &str, rights: Rights) -> String {
-    let (read, written): (&[&str], &[&str]) = match rights {
-        Rights::Store => (&READ, &WRITTEN),
-        Rights::Limits => (&[], &COUNTED),
+    let (read_tables, writes): (&[&str], &[&str]) = match rights {
+        Rights::Store => (&READ_TABLES, &STORE_WRITES),
+        Rights::Limits => (&[], &LIMITS_WRITES),
     };
     let mut text = format!(
         "-- What a server's role needs. Commands of the operator need the tables' owner.\n\
          GRANT CONNECT ON DATABASE {database} TO {role};\n\
          GRANT USAGE ON SCHEMA {schema} TO {role};\n"
     );
-    for table in read {
+    for table in read_tables {
         text.push_str(&format!("GRANT SELECT ON {schema}.{table} TO {role};\n"));
     }
-    for right in written {
+    for right in writes {
         let right = right.replace("{schema}", schema);
         text.push_str(&format!("GRANT {right} TO {role};\n"));
     }

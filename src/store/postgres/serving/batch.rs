@@ -1,21 +1,21 @@
-//! A batch of cancellations in one transaction, in one round trip.
+//! Cancels a batch of orders in one transaction and one round trip.
 //!
-//! The transaction first takes the lock of changes, so that changes are committed in the order of
-//! their numbers, and each order that it cancels keeps the batch's id: after a lost answer the same
-//! batch is sent again, and finds what it did.
+//! The transaction first takes the change lock, so that changes are committed in the order of their
+//! numbers. It stores the batch's id with each order that it cancels: after a lost answer the same
+//! batch is sent again, and finds the orders that it cancelled.
 
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::error::{
-    postgres_error, require_one_row, unreachable_because, written,
+    postgres_error, require_one_row, unreachable_because, write_error,
 };
 use crate::store::postgres::journal::JournalChange;
-use crate::store::postgres::rows::{parsed, value};
+use crate::store::postgres::rows::{parse_value, value};
 use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::prepared::BatchStatements;
 use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::timeouts::{
-    ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_PAUSE, SESSION_WAIT,
+    BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME, RETRY_PAUSE, SESSION_WAIT,
 };
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
@@ -29,17 +29,17 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// What `update` tells instead of a status of an order that this batch has cancelled.
+/// The result of `update` for an order that this batch has cancelled, instead of its status.
 const OWN: &str = "own";
 
-/// The part that a cancellation has in its batch.
+/// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     /// Too little time is left to carry it out.
     Expired,
-    /// The first for this order: the outcome is its own.
+    /// The first for this order: it gets the outcome of the update.
     First(i64),
-    /// Another one for this order, which then is no longer pending.
+    /// A further one for this order, which by then is no longer pending.
     Duplicate(i64),
 }
 
@@ -49,24 +49,25 @@ pub struct Batch {
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
-    /// The first of its requests': what was answered is not carried out later.
+    /// The earliest deadline of the requests: no cancellation may be carried out after its request
+    /// was answered. None if all have expired.
     pub deadline: Option<Instant>,
-    /// For each cancellation.
+    /// One for each cancellation.
     slots: Vec<Slot>,
 }
 
-/// What a batch did.
-pub struct Done {
-    /// For each cancellation; none if it had expired.
+/// The result of a batch.
+pub struct BatchResult {
+    /// One for each cancellation; none if it had expired.
     pub outcomes: Vec<Option<CancelOutcome>>,
-    /// The numbers of the last changes of orders before and after it; none if it cancelled none, or
-    /// did so in an earlier attempt.
+    /// The numbers of the last changes of orders before and after the batch; none if it cancelled
+    /// nothing, or had done so in an earlier attempt.
     pub change_numbers: Option<(i64, i64)>,
 }
 
 impl Batch {
-    /// Those that have time left to be carried out.
-    pub fn of(cancellations: &[Cancellation], now: Instant) -> Batch {
+    /// Collects the cancellations that have time left to be carried out.
+    pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let mut batch = Batch {
             id: format!("{:032x}", rand::random::<u128>()),
             orders: Vec::new(),
@@ -75,14 +76,14 @@ impl Batch {
             deadline: None,
             slots: Vec::with_capacity(cancellations.len()),
         };
-        let mut known = HashSet::with_capacity(cancellations.len());
+        let mut order_ids = HashSet::with_capacity(cancellations.len());
         for Cancellation { order_id, key_id, at, deadline } in cancellations {
             if time_to_send(*deadline, now).is_none() {
                 batch.slots.push(Slot::Expired);
                 continue;
             }
             batch.deadline = Some(batch.deadline.map_or(*deadline, |first| first.min(*deadline)));
-            if !known.insert(*order_id) {
+            if !order_ids.insert(*order_id) {
                 batch.slots.push(Slot::Duplicate(*order_id));
                 continue;
             }
@@ -94,24 +95,25 @@ impl Batch {
         batch
     }
 
-    /// Carries the batch out within this time, or finds that it was. An error means that it may
-    /// have been. The server itself ends a wait for a lock in time: a late answer would be taken
-    /// for a lost connection.
+    /// Carries the batch out within this time, unless an earlier attempt did. After an error it may
+    /// have been carried out. PostgreSQL itself ends waits for locks in time: a late answer would
+    /// be taken for a lost connection.
     pub async fn carry_out(
         &self,
         session: &Session,
         replica: &Replica,
         limit: Duration,
         _: &WaitIsOver,
-    ) -> Result<Done, StoreError> {
+    ) -> Result<BatchResult, StoreError> {
         let (client, link) = (&session.writer.client, &session.writer.link);
-        let BatchStatements { begin, limit_lock_waits, lock, update, commit } = &session.batch;
+        let BatchStatements { begin, limit_lock_waits, lock, update, commit } =
+            &session.batch_statements;
         let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-        let seen = replica.seen();
-        let seen = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
-        let all: [&(dyn ToSql + Sync); 6] =
-            [&self.orders, &keys, &self.times, &self.id, &seen.0, &seen.1];
+        let last_seen = replica.last_seen();
+        let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&self.orders, &keys, &self.times, &self.id, &number, &id];
         let unconfirmed = link.unconfirmed();
         let limit_lock_waits = async {
             match &lock_wait {
@@ -123,39 +125,39 @@ impl Batch {
             client.execute(begin, &[]),
             limit_lock_waits,
             client.query(lock, &[]),
-            client.query(update, &all),
+            client.query(update, &parameters),
             client.execute(commit, &[]),
         );
-        begun.map_err(written)?;
-        limited.map_err(written)?;
-        // COMMIT's tag is not shown. It is ROLLBACK only where one of these was an error.
-        let locked = locked.map_err(written)?;
-        let updated = updated.map_err(written)?;
-        committed.map_err(written)?;
+        begun.map_err(write_error)?;
+        limited.map_err(write_error)?;
+        // The client library hides COMMIT's tag, which is ROLLBACK if one of these failed.
+        let locked = locked.map_err(write_error)?;
+        let updated = updated.map_err(write_error)?;
+        committed.map_err(write_error)?;
         link.require_confirmed_since(unconfirmed)?;
         require_one_row("versions", locked.len())?;
         let change_numbers = match updated.first() {
             Some(row) => change_numbers(session, replica, row)?,
             None => None,
         };
-        let mut found = HashMap::with_capacity(self.orders.len());
+        let mut states = HashMap::with_capacity(self.orders.len());
         for row in &updated {
             match value(row, 1)? {
-                Some(OWN) => drop(found.insert(value(row, 0)?, (Status::Cancelled, true))),
-                Some(_) => drop(found.insert(value(row, 0)?, (parsed(row, 1)?, false))),
+                Some(OWN) => drop(states.insert(value(row, 0)?, (Status::Cancelled, true))),
+                Some(_) => drop(states.insert(value(row, 0)?, (parse_value(row, 1)?, false))),
                 None => {}
             }
         }
-        Ok(Done { outcomes: self.outcomes(&found), change_numbers })
+        Ok(BatchResult { outcomes: self.outcomes(&states), change_numbers })
     }
 
-    /// The outcome of each request, derived from the orders' final state: the status of each order,
+    /// Derives the outcome of each request from the orders' final states: the status of each order,
     /// and whether this batch cancelled it.
-    fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
-        let status = |id: &i64| found.get(id).map(|(status, _)| *status);
+    fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
+        let status = |id: &i64| states.get(id).map(|(status, _)| *status);
         let outcome = |slot: &Slot| match slot {
             Slot::Expired => None,
-            Slot::First(id) if found.get(id).is_some_and(|(_, is_own)| *is_own) => {
+            Slot::First(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
                 Some(CancelOutcome::Cancelled)
             }
             Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled(status(id))),
@@ -163,22 +165,22 @@ impl Batch {
         self.slots.iter().map(outcome).collect()
     }
 
-    /// What each has when all have expired.
+    /// The outcomes if all cancellations have expired.
     pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
         vec![None; self.slots.len()]
     }
 }
 
-/// The last changes of orders before and after the batch that has this row; none if it cancelled
-/// none.
+/// Reads from a row of `update` the last changes of orders before and after the batch; none if it
+/// cancelled nothing.
 fn change_numbers(
     session: &Session,
     replica: &Replica,
     row: &Row,
 ) -> Result<Option<(i64, i64)>, StoreError> {
     let Some(number) = value(row, 3)? else { return Ok(None) };
-    // If what was seen is not known, the next attempt finds in another generation what this one
-    // did.
+    // If the journal lacks the last seen change, this fails, and the next attempt finds in another
+    // generation that the batch was carried out.
     let change = JournalChange { number, id: value(row, 4)? };
     let before: i64 = value(row, 2)?;
     let is_known = value(row, 5)?;
@@ -187,22 +189,22 @@ fn change_numbers(
     Ok(Some((before, number)))
 }
 
-/// How long the answer to a batch may take; `None` if it is too late to send it.
+/// Returns the time left for a batch; `None` if it is too late to send it.
 pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
-    let left = deadline.saturating_duration_since(now);
-    (left >= LEAST_TIME).then_some(left)
+    let remaining = deadline.saturating_duration_since(now);
+    (remaining >= MIN_BATCH_TIME).then_some(remaining)
 }
 
-/// How long a batch that must end within this time waits for each of two locks; `None` for as
-/// long as the session's setting says.
+/// Returns how long a batch with this time left waits for each of its two locks; `None` for the
+/// `lock_timeout` of the session.
 fn lock_wait(limit: Duration) -> Option<Duration> {
-    let wait = limit.saturating_sub(ANSWER_TIME) / 2;
-    // 0 is no limit at all.
+    let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
+    // At least 1 ms: to PostgreSQL, 0 means no limit.
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
-/// The session of the moment, which is waited for until then.
-async fn awaited(
+/// Waits for an open session, at most until this time.
+async fn wait_for_session(
     sessions: &watch::Receiver<Current>,
     until: Instant,
 ) -> Result<Arc<Session>, StoreError> {
@@ -210,24 +212,24 @@ async fn awaited(
     let is_open = |current: &Current| {
         current.as_ref().is_ok_and(|session| session.ending.require_open().is_ok())
     };
-    if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
-        return found.clone().map_err(|why| unreachable_because(&*why));
+    if let Ok(Ok(current)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
+        return current.clone().map_err(|why| unreachable_because(&*why));
     }
     let why = sessions.borrow().as_ref().err().cloned();
     Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
 }
 
-/// Carries a batch out, in as many sessions as it takes until the deadline. Each attempt has
-/// the batch's id, so that it is carried out once.
+/// Carries a batch out, with retries in further sessions until the deadline. All attempts share the
+/// batch's id, so that it is carried out only once. Also returns the session's generation.
 pub async fn carry_out(
     sessions: &watch::Receiver<Current>,
     replica: &Replica,
     batch: &Batch,
     deadline: Instant,
-) -> Result<(Done, u64), StoreError> {
+) -> Result<(BatchResult, u64), StoreError> {
     let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
     loop {
-        let session = awaited(sessions, waits_until).await?;
+        let session = wait_for_session(sessions, waits_until).await?;
         let wait_is_over = match session.wait.over(Instant::now()) {
             Ok(wait_is_over) => wait_is_over,
             Err(until) if Instant::now() < deadline => {
@@ -237,14 +239,14 @@ pub async fn carry_out(
             Err(_) => return Err(too_late()),
         };
         let writing = session.writing.lock().await;
-        let left = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
-        let carried_out = batch.carry_out(&session, replica, left, &wait_is_over);
-        let error = match session.answer(left, carried_out).await {
-            Ok(done) => return Ok((done, session.generation)),
+        let limit = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
+        let attempt = batch.carry_out(&session, replica, limit, &wait_is_over);
+        let error = match session.answer(limit, attempt).await {
+            Ok(result) => return Ok((result, session.generation)),
             Err(error) => error,
         };
         drop(writing);
-        // From now on it may have been carried out.
+        // The batch may have been carried out, so from now on retry until its deadline.
         waits_until = deadline;
         let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
         if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
@@ -258,7 +260,7 @@ fn too_late() -> StoreError {
     unreachable_because("too little time was left for the batch")
 }
 
-/// Whether the statement may succeed when it is sent again: it waited for a lock.
+/// True if the statement failed while waiting for a lock, so that a retry may succeed.
 fn is_transient(error: &StoreError) -> bool {
     let state = postgres_error(error).and_then(|error| error.state.as_ref());
     matches!(
@@ -278,21 +280,22 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_first_request_for_an_order_has_the_outcome() {
+    fn only_the_first_request_for_an_order_gets_the_outcome_of_the_update() {
         let now = Instant::now();
-        let of = |order_id: i64, left: Duration| Cancellation {
+        let cancel = |order_id: i64, remaining: Duration| Cancellation {
             order_id,
             key_id: Arc::from(format!("key_{order_id}")),
             at: DateTime::UNIX_EPOCH,
-            deadline: now + left,
+            deadline: now + remaining,
         };
         let (soon, over) = (Duration::from_secs(1), Duration::ZERO);
-        let asked = [of(7, soon), of(8, soon), of(7, soon), of(9, over), of(8, soon), of(6, soon)];
-        let batch = Batch::of(&asked, now);
+        let requests = [(7, soon), (8, soon), (7, soon), (9, over), (8, soon), (6, soon)]
+            .map(|(order_id, remaining)| cancel(order_id, remaining));
+        let batch = Batch::new(&requests, now);
         assert_eq!(batch.orders, [7, 8, 6]);
         assert_eq!((batch.keys.len(), batch.times.len()), (3, 3));
         // The order 8 had shipped, and 6 was cancelled by another batch.
-        let found = [
+        let states = [
             (7, (Status::Cancelled, true)),
             (8, (Status::Shipped, false)),
             (6, (Status::Cancelled, false)),
@@ -301,49 +304,52 @@ mod tests {
             [CancelOutcome::Cancelled, CancelOutcome::AlreadyShipped, CancelOutcome::NotFound]
                 .map(Some);
         let expected = [cancelled, shipped, not_found, None, shipped, not_found];
-        // Also when it is sent again, and finds what it did.
+        // A repeated attempt finds the same states.
         for _ in 0..2 {
-            assert_eq!(batch.outcomes(&found.into_iter().collect()), expected);
+            assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
         }
         assert_eq!(batch.outcomes(&HashMap::new())[..3], [not_found; 3]);
-        assert_eq!(Batch::of(&asked[3..4], now).deadline, None);
-        assert_ne!(batch.id, Batch::of(&asked, now).id);
+        assert_eq!(Batch::new(&requests[3..4], now).deadline, None);
+        assert_ne!(batch.id, Batch::new(&requests, now).id);
     }
 
     #[test]
-    fn a_batch_ends_before_the_first_of_its_requests() {
+    fn a_batch_has_the_earliest_deadline_of_its_requests() {
         let now = Instant::now();
-        let of = |millis| Cancellation {
+        let with_deadline = |millis| Cancellation {
             order_id: 1,
             key_id: Arc::from("key_1"),
             at: DateTime::UNIX_EPOCH,
             deadline: now + Duration::from_millis(millis),
         };
-        let batch = Batch::of(&[of(4_000), of(499), of(500), of(2_000)], now);
+        let batch = Batch::new(&[4_000, 499, 500, 2_000].map(with_deadline), now);
         assert_eq!(batch.deadline, Some(now + Duration::from_millis(500)));
         let (first, duplicate) = (Slot::First(1), Slot::Duplicate(1));
         assert_eq!(batch.slots, [first, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// After a promotion a batch waits until older permissions have expired; if that takes until
-    /// its deadline, it must not end the new session.
+    /// After a promotion a batch waits until older leases have expired. If this takes until its
+    /// deadline, the batch must not end the new session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();
-        let left = |millis| time_to_send(now + Duration::from_millis(millis), now);
-        assert_eq!([left(0), left(499)], [None; 2]);
-        assert_eq!(left(500), Some(Duration::from_millis(500)));
+        let remaining = |millis| time_to_send(now + Duration::from_millis(millis), now);
+        assert_eq!([remaining(0), remaining(499)], [None; 2]);
+        assert_eq!(remaining(500), Some(Duration::from_millis(500)));
         assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
     }
 
     #[test]
-    fn two_waits_for_locks_end_before_the_batch_must() {
+    fn two_waits_for_locks_leave_time_to_execute_the_batch() {
         for millis in [0, 200, 500, 900, 4_000, 4_300, 5_000] {
             let limit = Duration::from_millis(millis);
             let wait = lock_wait(limit);
             assert_eq!(wait.is_none(), millis >= 4_300, "{limit:?}");
             let wait = wait.unwrap_or(LOCK_WAIT);
-            assert!(!wait.is_zero() && (limit < ANSWER_TIME || 2 * wait + ANSWER_TIME <= limit));
+            assert!(
+                !wait.is_zero()
+                    && (limit < BATCH_EXECUTION_TIME || 2 * wait + BATCH_EXECUTION_TIME <= limit)
+            );
         }
     }
 }

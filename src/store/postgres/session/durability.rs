@@ -1,9 +1,9 @@
-//! Whether a failover could lose what the store acknowledged, told at the start, and whether
-//! a commit can be confirmed at all.
+//! Checks the durability of commits: warns at the start if a failover could lose acknowledged
+//! changes, and refuses a primary whose standbys do not confirm commits.
 
 mod sync_standbys;
 
-use crate::store::postgres::error::{read, unreachable_because};
+use crate::store::postgres::error::{read_error, unreachable_because};
 use crate::store::postgres::rows::value;
 use crate::store::postgres::timeouts::STANDBY_LIMIT;
 use crate::store::{Standbys, StoreError};
@@ -11,12 +11,12 @@ use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers have
-/// committed: each commit would leave a connection there that waits for them. When such a wait
-/// began is not told, but only when its statement did: of others, and of commands, it may take
-/// long. Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how
-/// many there are. `found` is what it sees of them.
-pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(), StoreError> {
+/// Refuses a primary whose synchronous standbys are away, or do not confirm the commits of other
+/// servers: each commit would leave a connection that waits for them. PostgreSQL shows when a
+/// statement began, but not when its wait for standbys did. So only statements of servers count,
+/// since those of commands and other programs may run for long. Without `pg_read_all_stats` a role
+/// sees the number of standbys, but not their names or states. Stores the standbys in `state`.
+pub async fn require_standbys(client: &Client, state: &mut Standbys) -> Result<(), StoreError> {
     let query = format!(
         "SELECT current_setting('synchronous_standby_names'),
                ARRAY(SELECT application_name FROM pg_stat_replication
@@ -29,14 +29,14 @@ pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(
                          AND state_change < clock_timestamp() - interval '{} ms')",
         STANDBY_LIMIT.as_millis()
     );
-    let row = client.query_one(&query, &[]).await.map_err(read)?;
+    let row = client.query_one(&query, &[]).await.map_err(read_error)?;
     let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };
     let (streaming, hidden): (Vec<String>, i64) = (value(&row, 1)?, value(&row, 2)?);
     let SyncStandbys { needed, .. } = standbys;
-    let there = streaming.len() + usize::try_from(hidden).unwrap_or(0);
+    let present = streaming.len() + usize::try_from(hidden).unwrap_or(0);
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    *found = Standbys { required: number(needed), confirming: number(there) };
-    if there < needed {
+    *state = Standbys { required: number(needed), confirming: number(present) };
+    if present < needed {
         return Err(unreachable_because(format!(
             "{needed} of its synchronous standbys must confirm each commit, and {} stream; away: {}",
             streaming.len(),
@@ -44,7 +44,7 @@ pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(
         )));
     }
     if value(&row, 3)? {
-        found.confirming = 0;
+        state.confirming = 0;
         return Err(unreachable_because(format!(
             "its synchronous standbys confirm no commit: {}",
             standbys.names.join(", ")
@@ -53,7 +53,7 @@ pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(
     Ok(())
 }
 
-/// Warns of settings with which a failover can lose what was acknowledged.
+/// Warns of settings with which a failover or a power cut can lose acknowledged changes.
 pub async fn warn_if_commits_can_be_lost(client: &Client, log: &Logger) {
     let query = "SELECT current_setting('synchronous_standby_names'),
                         current_setting('fsync') = 'on',
@@ -69,7 +69,7 @@ pub async fn warn_if_commits_can_be_lost(client: &Client, log: &Logger) {
             "effect" => "a failover can lose acknowledged cancellations, and a primary that was \
                          replaced is not noticed",
             "fix" => "set synchronous_standby_names on the primary"),
-        Some(found) if !found.needs_all() => {
+        Some(parsed) if !parsed.needs_all() => {
             warn!(log, "not every synchronous standby confirms commits";
                 "synchronous_standby_names" => standbys,
                 "effect" => "a primary that was replaced can still confirm commits with another \

@@ -1,4 +1,4 @@
-//! Whether a session has ended, and why: what its tasks and its connections share.
+//! The end of a session and its reason, shared by the session's tasks and connections.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::unreachable_because;
@@ -6,7 +6,7 @@ use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 use tokio::sync::watch;
 
-/// Why a session has ended; none before.
+/// The reason why a session has ended; none while it is open.
 #[derive(Debug, Default)]
 pub struct Ending(watch::Sender<Option<String>>);
 
@@ -28,19 +28,19 @@ impl Ending {
         }
     }
 
-    /// Waits until the session has been ended, and says why.
+    /// Waits until the session has ended. Returns the reason.
     pub async fn ended(&self) -> String {
         let mut why = self.0.subscribe();
-        // An error only without a sender, which is this session's own.
+        // This cannot fail: `self` holds the sender.
         let ended = why.wait_for(Option::is_some).await;
         ended.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// Runs a task of the session, which ends if the task panics: a session without heartbeats,
-    /// for example, would refuse every list and key until the server is restarted.
+    /// Runs a task of the session, and ends the session if the task panics. Without heartbeats, for
+    /// example, the session would refuse every list and key until the server is restarted.
     pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
-        let done = AssertUnwindSafe(work).catch_unwind().await;
-        done.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()
+        let result = AssertUnwindSafe(work).catch_unwind().await;
+        result.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()
     }
 }
 

@@ -1,6 +1,7 @@
-//! The heartbeat: a commit four times a second, which a primary with a synchronous standby
-//! can confirm only while it is the primary. It locks the replica's own row, which writes to
-//! the log; never that of changes, or an import would make every list an error.
+//! The heartbeat: a commit four times a second, which a primary with a synchronous standby can
+//! confirm only while it is the primary. It locks the replica's own row, which is enough to write
+//! to the WAL. It does not take the change lock, because then every list would fail during an
+//! import.
 
 use super::Session;
 use super::prepared::HeartbeatStatements;
@@ -9,7 +10,7 @@ use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::agreement::lease::Confirmed;
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::error::{unreachable_because, written};
+use crate::store::postgres::error::{unreachable_because, write_error};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::rows::value;
@@ -20,16 +21,16 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// How often the schema is looked at and the journal tidied, and how long that waits for the
-/// reader.
+/// The pause between two checks of the schema and removals of old rows. Each removal also waits at
+/// most this long for the reader.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead
-/// row: 10 s, unless requests wait for heartbeats.
-const ROW_EVERY: u32 = 40;
+/// The number of heartbeats between two updates of the replica's row. At 4 heartbeats a second this
+/// is 10 s. Each update leaves a dead row.
+const BEATS_PER_ROW_UPDATE: u32 = 40;
 
-/// Commits a write, and renews the session's lease; the changes that it saw are confirmed with it.
-/// It changes nothing, unless the replica's row is due.
+/// Commits a heartbeat, which renews the session's lease and confirms the changes that it saw. It
+/// only locks the replica's row, and updates the row if `writes_row` is set.
 pub async fn beat(
     session: &Session,
     replica: &Replica,
@@ -37,8 +38,8 @@ pub async fn beat(
 ) -> Result<Confirmed, StoreError> {
     let sent = BootInstant::now();
     let Connection { client, link, .. } = &session.heartbeat;
-    let HeartbeatStatements { begin, lock, update, commit } = &session.beat;
-    let (address, listed) = replica.shown();
+    let HeartbeatStatements { begin, lock, update, commit } = &session.heartbeat_statements;
+    let (address, listed) = replica.row_values();
     let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &listed];
     let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
     let unconfirmed = link.unconfirmed();
@@ -47,11 +48,11 @@ pub async fn beat(
         client.query(write, parameters),
         client.execute(commit, &[]),
     );
-    begun.map_err(written)?;
-    let written_row = written_row.map_err(written)?;
-    committed.map_err(written)?;
+    begun.map_err(write_error)?;
+    let written_row = written_row.map_err(write_error)?;
+    committed.map_err(write_error)?;
     let Some(row) = written_row.first() else {
-        // It ends the session; the next one adds the row again.
+        // This error ends the session; the next session adds the row again.
         return Err(unreachable_because("this replica's row was removed"));
     };
     link.require_confirmed_since(unconfirmed)?;
@@ -59,16 +60,16 @@ pub async fn beat(
     Ok(session.renew_lease(sent))
 }
 
-/// Adds the replica's row, unless a command keeps servers away. A command that begins later finds
-/// it: what is read of the store from here on stays true while the row is there.
+/// Adds the replica's row. Fails while a command keeps servers away. A command that begins later
+/// finds the row and refuses to run, so data read from now on stays valid while the row exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
-    let (address, listed) = replica.shown();
+    let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_version)
                   SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");
     let row: [&(dyn ToSql + Sync); 5] = [&replica.id(), &program, &address, &listed, &SERVERS_LOCK];
-    match client.execute(insert, &row).await.map_err(written)? {
+    match client.execute(insert, &row).await.map_err(write_error)? {
         0 => Err(unreachable_because(
             "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when \
              that has ended",
@@ -77,13 +78,14 @@ pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreErr
     }
 }
 
-/// Removes the replica's row, which a heartbeat may hold at the moment.
+/// Removes the replica's row. Waits if a heartbeat has locked it.
 pub async fn deregister(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let remove = "DELETE FROM replicas WHERE id = $1";
-    client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
+    client.execute(remove, &[&replica.id()]).await.map_err(write_error).map(drop)
 }
 
-/// Sends heartbeats until the session or the server ends, sooner if a request waits for one.
+/// Sends heartbeats until the session or the server ends: at a fixed interval, and at once if a
+/// request waits for one.
 pub async fn keep_beating(session: &Session, replica: &Replica) {
     let mut ticks = interval(HEARTBEAT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,9 +97,9 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
         if replica.has_left() {
             return;
         }
-        // A late answer ends the session, and with it this loop. Any other error is one of the
-        // lease, if it lasts.
-        let beat = beat(session, replica, number % ROW_EVERY == 2);
+        // A late answer ends the session, and so this loop. If other errors persist, the lease
+        // expires.
+        let beat = beat(session, replica, number % BEATS_PER_ROW_UPDATE == 2);
         let _ = session.answer(READ_LIMIT, beat).await;
         if session.ending.require_open().is_err() {
             return;
@@ -105,31 +107,31 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
     }
 }
 
-/// Looks at the schema, and removes old rows of the journal and those of servers that were silent
-/// for this long, until the session ends.
+/// Checks the schema version, and removes old rows of the journal and the rows of servers that were
+/// silent for `silent_for`, until the session ends.
 pub async fn tidy(session: &Session, silent_for: Duration) {
-    let (mut floor, mut seen, mut seen_at) = (0, Vec::new(), None::<Instant>);
+    let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let looked = require_current(&session.freshness.client, STORE);
-        let looked = session.answer(READ_LIMIT, looked).await;
+        let check = require_current(&session.freshness.client, STORE);
+        let check = session.answer(READ_LIMIT, check).await;
         if session.ending.require_open().is_err() {
             return;
         }
-        session.set_outdated(match looked {
+        session.set_outdated(match check {
             Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
             _ => None,
         });
-        // A failure is of no consequence: the next look removes them.
+        // Errors are ignored: the next round removes the rows.
         if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.write()).await
             && let removing = remove_old(&session.reader.client, floor)
             && let Ok(removed) = session.answer(READ_LIMIT, removing).await
         {
             floor = removed;
-            if seen_at.is_none_or(|at| at.elapsed() >= silent_for)
-                && let removing = remove_silent(&session.reader.client, &seen)
-                && let Ok(last) = session.answer(READ_LIMIT, removing).await
+            if checked_at.is_none_or(|time| time.elapsed() >= silent_for)
+                && let removing = remove_silent(&session.reader.client, &last_heartbeats)
+                && let Ok(heartbeats) = session.answer(READ_LIMIT, removing).await
             {
-                (seen, seen_at) = (last, Some(Instant::now()));
+                (last_heartbeats, checked_at) = (heartbeats, Some(Instant::now()));
             }
         }
         tokio::select! {

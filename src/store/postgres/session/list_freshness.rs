@@ -1,19 +1,20 @@
-//! The questions of lists. Each is one statement, which reads the store's last change and the rows
-//! that a list lacks in one snapshot, and is shared by all lists that arrived before it was sent.
+//! Freshness queries of list requests. Each is one statement, which reads the store's last change
+//! and the orders that the list lacks in one snapshot. All list requests that arrive before the
+//! query is sent share it.
 //!
-//! A list never shares one that was sent before it arrived: a commit in between would be missing.
-//! Instead of waiting for its answer, the next one is sent behind it.
+//! A list request never uses a query that was sent before it arrived, because the query may miss a
+//! commit in between. The next query is pipelined, without waiting for earlier answers.
 
 use super::replica::Replica;
-use super::{Session, gathered};
+use super::{Session, gather_requests};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::questions::{SharedQueries, next_from};
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{CHANGE_ID, answer_of};
-use crate::store::postgres::rows::{changed_order, value};
-use crate::store::postgres::timeouts::{QUESTIONS_UNDER_WAY, READ_LIMIT};
+use crate::store::postgres::error::{read_error, unreachable_because};
+use crate::store::postgres::journal::{CHANGE_ID, parse_answer};
+use crate::store::postgres::rows::{read_order, value};
+use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};
 use crate::store::{
     ChangeNumber, ChangedOrders, FreshnessAnswer, FreshnessReport, LastChanges, StoreError,
 };
@@ -28,18 +29,19 @@ use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
-/// Commits follow one another.
-const COMMITS_UNDER_WAY: usize = 1;
+/// Queries that commit are sent one after the other.
+const MAX_COMMITTING_QUERIES: usize = 1;
 
-/// The most orders that come with a question: as many as one batch of cancellations has. What an
-/// import or the operator has changed beyond that is read apart.
-const MOST_CHANGED: i64 = 1_024;
+/// The most changed orders in an answer: as many as one batch of cancellations has. Larger changes,
+/// by imports or the operator, are read separately.
+const MAX_CHANGED_ORDERS: i64 = 1_024;
 
-/// The last change, whether the journal has the one of this number and id, and up to one order
-/// more than [`MOST_CHANGED`] that changed after a change of the list: none after NULL. With
-/// `commits` it locks the replica's row, together with the heartbeat, which writes to the log: its
-/// commit waits for the standby. The last column says whether it did. As one statement it commits
-/// by itself, and no other statement on the connection is part of its transaction.
+/// Selects the last change, whether the journal has the last seen change (`$1`, `$2`), and the
+/// orders that changed after the list's change `$3`, up to one more than [`MAX_CHANGED_ORDERS`]; no
+/// orders if `$3` is NULL. With `commits` it locks the row of the replica `$4` in a mode compatible
+/// with the heartbeat's lock. The lock writes to the WAL, so the commit waits for the standby. The
+/// last column is true if the row was locked. The statement is its own transaction, and commits by
+/// itself.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -52,79 +54,78 @@ fn select(commits: bool) -> String {
           FROM changes ORDER BY version DESC LIMIT 1) last
     LEFT JOIN LATERAL (
         SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
-        WHERE changed_in > $3 ORDER BY changed_in LIMIT {MOST_CHANGED} + 1) changed ON true"
+        WHERE changed_in > $3 ORDER BY changed_in LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true"
     )
 }
 
-/// The question that lists wait for which arrive now.
+/// The query that is sent next, for the list requests that arrive now.
 #[derive(Default)]
-struct Next {
+struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// What the last of them has.
+    /// The last change of the list of the latest request.
     list: Option<ChangeNumber>,
 }
 
-/// Where lists ask for the last changes.
-pub struct ListQuestions {
+/// The freshness queries of a session.
+pub struct ListQueries {
     /// None once the session has ended.
-    questions: Mutex<Option<SharedQueries<Next>>>,
-    asked: Notify,
+    queries: Mutex<Option<SharedQueries<NextQuery>>>,
+    joined: Notify,
 }
 
-impl Default for ListQuestions {
-    fn default() -> ListQuestions {
-        let questions = Mutex::new(Some(SharedQueries::new(Next::default())));
-        ListQuestions { questions, asked: Notify::new() }
+impl Default for ListQueries {
+    fn default() -> ListQueries {
+        let queries = Mutex::new(Some(SharedQueries::new(NextQuery::default())));
+        ListQueries { queries, joined: Notify::new() }
     }
 }
 
-impl ListQuestions {
-    /// The question for who arrives now and has this change; none if the session has ended.
+impl ListQueries {
+    /// Joins the next query for a list at this change. Returns none if the session has ended.
     pub fn join(&self, list: Option<ChangeNumber>) -> Option<watch::Receiver<FreshnessAnswer>> {
-        let mut questions = self.questions.lock();
-        let next = questions.as_mut()?.join();
+        let mut queries = self.queries.lock();
+        let next = queries.as_mut()?.join();
         next.list = list.or(next.list);
         let answer = next.answer.subscribe();
-        drop(questions);
-        self.asked.notify_one();
+        drop(queries);
+        self.joined.notify_one();
         Some(answer)
     }
 
-    /// The next one to be sent, while so many may be under way.
-    async fn due(&self, most: usize) -> Next {
+    /// Waits until a query can be sent with at most `most` in flight, and takes it.
+    async fn next_due(&self, most: usize) -> NextQuery {
         loop {
             if self.waiting(most) > 0 {
-                gathered(|| self.waiting(most)).await;
-                if let Some(questions) = &mut *self.questions.lock() {
-                    return questions.send(Next::default());
+                gather_requests(|| self.waiting(most)).await;
+                if let Some(queries) = &mut *self.queries.lock() {
+                    return queries.send(NextQuery::default());
                 }
             }
-            self.asked.notified().await;
+            self.joined.notified().await;
         }
     }
 
-    /// How many wait for the next one, if it can be sent.
+    /// The number of list requests that wait for the next query; 0 if it cannot be sent yet.
     fn waiting(&self, most: usize) -> usize {
-        let questions = self.questions.lock();
-        let due = questions.as_ref().and_then(|questions| questions.due(most));
+        let queries = self.queries.lock();
+        let due = queries.as_ref().and_then(|queries| queries.due(most));
         due.map_or(0, |next| next.answer.receiver_count().max(1))
     }
 
     fn answered(&self) {
-        if let Some(questions) = &mut *self.questions.lock() {
-            questions.answered();
+        if let Some(queries) = &mut *self.queries.lock() {
+            queries.answered();
         }
     }
 
-    /// The session has ended: who waits, and who asks from now on, has an error.
+    /// Ends the queries with the session: waiting and later requests get an error.
     pub fn close(&self) {
-        drop(self.questions.lock().take());
+        drop(self.queries.lock().take());
     }
 }
 
-/// Answers lists until the session ends. With `commits` every question is confirmed by the
-/// standby.
-pub async fn answer_questions(session: &Session, replica: &Replica, commits: bool) {
+/// Answers list requests until the session ends. With `commits`, the standby confirms every query.
+pub async fn answer_list_queries(session: &Session, replica: &Replica, commits: bool) {
     if let Err(error) = answer_until_ended(session, replica, commits).await {
         session.ending.end(&ErrorChain(&error));
     }
@@ -135,10 +136,10 @@ async fn answer_until_ended(
     replica: &Replica,
     commits: bool,
 ) -> Result<(), StoreError> {
-    let select = session.freshness.client.prepare(&select(commits)).await.map_err(read)?;
+    let select = session.freshness.client.prepare(&select(commits)).await.map_err(read_error)?;
     let mut ended = pin!(session.ending.ended());
-    // Until then another replica may list from a primary that was replaced: what it shows would
-    // come back after a list from here.
+    // Until the wait is over, another replica may answer from a replaced primary. An order missing
+    // from a list of this session could reappear in a list of that replica.
     let wait_is_over = loop {
         match session.wait.over(Instant::now()) {
             Ok(wait_is_over) => break wait_is_over,
@@ -148,38 +149,39 @@ async fn answer_until_ended(
             },
         }
     };
-    let most = if commits { COMMITS_UNDER_WAY } else { QUESTIONS_UNDER_WAY };
-    let mut under_way = FuturesUnordered::new();
+    let most = if commits { MAX_COMMITTING_QUERIES } else { MAX_LIST_QUERIES };
+    let mut in_flight = FuturesUnordered::new();
     let (mut sent, mut round_trip) = (Instant::now(), Duration::ZERO);
     loop {
-        let follows = (!under_way.is_empty()).then(|| next_from(sent, round_trip, most));
+        let not_before = (!in_flight.is_empty()).then(|| next_from(sent, round_trip, most));
         let due = async {
-            if let Some(from) = follows {
-                sleep_until(from.into()).await;
+            if let Some(time) = not_before {
+                sleep_until(time.into()).await;
             }
-            session.questions.due(most).await
+            session.list_queries.next_due(most).await
         };
         tokio::select! {
             _ = &mut ended => return Ok(()),
             next = due => {
                 sent = Instant::now();
-                let asked = ask_store(session, &select, replica, next.list, commits, &wait_is_over);
-                let answer = session.answer(READ_LIMIT, asked);
-                under_way.push(async move {
-                    // The receivers are gone if the clients went away.
+                let list = next.list;
+                let query = query_store(session, &select, replica, list, commits, &wait_is_over);
+                let answer = session.answer(READ_LIMIT, query);
+                in_flight.push(async move {
+                    // There are no receivers if the clients have gone away.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                     sent.elapsed()
                 });
             }
-            Some(took) = under_way.next() => {
-                round_trip = took;
-                session.questions.answered();
+            Some(elapsed) = in_flight.next() => {
+                round_trip = elapsed;
+                session.list_queries.answered();
             }
         }
     }
 }
 
-async fn ask_store(
+async fn query_store(
     session: &Session,
     select: &Statement,
     replica: &Replica,
@@ -188,41 +190,43 @@ async fn ask_store(
     _: &WaitIsOver,
 ) -> Result<FreshnessReport, StoreError> {
     let Connection { client, link, .. } = &session.freshness;
-    let seen = replica.seen();
-    let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+    let last_seen = replica.last_seen();
+    let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
     let after = list.map(|list| list.number);
     let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &replica.id()];
     let unconfirmed = link.unconfirmed();
-    // It has returned once it is committed.
-    let rows = client.query(select, &parameters).await.map_err(read)?;
+    // This returns after the commit.
+    let rows = client.query(select, &parameters).await.map_err(read_error)?;
     if commits {
         link.require_confirmed_since(unconfirmed)?;
-        // Without the row nothing was written, and no standby was waited for.
+        // Without the row nothing was written, so the commit did not wait for the standby.
         if !rows.iter().all(|row| value(row, 11).unwrap_or_default()) {
             return Err(unreachable_because("the row of this replica was removed"));
         }
     }
-    // The lease must be valid when the answer is there.
-    let last_changes = session.accept_under_lease(replica, answer_of(&rows)?)?;
-    let changes = changes(&rows, list, last_changes)?;
+    // The lease must still be valid now that the answer has arrived.
+    let last_changes = session.accept_under_lease(replica, parse_answer(&rows)?)?;
+    let changes = read_changes(&rows, list, last_changes)?;
     Ok(FreshnessReport { history: session.history, last_changes, changes })
 }
 
-/// What changed after this change of the list, if that is not too much.
-fn changes(
+/// Reads the orders that changed after the list's change; none if they are too many.
+fn read_changes(
     rows: &[Row],
     list: Option<ChangeNumber>,
     last_changes: LastChanges,
 ) -> Result<Option<Arc<ChangedOrders>>, StoreError> {
-    let Some(after) = list.filter(|_| rows.len() as i64 <= MOST_CHANGED) else { return Ok(None) };
+    let Some(after) = list.filter(|_| rows.len() as i64 <= MAX_CHANGED_ORDERS) else {
+        return Ok(None);
+    };
     if !last_changes.of_orders().has_more_than(after) {
         return Ok(None);
     }
     let mut orders = Vec::with_capacity(rows.len());
     for row in rows {
-        // Without a change there is a row without an order.
+        // Without changed orders there is one row, in which the columns of the order are NULL.
         if value::<Option<i64>>(row, 5)?.is_some() {
-            orders.push(changed_order(row, 5)?);
+            orders.push(read_order(row, 5)?);
         }
     }
     orders.sort_unstable_by_key(|order| order.id);
@@ -234,11 +238,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_when_the_session_ends_has_an_error() {
-        let questions = ListQuestions::default();
-        let mut waiting = questions.join(None).unwrap();
-        questions.close();
+    async fn waiting_and_later_list_requests_fail_when_the_session_ends() {
+        let queries = ListQueries::default();
+        let mut waiting = queries.join(None).unwrap();
+        queries.close();
         assert!(waiting.wait_for(Option::is_some).await.is_err());
-        assert!(questions.join(None).is_none());
+        assert!(queries.join(None).is_none());
     }
 }

@@ -1,13 +1,13 @@
-//! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
-//! last change that this server has seen, a new generation begins.
+//! Opens sessions: whenever one ends, the next is opened. If its journal lacks the last change that
+//! this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::ending::Ending;
 use super::heartbeat::{beat, deregister, keep_beating, register, tidy};
-use super::list_freshness::{ListQuestions, answer_questions};
+use super::list_freshness::{ListQueries, answer_list_queries};
 use super::prepared::{BatchStatements, HeartbeatStatements, KeyStatements};
 use super::replica::Replica;
-use super::{OpenError, Session, within};
+use super::{OpenError, Session, with_time_limit};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
@@ -16,10 +16,10 @@ use crate::store::postgres::connecting::roles::{
 use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
-use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::ask_once;
+use crate::store::postgres::error::{read_error, unreachable_because};
+use crate::store::postgres::journal::query_journal;
 use crate::store::postgres::limits::Admission;
-use crate::store::postgres::limits::owner::require_own;
+use crate::store::postgres::limits::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
@@ -33,36 +33,36 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, watch};
 use tokio::time::sleep;
 
-/// What opens sessions.
+/// Opens sessions.
 pub struct Opener {
-    /// Where the store is.
+    /// The URL of the store.
     pub url: PostgresUrl,
-    /// This process.
+    /// This server process.
     pub replica: Arc<Replica>,
-    /// Whether every question of lists is a commit.
+    /// Makes every freshness query of lists a commit.
     pub confirms_lists: bool,
-    /// How long a server is silent before its row is removed.
+    /// The time without heartbeats after which a server's row is removed.
     pub silent_for: Duration,
-    /// Events.
+    /// The log for lost and reopened sessions.
     pub log: Logger,
 }
 
-/// The current session, or why there is none.
+/// The current session, or the reason why there is none.
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session, and keeps the receiver's value current from then on.
+    /// Opens the first session. From then on the receiver has the current session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = self.open(None).await?;
         warn_if_commits_can_be_lost(&first.freshness.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
-        tokio::spawn(self.keep(first, current));
+        tokio::spawn(self.keep_replacing(first, current));
         Ok(receiver)
     }
 
-    /// Replaces sessions until the server ends, also after a panic, which the hook logs: without a
-    /// session the server would refuse all requests until it is restarted.
-    async fn keep(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
+    /// Replaces sessions until the server stops. Restarts after a panic, which the panic hook logs:
+    /// otherwise the server would refuse all requests until it is restarted.
+    async fn keep_replacing(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
         while AssertUnwindSafe(self.replace(&mut session, &current)).catch_unwind().await.is_err() {
             sleep(RETRY_PAUSE).await;
         }
@@ -89,7 +89,7 @@ impl Opener {
         }
     }
 
-    /// Opens a session, and notes what it finds of the standbys. `before` is the session before.
+    /// Opens a session after the session `before`, and records the state of the standbys.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
         let mut standbys = Standbys::default();
         let opened = self.open_at_primary(before, &mut standbys).await;
@@ -97,8 +97,8 @@ impl Opener {
         opened
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit: one that
-    /// was replaced says that it is the primary too.
+    /// Opens a session to the first host that is a primary and confirms a commit. The commit is
+    /// necessary because a replaced primary also claims to be the primary.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
@@ -129,54 +129,63 @@ impl Opener {
             StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
             other => OpenError::Store(other),
         };
-        within(READ_LIMIT, require_current(&writer.client, STORE)).await.map_err(unfit)?;
-        let [freshness, reader, heartbeat, limits] = others(url, target).await?;
+        with_time_limit(READ_LIMIT, require_current(&writer.client, STORE)).await.map_err(unfit)?;
+        let [freshness, reader, heartbeat, limits] = open_other_connections(url, target).await?;
         let server = writer.server.clone();
         if [&freshness, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
             return Err(OpenError::Different);
         }
         let client = &writer.client;
-        within(READ_LIMIT, require_standbys(client, standbys)).await?;
-        within(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
-        // Again, and the rest: a command may have changed it before this server was registered.
+        with_time_limit(READ_LIMIT, require_standbys(client, standbys)).await?;
+        with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
+        // The schema is checked again, because a command may have changed it before this server was
+        // registered.
         let usable = async {
             require_current(client, STORE).await?;
             let query = "SELECT store_id FROM identity";
-            let id: String = value(&client.query_one(query, &[]).await.map_err(read)?, 0)?;
-            require_own(&limits.client, url, &id).await.map(|()| id)
+            let id: String = value(&client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
+            require_own_counts(&limits.client, url, &id).await.map(|()| id)
         };
-        let store_id = match within(READ_LIMIT, usable).await {
-            Ok(read) => read,
+        let store_id = match with_time_limit(READ_LIMIT, usable).await {
+            Ok(id) => id,
             Err(error) => {
-                // Otherwise a command would wait until the row counts as silent. A failure to
-                // remove it does not matter.
-                let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
+                // Otherwise a command would wait until the server counts as silent. Errors do not
+                // matter.
+                let _ =
+                    with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
             }
         };
         if let Err(error) = require_one_store(&store_id, before) {
-            let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
+            let _ = with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
             return Err(error.into());
         }
-        let seen = replica.seen();
-        let answer = within(READ_LIMIT, ask_once(client, &seen)).await?;
-        let opening = answer.opening(&seen);
+        let last_seen = replica.last_seen();
+        let answer = with_time_limit(READ_LIMIT, query_journal(client, &last_seen)).await?;
+        let opening = answer.opening(&last_seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
-            // After the journal was read: the next question finds a table that was replaced between.
+            // Read after the journal: if the table is replaced in between, the next query detects
+            // it.
             let query = "SELECT CAST('changes'::regclass::oid AS text)";
             let journal: String =
-                value(&writer.client.query_one(query, &[]).await.map_err(read)?, 0)?;
+                value(&writer.client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
             Ok(Session {
                 generation: opening.generation,
                 history: history(&store_id, &journal, &server),
                 store_id,
-                wait: OldLeaseWait::of_session(opened, &server, before),
+                wait: OldLeaseWait::for_session(opened, &server, before),
                 server,
-                admission: Admission::prepare(&limits.client).await.map_err(read)?,
-                batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
-                beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
-                keys: KeyStatements::prepare(&freshness.client).await.map_err(read)?,
+                admission: Admission::prepare(&limits.client).await.map_err(read_error)?,
+                batch_statements: BatchStatements::prepare(&writer.client)
+                    .await
+                    .map_err(read_error)?,
+                heartbeat_statements: HeartbeatStatements::prepare(&heartbeat.client)
+                    .await
+                    .map_err(read_error)?,
+                key_statements: KeyStatements::prepare(&freshness.client)
+                    .await
+                    .map_err(read_error)?,
                 writer,
                 writing: tokio::sync::Mutex::default(),
                 freshness,
@@ -186,7 +195,7 @@ impl Opener {
                 heartbeat_wanted: Notify::new(),
                 confirmed: watch::Sender::default(),
                 limits,
-                questions: ListQuestions::default(),
+                list_queries: ListQueries::default(),
                 lease: Mutex::default(),
                 ending: Ending::default(),
                 outdated: Mutex::default(),
@@ -194,8 +203,9 @@ impl Opener {
                 target: target.clone(),
             })
         };
-        let session = Arc::new(within(READ_LIMIT, prepared).await?);
-        let confirmed = within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
+        let session = Arc::new(with_time_limit(READ_LIMIT, prepared).await?);
+        let confirmed =
+            with_time_limit(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
         self.replica.with_seen(|seen| opening.record(confirmed, seen));
         self.start_tasks(&session);
         Ok(session)
@@ -206,7 +216,7 @@ impl Opener {
         let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
         let [answers, beats] = [(); 2].map(|()| Arc::clone(&self.replica));
         tokio::spawn(async move {
-            let answers = answer_questions(&answering, &answers, confirms_lists);
+            let answers = answer_list_queries(&answering, &answers, confirms_lists);
             answering.ending.guard("answers lists", answers).await
         });
         tokio::spawn(async move {
@@ -218,25 +228,28 @@ impl Opener {
     }
 }
 
-async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
+async fn open_other_connections(
+    url: &PostgresUrl,
+    target: &Target,
+) -> Result<[Connection; 4], ConnectError> {
     let limits = url.limits();
-    let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
+    let open = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
     let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
     let (freshness, reader, heartbeat, limits) =
-        tokio::join!(again(&FRESHNESS), again(&READER), again(&HEARTBEAT), counting);
+        tokio::join!(open(&FRESHNESS), open(&READER), open(&HEARTBEAT), counting);
     Ok([freshness?, reader?, heartbeat?, limits?])
 }
 
-/// After a promotion, a crash of a PostgreSQL that does not sync, or a restore of the journal, a
-/// table with another oid then, numbers of changes may be used again. The address is no part of it:
-/// replicas may have different ones for one server.
+/// Identifies the history of change numbers. Numbers may be used again after a promotion, a crash
+/// of a PostgreSQL with `fsync` off, or a restore of the journal, whose table then has another oid.
+/// The address is excluded, because replicas may reach one server at different addresses.
 fn history(store_id: &str, journal: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
     history_of(&[store_id, journal, system, timeline, started])
 }
 
-/// Refuses another store than that of the session before: ids of accounts, by which requests are
-/// counted, are of one store.
+/// Fails if the store is another one than in the session before: requests are counted by account
+/// ids, which belong to one store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(
@@ -248,7 +261,7 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
     }
 }
 
-/// The current session.
+/// Returns the current session. Fails if there is none.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
 }
@@ -258,24 +271,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_promotion_start_or_store_is_another_history_and_another_address_is_not() {
+    fn a_history_depends_on_store_journal_and_server_but_not_on_the_address() {
         let server = ServerIdentity {
             address: "10.0.0.1:5432".to_string(),
             system: "7".to_string(),
             timeline: "00000001".to_string(),
             started: "1795238048.5".to_string(),
         };
-        let own = history("a", "16401", &server);
+        let original = history("a", "16401", &server);
         let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
-        assert_eq!(history("a", "16401", &elsewhere), own);
-        assert_ne!(history("b", "16401", &server), own);
-        assert_ne!(history("a", "16502", &server), own);
+        assert_eq!(history("a", "16401", &elsewhere), original);
+        assert_ne!(history("b", "16401", &server), original);
+        assert_ne!(history("a", "16502", &server), original);
         for other in [
             ServerIdentity { system: "8".to_string(), ..server.clone() },
             ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
             ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
         ] {
-            assert_ne!(history("a", "16401", &other), own);
+            assert_ne!(history("a", "16401", &other), original);
         }
     }
 }

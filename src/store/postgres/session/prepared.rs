@@ -1,17 +1,17 @@
-//! The statements of a session, prepared: only those are sent without waiting for the answer
-//! to the one before.
+//! The prepared statements of a session. Only prepared statements can be pipelined, that is, sent
+//! before the previous one is answered.
 
 use crate::store::account_rows::{select_changed_keys, select_keys};
 use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES, select_last_and_known};
 use tokio_postgres::{Client, Error, Statement};
 
-/// For this transaction alone: SET takes no parameter.
+/// Limits lock waits within the transaction. `SET LOCAL` would not take a parameter.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// READ COMMITTED: its snapshot is taken after the lock, so what it finds of those that it does not
-/// cancel does not change any more: shipped, cancelled, by this batch's earlier attempt maybe, or
-/// not there.
-fn update() -> String {
+/// Cancels the pending orders of a batch, and selects the resulting state of each. With READ
+/// COMMITTED the snapshot is taken after the change lock, so the state of orders that it does not
+/// cancel is final: shipped, cancelled (perhaps by an earlier attempt of this batch) or absent.
+fn update_orders() -> String {
     format!(
         "
     WITH last AS (SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1),
@@ -38,48 +38,49 @@ fn update() -> String {
     )
 }
 
-/// The transaction of a batch.
+/// The statements of a batch's transaction.
 pub struct BatchStatements {
     /// BEGIN.
     pub begin: Statement,
-    /// Has the transaction wait for locks for no longer than this.
+    /// Sets the transaction's `lock_timeout`.
     pub limit_lock_waits: Statement,
-    /// Waits for every other change.
+    /// Takes the change lock.
     pub lock: Statement,
-    /// Cancels those that are pending, and tells what became of each: ids, keys, times, the
-    /// batch's id, and the number and id of the last change that was seen.
+    /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
+    /// times, the batch's id, and the number and id of the last seen change.
     pub update: Statement,
     /// COMMIT.
     pub commit: Statement,
 }
 
 impl BatchStatements {
-    /// Prepares them on the writer's connection.
+    /// Prepares the statements on the writer's connection.
     pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
         Ok(BatchStatements {
             begin: client.prepare("BEGIN").await?,
             limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
             lock: client.prepare(LOCK_CHANGES).await?,
-            update: client.prepare(&update()).await?,
+            update: client.prepare(&update_orders()).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }
 }
 
-/// The transaction of a heartbeat.
+/// The statements of a heartbeat's transaction.
 pub struct HeartbeatStatements {
     /// BEGIN.
     pub begin: Statement,
     /// Locks the row of a replica. Returns the number of the journal's last change.
     pub lock: Statement,
-    /// Writes the row of a replica: id, address, last change of its list. Returns the same.
+    /// Updates the row of a replica, and returns the number of the journal's last change.
+    /// Parameters: id, address, last change of the list.
     pub update: Statement,
     /// COMMIT.
     pub commit: Statement,
 }
 
 impl HeartbeatStatements {
-    /// Prepares them on the heartbeat's connection.
+    /// Prepares the statements on the heartbeat's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
         let lock = "SELECT (SELECT max(version) FROM changes)
                     FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
@@ -94,23 +95,23 @@ impl HeartbeatStatements {
     }
 }
 
-/// The first column of [`KeyStatements`] with a row of [`KeyChange`](crate::store::KeyChange), after
-/// those of [`answer_of`](super::super::journal::answer_of).
+/// The first column of a [`KeyChange`](crate::store::KeyChange) in the rows of [`KeyStatements`],
+/// after the columns of [`parse_answer`](super::super::journal::parse_answer).
 pub const KEY_COLUMNS: usize = 5;
 
-/// Statements for keys. Each has one snapshot of the store's last change, and of accounts and keys;
-/// `$1` and `$2` are the number and id of the last change that was seen.
+/// Statements for keys. Each reads the store's last change, and accounts and keys, in one snapshot.
+/// `$1` and `$2` are the number and id of the last seen change.
 pub struct KeyStatements {
-    /// No accounts and keys.
+    /// Selects only the last change.
     pub last_change: Statement,
-    /// What changed after the change of this number.
+    /// Selects accounts and keys that changed after the change number `$3`.
     pub changed: Statement,
-    /// The keys of these digests.
+    /// Selects the keys with the digests `$3`.
     pub look_up: Statement,
 }
 
 impl KeyStatements {
-    /// Prepares them on the connection for freshness.
+    /// Prepares the statements on the freshness connection.
     pub async fn prepare(client: &Client) -> Result<KeyStatements, Error> {
         let changed = select_changed_keys("changed_in", "CAST($3 AS bigint)");
         let look_up = select_keys("(SELECT * FROM keys WHERE digest = ANY (CAST($3 AS bytea[])))");

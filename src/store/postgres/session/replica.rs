@@ -1,10 +1,11 @@
-//! What a replica knows of itself: its row in the store, and the last change that it has seen.
+//! The state of this server process across sessions: its row in `replicas`, and the last change
+//! that it has seen.
 
 use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, ChangeNumber, Standbys};
 use parking_lot::Mutex;
 
-/// One server's process.
+/// This server process, as a replica of the store.
 #[derive(Debug)]
 pub struct Replica {
     id: String,
@@ -15,7 +16,7 @@ pub struct Replica {
 struct ReplicaState {
     address: String,
     listed: ChangeNumber,
-    seen: JournalSeen,
+    last_seen: JournalSeen,
     standbys: Standbys,
     has_left: bool,
 }
@@ -28,42 +29,42 @@ impl Default for Replica {
 }
 
 impl Replica {
-    /// What names it in the store.
+    /// The id of its row.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Where it listens, once it does.
+    /// Sets the address on which the server listens.
     pub fn set_address(&self, address: String) {
         self.state.lock().address = address;
     }
 
-    /// It stops: its row is to be removed.
+    /// Records that the server stops, which ends its heartbeats.
     pub fn leave(&self) {
         self.state.lock().has_left = true;
     }
 
-    /// Whether it stops.
+    /// True once the server stops.
     pub fn has_left(&self) -> bool {
         self.state.lock().has_left
     }
 
-    /// Its list reflects this change.
-    pub fn lists(&self, reflected: ChangeNumber) {
+    /// Records that the server's list reflects this change.
+    pub fn set_listed(&self, reflected: ChangeNumber) {
         let listed = &mut self.state.lock().listed;
-        // A batch that was cancelled meanwhile may have brought the list further.
+        // A batch of cancellations may have advanced the list meanwhile.
         if reflected.has_more_than(*listed) {
             *listed = reflected;
         }
     }
 
-    /// Its list lacks what this batch cancelled.
+    /// Records that the orders cancelled by this batch were removed from the server's list.
     pub fn cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().listed;
         *listed = listed.after(batch.generation, batch.change_numbers);
     }
 
-    /// What the last attempt to open a session found of the standbys.
+    /// Records the standbys that the last attempt to open a session found.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }
@@ -73,18 +74,18 @@ impl Replica {
         self.state.lock().standbys
     }
 
-    /// Calls `decide` with the last change that was seen.
+    /// Calls `decide` with the last seen change.
     pub fn with_seen<T>(&self, decide: impl FnOnce(&mut JournalSeen) -> T) -> T {
-        decide(&mut self.state.lock().seen)
+        decide(&mut self.state.lock().last_seen)
     }
 
-    /// The last change that was seen.
-    pub fn seen(&self) -> JournalSeen {
-        self.state.lock().seen.clone()
+    /// The last seen change.
+    pub fn last_seen(&self) -> JournalSeen {
+        self.state.lock().last_seen.clone()
     }
 
-    /// Its address and the last change of its list.
-    pub fn shown(&self) -> (String, i64) {
+    /// The values of its row: the address, and the last change of its list.
+    pub fn row_values(&self) -> (String, i64) {
         let state = self.state.lock();
         (state.address.clone(), state.listed.number)
     }

@@ -41,7 +41,7 @@ impl Canceller {
 }
 
 fn wait_of(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> OldLeaseWait<Tick> {
-    OldLeaseWait::of_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
+    OldLeaseWait::for_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
 }
 
 /// A wait that is over stays so.
@@ -306,7 +306,9 @@ impl Replica {
             return None;
         };
         let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
-        let Some(rows) = ReadScope::of(reading.after, session.generation) else { return Some(()) };
+        let Some(rows) = ReadScope::rows_after(reading.after, session.generation) else {
+            return Some(());
+        };
         let Some(before) = reading.before else {
             if reading.after.is_beginning() {
                 reading.snapshot = 0;

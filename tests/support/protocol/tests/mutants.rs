@@ -30,14 +30,17 @@ const MUTANTS: [(&str, &str); 32] = [
     ("sent.min(asked)", "sent.max(asked)"),
     ("return OldLeaseWait { until: opened + LEASE }", "return OldLeaseWait { until: opened }"),
     ("if server_before == server { opened } else { opened + LEASE }", "opened"),
-    ("until: own.max(wait.until)", "until: own"),
+    ("until: earliest.max(wait.until)", "until: earliest"),
     ("if now < self.until {", "if false {"),
     // journal.rs
     ("if !lease.is_valid(now) {", "if false {"),
     ("u64::from(!self.is_known)", "0"),
     ("if !is_known {", "if false {"),
     ("self.advance(generation, change);", ""),
-    ("is_none_or(|(of, last)| (*of, last.number) < position)", "is_none_or(|_| true)"),
+    (
+        "is_none_or(|(generation, last)| (*generation, last.number) < position)",
+        "is_none_or(|_| true)",
+    ),
     // keys.rs
     ("now <= as_of + KEYS_CURRENT_FOR", "true"),
     ("!cached.has_more_than(read)", "true"),

@@ -1,79 +1,81 @@
-//! `synchronous_standby_names`: how many standbys confirm a commit, and which ones may.
+//! Parses the setting `synchronous_standby_names`.
 
-/// What the setting says, if it is not empty.
+/// The standbys that must confirm a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncStandbys {
-    /// How many have to confirm a commit.
+    /// The number of standbys that must confirm a commit.
     pub needed: usize,
-    /// Their names; `*` stands for any.
+    /// The names of standbys that may confirm; `*` matches any.
     pub names: Vec<String>,
 }
 
-/// A part of the setting. `(`, `)` and `,` are parts of one character.
+/// A token of the setting. `(`, `)` and `,` are tokens of one character.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Token {
     Plain(String),
     Quoted(String),
 }
 
 impl SyncStandbys {
-    /// Reads the setting, whose form PostgreSQL has checked: `s1, s2`, `2 (s1, s2)`,
-    /// `FIRST 2 (s1, s2)` or `ANY 2 (s1, s2)`. Without a number, one has to confirm.
+    /// Parses the setting, whose form PostgreSQL has checked: `s1, s2`, `2 (s1, s2)`,
+    /// `FIRST 2 (s1, s2)` or `ANY 2 (s1, s2)`. Without a number, one standby must confirm. Returns
+    /// none if the setting is empty.
     pub fn parse(setting: &str) -> Option<SyncStandbys> {
-        let parts = parts(setting);
-        let plain = |text: &str| Part::Plain(text.to_string());
-        let (before, list) = match parts.iter().position(|part| *part == plain("(")) {
-            Some(opened) => parts.split_at(opened),
-            None => (&[][..], &parts[..]),
+        let tokens = tokenize(setting);
+        let plain = |text: &str| Token::Plain(text.to_string());
+        let (before, list) = match tokens.iter().position(|token| *token == plain("(")) {
+            Some(opened) => tokens.split_at(opened),
+            None => (&[][..], &tokens[..]),
         };
         let needed = match before.last() {
-            Some(Part::Plain(number)) => number.parse().ok()?,
+            Some(Token::Plain(number)) => number.parse().ok()?,
             _ => 1,
         };
         let names: Vec<String> = list
             .iter()
-            .filter_map(|part| match part {
-                Part::Plain(text) if ["(", ",", ")"].contains(&&**text) => None,
-                Part::Plain(name) | Part::Quoted(name) => Some(name.clone()),
+            .filter_map(|token| match token {
+                Token::Plain(text) if ["(", ",", ")"].contains(&&**text) => None,
+                Token::Plain(name) | Token::Quoted(name) => Some(name.clone()),
             })
             .collect();
         (!names.is_empty()).then_some(SyncStandbys { needed, names })
     }
 
-    /// Whether a primary needs every standby that it names. If not, one that was replaced can
-    /// still confirm commits with another standby than the promoted one.
+    /// True if every named standby must confirm. If not, a replaced primary can still get commits
+    /// confirmed by a standby that was not promoted.
     pub fn needs_all(&self) -> bool {
         self.needed >= self.names.len() && !self.names.iter().any(|name| name == "*")
     }
 
-    /// The names of which none of these standbys has.
+    /// Returns the names without a streaming standby.
     pub fn without<'a>(&'a self, streaming: &[String]) -> Vec<&'a str> {
-        let streams = |name: &str| streaming.iter().any(|one| one.eq_ignore_ascii_case(name));
+        let streams =
+            |name: &str| streaming.iter().any(|standby| standby.eq_ignore_ascii_case(name));
         self.names.iter().map(|name| &**name).filter(|name| !streams(name)).collect()
     }
 }
 
-fn parts(setting: &str) -> Vec<Part> {
-    let (mut parts, mut rest) = (Vec::new(), setting.trim_start());
+fn tokenize(setting: &str) -> Vec<Token> {
+    let (mut tokens, mut rest) = (Vec::new(), setting.trim_start());
     while let Some(first) = rest.chars().next() {
         let after = if first == '"' {
-            let (name, after) = quoted(&rest[1..]);
-            parts.push(Part::Quoted(name));
+            let (name, after) = split_quoted(&rest[1..]);
+            tokens.push(Token::Quoted(name));
             after
         } else {
             let is_end = |c: char| c.is_ascii_whitespace() || "(),\"".contains(c);
             let end = rest.find(is_end).unwrap_or(rest.len()).max(1);
             let (text, after) = rest.split_at(end);
-            parts.push(Part::Plain(text.to_string()));
+            tokens.push(Token::Plain(text.to_string()));
             after
         };
         rest = after.trim_start();
     }
-    parts
+    tokens
 }
 
-/// What stands before the closing quotation mark, of which two stand for one, and what follows.
-fn quoted(text: &str) -> (String, &str) {
+/// Splits at the closing quotation mark; `""` is an escaped one.
+fn split_quoted(text: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), text);
     while let Some((part, after)) = rest.split_once('"') {
         name.push_str(part);
@@ -90,34 +92,34 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_form_is_read() {
-        let read = |setting: &str| {
-            SyncStandbys::parse(setting).map(|found| (found.needed, found.names.join("|")))
+    fn every_form_of_the_setting_is_parsed() {
+        let parse = |setting: &str| {
+            SyncStandbys::parse(setting).map(|parsed| (parsed.needed, parsed.names.join("|")))
         };
-        let found = |needed, names: &str| Some((needed, names.to_string()));
-        assert_eq!([read(""), read("  ")], [None, None]);
-        assert_eq!(read("s1"), found(1, "s1"));
-        assert_eq!(read("*"), found(1, "*"));
-        assert_eq!(read("s1, \"a \"\"b\"\", (c)\""), found(1, "s1|a \"b\", (c)"));
-        assert_eq!(read("2(s1,s2 , 3)"), found(2, "s1|s2|3"));
-        assert_eq!(read("FIRST 1 (s1, s2)"), found(1, "s1|s2"));
-        assert_eq!(read("any 2 (\"first\", s2)"), found(2, "first|s2"));
+        let expected = |needed, names: &str| Some((needed, names.to_string()));
+        assert_eq!([parse(""), parse("  ")], [None, None]);
+        assert_eq!(parse("s1"), expected(1, "s1"));
+        assert_eq!(parse("*"), expected(1, "*"));
+        assert_eq!(parse("s1, \"a \"\"b\"\", (c)\""), expected(1, "s1|a \"b\", (c)"));
+        assert_eq!(parse("2(s1,s2 , 3)"), expected(2, "s1|s2|3"));
+        assert_eq!(parse("FIRST 1 (s1, s2)"), expected(1, "s1|s2"));
+        assert_eq!(parse("any 2 (\"first\", s2)"), expected(2, "first|s2"));
     }
 
     #[test]
-    fn only_what_needs_all_named_standbys_is_safe() {
+    fn a_setting_is_safe_only_if_all_named_standbys_must_confirm() {
         let is_safe = |setting| SyncStandbys::parse(setting).unwrap().needs_all();
         assert!(["s1", "1 (s1)", "FIRST 2 (s1, s2)", "ANY 2 (s1, s2)"].into_iter().all(is_safe));
-        let unsafe_ones =
+        let unsafe_settings =
             ["*", "\"*\"", "s1, s2", "ANY 1 (s1, s2)", "FIRST 2 (s1, s2, s3)", "1 (*)"];
-        assert!(!unsafe_ones.into_iter().any(is_safe));
+        assert!(!unsafe_settings.into_iter().any(is_safe));
     }
 
     proptest! {
         #![proptest_config(testbed::property_config())]
 
         #[test]
-        fn what_is_written_is_read(
+        fn a_formatted_setting_is_parsed_back(
             method in prop::sample::select(vec!["", "FIRST ", "any "]),
             needed in prop::option::of(1_usize..10),
             names in prop::collection::vec("\\PC{1,8}", 1..5),
@@ -135,7 +137,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read(setting in "[a\"*(), 1]{0,20}") {
+        fn parsing_never_panics(setting in "[a\"*(), 1]{0,20}") {
             SyncStandbys::parse(&setting);
         }
     }
