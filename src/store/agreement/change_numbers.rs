@@ -1,5 +1,5 @@
-//! Change numbers. They rise with each change. A change stores its number in the rows that it
-//! changes, in the same transaction.
+//! Compares change numbers, which rise with each change. A change stores its number in the rows
+//! that it changes, in the same transaction.
 
 /// The numbers of the last changes of orders and of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ impl ChangeNumber {
         ChangeNumber { generation, number: 0 }
     }
 
-    /// True if a read after this change reads every row.
+    /// True for the state before the first change: a read after it must read every row.
     pub fn is_beginning(self) -> bool {
         self.number == 0
     }
@@ -51,9 +51,10 @@ impl ChangeNumber {
         self.generation != other.generation || self.number > other.number
     }
 
-    /// The change that a list at `self` reflects after the orders cancelled by a batch are removed
-    /// from it. `numbers` are the store's change numbers before and after the batch. If the batch
-    /// began at another change, the list lacks changes of another process, and stays at `self`.
+    /// Returns the change that a list at `self` reflects once the orders that a batch cancelled are
+    /// removed from it. `numbers` are the store's change numbers before and after the batch.
+    /// Returns `self` if the batch began at another change: the list then lacks changes of another
+    /// process.
     #[must_use]
     pub fn after(self, generation: u64, numbers: Option<(i64, i64)>) -> ChangeNumber {
         match numbers {

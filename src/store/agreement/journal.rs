@@ -29,9 +29,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Records a change as seen if the primary's journal has the last seen change (`is_known`).
-    /// Call it before using the rows that came with the change, so that no used row is later than
-    /// the last seen change.
+    /// Records a change as seen. Fails unless the primary's journal has the last seen change
+    /// (`is_known`). Call it before using the rows that came with the change, so that no used row
+    /// is later than the last seen change.
     pub fn accept(
         &mut self,
         generation: u64,

@@ -43,9 +43,9 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// The earlier of the query's start and the last confirmed heartbeat. The answer includes every
-    /// change acknowledged before this time, since a replaced primary lacks only later commits. None
-    /// before the first heartbeat.
+    /// The earlier of the query's start (`asked`) and the last confirmed heartbeat. The answer
+    /// includes every change acknowledged before this time, since a replaced primary lacks only
+    /// later commits. None before the first heartbeat.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }

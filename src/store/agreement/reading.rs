@@ -1,4 +1,4 @@
-//! Tracks which changes are covered by a read in pages while the rows change.
+//! Tracks which changes a read in pages covers, because rows change between the pages.
 
 use super::change_numbers::ChangeNumber;
 
@@ -12,8 +12,8 @@ pub enum ReadScope {
 }
 
 impl ReadScope {
-    /// The rows to read after this change in a session of this generation. None if the change is of
-    /// another generation.
+    /// Returns the rows to read after this change in a session of this generation; none if the
+    /// change is of another generation.
     pub fn rows_after(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };

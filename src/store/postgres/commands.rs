@@ -80,7 +80,7 @@ impl PostgresCommands {
         PostgresCommands::open(&self.url.limits())
     }
 
-    /// Does `work`, which gives the store another id, and assigns the request counts to the new id.
+    /// Runs `work`, which gives the store another id, and assigns the request counts to the new id.
     fn with_new_id<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,

@@ -1,4 +1,4 @@
-//! Migrations of the schema, and the check which programs may use a database.
+//! Migrates the schema, and checks that this program may use a database.
 
 pub(super) mod grants;
 

@@ -163,7 +163,7 @@ impl Store for PostgresStore {
         let result = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
         let (BatchResult { outcomes, change_numbers }, generation) = result;
         let cancelled = CancelledBatch { outcomes, generation, change_numbers };
-        self.replica.cancelled(&cancelled);
+        self.replica.record_cancelled(&cancelled);
         Ok(cancelled)
     }
 
@@ -337,9 +337,9 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Runs `read_rows` with a separate connection, so that requests for pets do not wait for a long
-/// read, and with the last changes before the read. Returns its result and the last changes after
-/// the read.
+/// Runs `read_rows` with a separate connection and the last changes before the read. Returns its
+/// result and the last changes after the read. On the shared connections, other requests would wait
+/// for a long read.
 async fn with_scan_connection<T>(
     session: &Session,
     replica: &Replica,

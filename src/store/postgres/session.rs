@@ -151,7 +151,7 @@ impl Session {
 
     /// Waits until the session ends or loses a connection. Then closes all five connections, and
     /// returns the reason.
-    pub async fn closed(&self) -> String {
+    pub async fn close_when_ended(&self) -> String {
         let role = tokio::select! {
             _ = self.ending.ended() => None,
             () = self.writer.link.closed() => Some("writer"),

@@ -119,7 +119,7 @@ pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 /// Reads whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Runs one command. It waits for locks for the time that the documentation names. Its statements
+/// Runs one command. It waits for locks up to the documented [`COMMAND_TIMEOUT`]. Its statements
 /// have no limit: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
@@ -156,12 +156,12 @@ const _: () = {
     // PostgreSQL ends a slow statement before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
-    // Even if all other look-ups of rows before it wait for a lock.
+    // A look-up of a row is answered in time even if all look-ups before it wait for a lock.
     assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
     // Even if all freshness queries wait for a lock, keys stay current and the session goes on.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
-    // Even behind the statements of all other batches and a removal of expired rows.
+    // A batch is counted in time even behind all other batches and a removal of expired rows.
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));

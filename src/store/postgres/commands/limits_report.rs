@@ -1,4 +1,4 @@
-//! Reports the request counts to commands, while servers count.
+//! Reads the request counts for commands, while servers are counting.
 
 use super::PostgresCommands;
 use crate::clock::Now;

@@ -1,4 +1,4 @@
-//! Reports the servers that use the store to commands.
+//! Lists the servers that use the store, for commands.
 
 use super::PostgresCommands;
 use crate::store::StoreError;

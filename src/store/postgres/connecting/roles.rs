@@ -68,8 +68,8 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads pets, and records the uses of keys. PostgreSQL ends a slow statement before it would end
-/// the session.
+/// Reads pets, and records the uses of keys. PostgreSQL ends a slow statement before its late
+/// answer would end the session.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.

@@ -81,7 +81,7 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the same cluster. None is the default name.
+    /// Sets the database of the request counts, in the same cluster. None selects the default name.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;

@@ -195,8 +195,8 @@ pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
 }
 
-/// Returns how long a batch with this time left waits for each of its two locks; `None` for the
-/// `lock_timeout` of the session.
+/// Returns how long a batch with this time left waits for each of its two locks; `None` if the
+/// session's `lock_timeout` applies.
 fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
     // At least 1 ms: to PostgreSQL, 0 means no limit.

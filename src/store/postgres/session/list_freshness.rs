@@ -112,7 +112,7 @@ impl ListQueries {
         due.map_or(0, |next| next.answer.receiver_count().max(1))
     }
 
-    fn answered(&self) {
+    fn record_answer(&self) {
         if let Some(queries) = &mut *self.queries.lock() {
             queries.answered();
         }
@@ -175,7 +175,7 @@ async fn answer_until_ended(
             }
             Some(elapsed) = in_flight.next() => {
                 round_trip = elapsed;
-                session.list_queries.answered();
+                session.list_queries.record_answer();
             }
         }
     }

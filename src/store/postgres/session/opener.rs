@@ -70,7 +70,7 @@ impl Opener {
 
     async fn replace(&self, session: &mut Arc<Session>, current: &watch::Sender<Current>) {
         loop {
-            let why = session.closed().await;
+            let why = session.close_when_ended().await;
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
             *session = loop {

@@ -5,7 +5,7 @@ use crate::store::account_rows::{select_changed_keys, select_keys};
 use crate::store::postgres::journal::{CHANGE_ID, LOCK_CHANGES, select_last_and_known};
 use tokio_postgres::{Client, Error, Statement};
 
-/// Limits lock waits within the transaction. `SET LOCAL` would not take a parameter.
+/// Limits lock waits within the transaction. `SET LOCAL` takes no parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
 /// Cancels the pending orders of a batch, and selects the resulting state of each. With READ
@@ -40,7 +40,6 @@ fn update_orders() -> String {
 
 /// The statements of a batch's transaction.
 pub struct BatchStatements {
-    /// BEGIN.
     pub begin: Statement,
     /// Sets the transaction's `lock_timeout`.
     pub limit_lock_waits: Statement,
@@ -49,7 +48,6 @@ pub struct BatchStatements {
     /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
     /// times, the batch's id, and the number and id of the last seen change.
     pub update: Statement,
-    /// COMMIT.
     pub commit: Statement,
 }
 
@@ -68,14 +66,12 @@ impl BatchStatements {
 
 /// The statements of a heartbeat's transaction.
 pub struct HeartbeatStatements {
-    /// BEGIN.
     pub begin: Statement,
     /// Locks the row of a replica. Returns the number of the journal's last change.
     pub lock: Statement,
     /// Updates the row of a replica, and returns the number of the journal's last change.
     /// Parameters: id, address, last change of the list.
     pub update: Statement,
-    /// COMMIT.
     pub commit: Statement,
 }
 

@@ -22,7 +22,7 @@ struct ReplicaState {
 }
 
 impl Default for Replica {
-    /// With a new random id.
+    /// Creates a replica with a random id.
     fn default() -> Replica {
         Replica { id: format!("{:016x}", rand::random::<u64>()), state: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl Replica {
         self.state.lock().has_left = true;
     }
 
-    /// True once the server stops.
+    /// True once the server is stopping.
     pub fn has_left(&self) -> bool {
         self.state.lock().has_left
     }
@@ -59,7 +59,7 @@ impl Replica {
     }
 
     /// Records that the orders cancelled by this batch were removed from the server's list.
-    pub fn cancelled(&self, batch: &CancelledBatch) {
+    pub fn record_cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().listed;
         *listed = listed.after(batch.generation, batch.change_numbers);
     }
@@ -79,7 +79,6 @@ impl Replica {
         decide(&mut self.state.lock().last_seen)
     }
 
-    /// The last seen change.
     pub fn last_seen(&self) -> JournalSeen {
         self.state.lock().last_seen.clone()
     }
