@@ -1,15 +1,15 @@
-//! What the server and the operator's commands ask of a store, and nothing of how an
-//! engine keeps it: here is what a running server asks. The embedded default is [`sqlite`].
+//! The storage interface: [`Store`] for a running server, [`OperatorStore`] for the operator's
+//! commands. Two engines implement both: [`sqlite`], the embedded default, and [`postgres`].
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `commands` | what the operator's commands ask, and the statements that every engine shares |
-//! | `error` | why a store did not do what it was asked |
-//! | `order_rows`, `account_rows` | the rows, plain values on every engine |
-//! | `freshness` | asking for the last changes |
-//! | `agreement` | what servers decide so that together they keep the store's promises |
-//! | `statements`, `value` | statements that every engine carries out, and their values |
-//! | `rules` | what a change may do and what it answers, on every engine |
+//! | `commands` | the interface of the operator's commands, and the SQL that both engines share |
+//! | `error` | the errors of a store |
+//! | `order_rows`, `account_rows` | the rows, as plain values for both engines |
+//! | `freshness` | types for querying the last changes |
+//! | `agreement` | the decisions by which several servers keep the store's promises |
+//! | `statements`, `value` | executing SQL that both engines share, and its values |
+//! | `rules` | the rules that changes must follow, and their error messages, on both engines |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
@@ -55,113 +55,114 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
-/// How long a request waits for the store, from its arrival.
+/// The longest wait of a request for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many single rows a server looks up at the same time.
+/// The maximum number of concurrent single-row lookups of one server.
 pub const ROW_LOOK_UPS: u32 = 16;
 
-/// How long readiness waits for the store: less than a scrape may take.
+/// The longest wait of the readiness check for the store: less than a scrape may take.
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a command waits for servers and other commands that write.
+/// The longest wait of a command for the writes of servers and other commands.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is known of the structure of a store.
+/// The result of a structure check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {
     /// No damage was found.
     Sound,
-    /// The first damage that was found.
+    /// Describes the first damage.
     Damaged(String),
-    /// The engine's server checks it, when it reads a page.
+    /// Not checked here: the database server checks each page when it reads it.
     CheckedByEngine,
 }
 
-/// How many changed orders are sent at a time.
+/// The maximum number of changed orders in one message.
 pub const SENT_ORDERS: usize = 1_000;
 
-/// Takes changed orders, at most [`SENT_ORDERS`] at a time.
+/// Receives changed orders, at most [`SENT_ORDERS`] per message.
 pub type OrderSender = mpsc::Sender<Vec<ChangedOrder>>;
 
-/// Says when a check is to be given up.
+/// Returns true once a check should stop.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
-/// Standbys of the store that must confirm each commit; none on an engine without them.
+/// Synchronous standbys, which must confirm each commit. Zero on an engine without standbys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
-    /// How many have to.
+    /// The number of standbys that must confirm.
     pub required: u32,
-    /// How many can.
+    /// The number of standbys that are able to confirm.
     pub confirming: u32,
 }
 
-/// Where a running server keeps orders, pets, accounts and keys.
+/// The store of orders, pets, accounts and keys, as a running server uses it.
 ///
-/// An asynchronous method does not block the thread that polls it, and the others answer at once,
-/// unless the disk hangs. What a dropped future asked for may go on: who drops one bounds how many
-/// are under way. A panic of the engine reaches the caller.
+/// Asynchronous methods do not block the polling thread. The others return at once unless the disk
+/// hangs. Dropping a future may leave its work running, so a caller that drops futures must bound
+/// how many it starts. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Asks for the last changes, including every change that any process committed before the
-    /// call. For each list, which is at this change: it costs an embedded engine no allocation. The
-    /// answer may bring what the list lacks.
+    /// Queries the last changes, including every change that any process committed before the call.
+    /// Every list request calls it, so an embedded engine does not allocate. `list` is the change
+    /// that the caller's list reflects; the answer may include the orders that changed since.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
-    /// The last changes, including every change that any process committed before the call, if the
-    /// engine reads them without waiting.
+    /// The last changes, including every change that any process committed before the call. `None`
+    /// if the engine cannot read them without waiting.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
 
-    /// Names the history that the numbers of changes belong to: the same for every server of the
-    /// store and after its restart, and another where numbers may have been used again, as after a
-    /// restore or a failover.
+    /// Identifies the history that change numbers belong to. All servers of a store return the same
+    /// value, also after a restart. It changes if numbers may have been reused, as after a restore
+    /// or a failover.
     fn history(&self) -> Result<u64, StoreError>;
 
-    /// The last changes, and how old that news may be, without holding up a list.
+    /// Reads the last changes and the time that they are as of, without delaying list requests.
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         Ok(self.poll_keys(None).await?.polled)
     }
 
-    /// [`Store::poll_changes`] with the accounts and keys that changed after this change, if there is
-    /// one.
+    /// Like [`Store::poll_changes`], and also reads the accounts and keys that changed after
+    /// `after`, if given.
     async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError>;
 
-    /// Looks up keys that were ever issued, with their accounts, by their digests.
+    /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Sends, in ascending order of id, every order whose row changed after this change. After
-    /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
-    /// it, and is after the reached change. After any other it may end before the last change, so
-    /// that its rows are few. An error if the store is no longer at this generation.
+    /// Sends every order whose row changed after `after`, in ascending order of id. After number 0,
+    /// these are all listed orders without the removed ones; they may include changes made during
+    /// the read, whose numbers are above `reached`. After any other number, the read may stop
+    /// before the last change to limit the number of rows. Fails if the store has another
+    /// generation.
     async fn send_orders_since(
         &self,
         after: ChangeNumber,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. On an
-    /// error nothing is changed, unless files of the store were removed or moved. Deadlines are
-    /// looked at once nothing else can write: a cancellation past its own is not carried out.
+    /// Cancels a batch in one transaction, which is durable on return. On an error nothing has
+    /// changed, unless files of the store were removed or moved. Deadlines are checked under the
+    /// write lock: a cancellation past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// The order of this id, if it is cancelled and no failover loses that.
+    /// The order with this id, if it is cancelled and no failover can lose the cancellation.
     async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
 
-    /// The pet of this id.
+    /// The pet with this id.
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
-    /// The damage that reading the orders has found, if any.
+    /// The damage found while reading the orders, if any.
     fn damage(&self) -> Option<&str> {
         None
     }
 
-    /// Checks the structure of the store, where that is ours to do. It reads all of it,
-    /// holds up no other call, and ends with an error once `gives_up` returns true.
+    /// Checks the structure of the store, unless the database server does so itself. Reads the
+    /// whole store without delaying other calls. Fails once `gives_up` returns true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
-    /// Why requests should be sent elsewhere although the store answers, if they should.
+    /// Fails if this server should receive no requests although its store answers.
     fn require_ready(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -171,21 +172,21 @@ pub trait Store: Send + Sync {
         Standbys::default()
     }
 
-    /// Tells the operator, through the store, where this server listens.
+    /// Publishes this server's URL to the operator, through the store.
     fn announce(&self, _url: String) {}
 
-    /// The last call of a server, which serves no list afterwards. What could not be done within
-    /// this time is logged.
+    /// Signs the server off. It is the last call: the server serves no list afterwards. Logs what
+    /// could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.
     async fn try_write(&self) -> Result<(), StoreError>;
 
-    /// Writes these bans to the rows of their keys, in one change. A row that has a ban of this or a
-    /// higher number keeps it.
+    /// Writes these bans to the rows of their keys, in one change. A row whose ban has the same or
+    /// a higher number stays as it is.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
-    /// Records when keys were last used: rows of keys, wall time in milliseconds. Returns the
-    /// uses of those whose rows another process has locked, which are not recorded.
+    /// Records when keys were last used. Each use is the key's row and Unix milliseconds. Returns
+    /// the uses that were not recorded because another process has locked the key's row.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError>;
 }

@@ -1,5 +1,5 @@
-//! Accounts and keys as they cross the [`Store`](super::Store) trait and the operator's
-//! commands: plain values, the same on every engine.
+//! Accounts and keys as plain values, which [`Store`](super::Store) and the operator's commands
+//! take and return on every engine.
 
 use super::error::StoreError;
 use super::statements::Row;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// The most accounts and keys that are read because they changed.
+/// The maximum number of changed accounts and keys that one poll reads.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 /// Selects the columns of [`KeyChange::read`] for the keys in `$keys`, a table or subquery.
@@ -25,8 +25,8 @@ pub fn select_keys(keys: &str) -> String {
 }
 
 /// Selects the columns of [`KeyChange::read`] for the accounts and keys whose last change is after
-/// the parameter `$after`, but no more than one beyond [`MAX_CHANGED_KEYS`]. Sorted, so that they are
-/// read by the index of changes however few of them an engine expects.
+/// `$after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number so that
+/// engines always use its index, whatever number of rows they estimate.
 pub fn select_changed_keys(change_number: &str, after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {
@@ -56,8 +56,8 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads a row: an account's id, plan, own limits, end and name in six columns from this one on;
-    /// then the digest, row, id, end, revocation, last use and latest ban of a key, or NULLs.
+    /// Reads the columns of [`select_changed_keys`], starting at `first`. The account has six; the
+    /// nine of the key are NULL if the row is only an account.
     pub fn read(row: &Row<'_>, first: usize) -> Result<KeyChange, StoreError> {
         let (plan, limits) = row.plan_and_limits(first + 1)?;
         let account = AccountRow {
@@ -80,7 +80,7 @@ impl KeyChange {
         Ok(KeyChange::Key(Digest(digest), key))
     }
 
-    /// The key, if it is one.
+    /// Returns the key, or `None` for an account.
     pub fn into_key(self) -> Option<(Digest, KeyRow)> {
         match self {
             KeyChange::Account(_) => None,
@@ -107,7 +107,7 @@ pub struct AccountRow {
     pub plan: Plan,
     /// The limits in force.
     pub limits: PlanLimits,
-    /// Whether it was closed, which ended all its keys.
+    /// A closed account's keys are all refused.
     pub is_closed: bool,
 }
 
@@ -116,11 +116,11 @@ pub struct AccountRow {
 pub struct KeyRow {
     /// The row of the key in the store.
     pub row: i64,
-    /// `key_…`, as lists and logs show it.
+    /// `key_…`, the name in lists and logs.
     pub id: Arc<str>,
     /// Wall time in milliseconds from which the key is refused.
     pub expires_at_ms: Option<i64>,
-    /// Whether the operator revoked the key itself.
+    /// True if the operator revoked this key, as opposed to closing its account.
     pub is_revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
@@ -134,20 +134,20 @@ pub struct KeyRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
-    /// Its row in the store, which logs name.
+    /// Its row in the store, which also appears in logs.
     pub id: i64,
-    /// The name, which is unique.
+    /// Unique among all accounts.
     pub name: String,
     /// The customer's plan.
     pub plan: Plan,
     /// The limits in force: the plan's, or Enterprise's own.
     #[serde(flatten, serialize_with = "in_camel_case")]
     pub limits: PlanLimits,
-    /// How many of its keys are neither revoked nor expired.
+    /// The number of its keys that are neither revoked nor expired.
     pub keys: i64,
-    /// When it was created, RFC 3339 in UTC.
+    /// RFC 3339 in UTC.
     pub created_at: String,
-    /// When it was closed, RFC 3339 in UTC.
+    /// RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
 }
@@ -163,29 +163,29 @@ pub struct NewKey<'a> {
     pub account: &'a str,
     /// The environment it is valid in.
     pub environment: Environment,
-    /// How long it is valid; forever if none.
+    /// `None` if it never expires.
     pub expires_after: Option<Duration>,
-    /// What the operator calls it. Logs name keys by their ids alone.
+    /// The operator's name for the key. Logs do not contain it, only the id.
     pub label: Option<&'a str>,
 }
 
-/// A key that was just issued: the only time that the key itself is visible.
+/// A key that was just issued. The key itself is never visible again.
 #[derive(Debug)]
 pub struct IssuedKey {
-    /// `key_…`, which names it from now on.
+    /// `key_…`, the name in lists and logs.
     pub id: String,
     /// The key itself.
     pub key: ApiKey,
 }
 
-/// A rotation: which key, and how long it stays valid alongside its successor.
+/// A request to replace a key with a successor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
     /// `key_…` of the key to be replaced.
     pub key_id: &'a str,
-    /// Counted from now; at most 7 days.
+    /// The time that the old key stays valid, at most 7 days.
     pub overlap: Duration,
-    /// The label of the successor; without one, that of the key.
+    /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,
 }
 
@@ -200,18 +200,18 @@ pub struct KeyRecord {
     pub account: String,
     /// The environment it is valid in.
     pub environment: Environment,
-    /// When it was issued.
+    /// The time of issue.
     pub issued_at: i64,
-    /// When it expires.
+    /// The time of expiry.
     pub expires_at: Option<i64>,
-    /// When it was revoked, or its account closed, whichever came first.
+    /// The earlier of its revocation and the closing of its account.
     pub revoked_at: Option<i64>,
-    /// When it was last used, to the minute.
+    /// The last use, to the minute.
     pub used_at: Option<i64>,
     /// `key_…` of the key that replaces it.
     pub successor: Option<String>,
-    /// Its latest ban, unless the operator lifted that.
+    /// Its latest ban, unless the operator lifted it.
     pub ban: KeyBan,
-    /// What the operator calls it.
+    /// The operator's name for the key.
     pub label: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the operator's commands ask of a store, and the statements that both engines share.
+//! The store's interface for the operator's commands, and the SQL that both engines share.
 
 mod accounts;
 mod check;
@@ -22,28 +22,28 @@ pub use steps::{
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, Records};
 
-/// A store, as one command works on it. Every method blocks; each that writes does all that
-/// it was asked, or nothing.
+/// A store, as the operator's commands use it. Every method blocks. A method that writes makes all
+/// of its changes or none.
 pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// The store's id: 128 random bits in hex. A restored store has another one.
     fn id(&self) -> Result<String, StoreError>;
 
-    /// Stores all of these records or none, in one transaction: [`import_in_steps`] is for
-    /// more than [`STEP_RECORDS`]. An id that is in the store already is refused, or skipped with
-    /// `skip_existing`.
+    /// Stores all of these records or none, in one transaction. For more than [`STEP_RECORDS`], use
+    /// [`import_in_steps`]. A record whose id the store already has is skipped if `skip_existing`,
+    /// otherwise the import fails.
     fn import(
         &self,
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError>;
 
-    /// Whether a server uses the store, so that its requests come before a long command.
+    /// Returns true if a server uses the store. Long commands then pause for its requests.
     fn is_served(&self) -> Result<bool, StoreError>;
 
-    /// What the store holds, and what is wrong with it, as of one moment.
+    /// Counts the store's rows and checks it for problems, all at one moment.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Waits until every server answers as of after the last change. On an embedded engine each
-    /// does at once.
+    /// Waits until the answers of every server include the last change. With an embedded engine
+    /// they do at once.
     fn await_servers(&self) {}
 }

@@ -1,10 +1,10 @@
-//! Why a store did not do what it was asked, on every engine.
+//! The errors of a store, on every engine.
 
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the store did not do what it was asked.
+/// A failed operation of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The data directory cannot be used.
@@ -15,7 +15,7 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file is not a store of ours.
+    /// The file is not a store of Store Orders.
     #[error("{} is not a store of Store Orders; choose another --data-dir", path.display())]
     NotAStore {
         /// The file.
@@ -30,12 +30,12 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its schema.
+        /// The schema version of the file.
         found: i64,
-        /// The newest schema that this program knows.
+        /// The newest schema version that this program supports.
         known: i64,
     },
-    /// There is no store.
+    /// The store does not exist.
     #[error(
         "there is no store at {}; give its directory with --data-dir, or create one with `orders \
          import`",
@@ -48,24 +48,24 @@ pub enum StoreError {
     /// The operator named an order, account or key that does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// A rule forbids it.
+    /// A rule forbids the change.
     #[error("{0}")]
     Refused(String),
-    /// It was committed, and no standby has confirmed it.
+    /// The change was committed, but no standby has confirmed it.
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
     Unconfirmed,
-    /// A file cannot be written, or not be copied.
+    /// A file cannot be written or copied.
     #[error("cannot {doing}")]
     File {
-        /// What was to be done with which file.
+        /// The failed action and its file, such as `write PATH`.
         doing: String,
-        /// Why not.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The engine failed.
     #[error("the store cannot be {doing}")]
     Engine {
-        /// What it was asked to do, as a participle.
+        /// The failed action as a participle, such as `read`.
         doing: &'static str,
         /// The engine's error.
         source: Box<dyn Error + Send + Sync>,
@@ -73,13 +73,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The system refused to write this file.
+    /// The error of a file that cannot be written.
     pub fn unwritable(path: &Path, error: io::Error) -> StoreError {
         StoreError::File { doing: format!("write {}", path.display()), source: error.into() }
     }
 }
 
-/// What to do about a file that the system refuses, in brackets.
+/// Advice for an I/O error, in brackets. Empty unless the permission was denied.
 pub fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => " (fix: run the command as the owner of its files)",

@@ -1,4 +1,4 @@
-//! Asking a store for its last changes.
+//! Types for querying the last changes of a store.
 
 pub use super::agreement::change_numbers::{ChangeNumber, LastChanges};
 pub use super::agreement::reading::OrdersRead;
@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The name of the history that these identify: the store, and what may have lost changes of it.
+/// Hashes the parts that identify a history: the store's id and every event that may have lost
+/// changes.
 pub fn history_of(parts: &[&str]) -> u64 {
     let mut hash = Sha256::new();
     for part in parts {
@@ -34,70 +35,71 @@ pub enum ChangeScope {
     Keys,
 }
 
-/// The last changes, and how old that news may be.
+/// The last changes, and the time that they are as of.
 pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
-/// The last changes, and the accounts and keys that came with them, as of one moment.
+/// The last changes, with the accounts and keys that changed, read at one moment.
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     /// The last changes.
     pub polled: PolledChanges,
-    /// All accounts and keys that changed after the change that was asked about; none if nothing
-    /// has changed, very much has, or that change is of another generation.
+    /// All accounts and keys that changed after the caller's change. `None` if nothing has changed,
+    /// if more than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have, or if the caller's change
+    /// is of another generation.
     pub changes: Option<Vec<KeyChange>>,
 }
 
-/// The keys that were looked up by their digests.
+/// The result of looking up keys by digest.
 #[derive(Clone, Debug)]
 pub struct LookedUpKeys {
-    /// What they are as of.
+    /// The last changes at the time of the lookup.
     pub polled: PolledChanges,
-    /// Those that were ever issued.
+    /// The keys that exist. Digests that were never issued are missing.
     pub keys: Vec<(Digest, KeyRow)>,
 }
 
-/// The answer to a question for the last changes.
+/// The answer to a query for the last changes.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The history of the store that was asked, see [`Store::history`](super::Store::history).
+    /// See [`Store::history`](super::Store::history).
     pub history: u64,
-    /// The last changes, with every one that was committed before the question was asked.
+    /// The last changes, including every change that was committed before the query.
     pub last_changes: LastChanges,
-    /// The orders that changed, if they came with the answer.
+    /// The orders that changed, if the query also read them.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
 /// All orders that changed after a change.
 #[derive(Debug)]
 pub struct ChangedOrders {
-    /// Its number.
+    /// The number of the change before the first of these changes.
     pub after: ChangeNumber,
     /// In ascending order of id.
     pub orders: Vec<ChangedOrder>,
 }
 
-/// The answer of a question under way; an error is shared by all that wait.
+/// The answer of a pending query, `None` until it arrives. All waiting callers share an error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// A question for the last changes, which many may wait for.
+/// The answer to a query for the last changes, or a receiver of it that many callers can share.
 #[derive(Clone, Debug)]
 pub enum Freshness {
-    /// They are known at once.
+    /// The answer was available at once.
     Known(FreshnessReport),
-    /// They follow. A sender that is dropped could not ask the store.
+    /// The answer is pending. If the sender is dropped, the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),
 }
 
 impl Freshness {
-    /// The answer, once it is there.
+    /// Waits for the answer.
     pub async fn wait(self) -> Result<FreshnessReport, Arc<StoreError>> {
         match self {
             Freshness::Known(latest) => Ok(latest),
             Freshness::Awaited(mut answer) => {
-                let found = answer.wait_for(Option::is_some).await;
-                let found = found.ok().and_then(|found| found.clone());
+                let answer = answer.wait_for(Option::is_some).await;
+                let answer = answer.ok().and_then(|answer| answer.clone());
                 let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
-                found.unwrap_or_else(|| Err(Arc::new(lost())))
+                answer.unwrap_or_else(|| Err(Arc::new(lost())))
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Orders, and what else is imported, as they cross the [`Store`](super::Store) trait and the
-//! operator's commands: plain values, the same on every engine.
+//! Orders and pets as plain values, which [`Store`](super::Store) and the operator's commands take
+//! and return on every engine.
 
 use super::error::StoreError;
 use super::statements::Row;
@@ -20,12 +20,12 @@ pub enum Status {
     Pending,
     /// Can no longer be cancelled.
     Shipped,
-    /// Listed nowhere; the id is never used again.
+    /// In no list. The id is never used again.
     Cancelled,
 }
 
 impl Status {
-    /// The status as the command line and the store write it.
+    /// The status on the command line and in the store.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -41,17 +41,17 @@ pub struct ListedOrder<'a> {
     pub pet_id: i64,
     /// Number of units ordered.
     pub quantity: i32,
-    /// Ship date as sent over the wire: RFC 3339 in UTC with `Z`.
+    /// Ship date in the wire format: RFC 3339 in UTC with `Z`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ship_date: Option<&'a str>,
-    /// Whether the order has been fulfilled.
+    /// True if the order has been fulfilled.
     pub complete: bool,
-    /// Whether it can no longer be cancelled, which v1 does not send.
+    /// True if it can no longer be cancelled. v1 does not send this field.
     #[serde(skip)]
     pub is_shipped: bool,
 }
 
-/// A cancelled order, which no list shows. Times are as sent over the wire.
+/// A cancelled order. Times are in the wire format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CancelledOrder {
     /// Identifier of the animal in the order.
@@ -60,18 +60,18 @@ pub struct CancelledOrder {
     pub quantity: i32,
     /// Ship date.
     pub ship_date: Option<String>,
-    /// Whether the order has been fulfilled.
+    /// True if the order has been fulfilled.
     pub complete: bool,
-    /// When it was cancelled.
+    /// The time of cancellation.
     pub cancelled_at: String,
 }
 
 impl CancelledOrder {
-    /// Selects the one of this id, on every engine.
+    /// Selects the cancelled order with the id `$1`, on every engine.
     pub const SELECT: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
                               FROM orders WHERE id = $1 AND status = 'cancelled'";
 
-    /// Reads a row of it.
+    /// Reads a row of [`Self::SELECT`].
     pub fn read(row: &Row<'_>) -> Result<CancelledOrder, StoreError> {
         Ok(CancelledOrder {
             pet_id: row.get(0)?,
@@ -83,10 +83,10 @@ impl CancelledOrder {
     }
 }
 
-/// Selects the name of the pet of this id, on every engine.
+/// Selects the name of the pet with the id `$1`, on every engine.
 pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 
-/// An order whose row changed, as it is now.
+/// The current state of an order whose row changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedOrder {
     /// Unique order identifier.
@@ -95,16 +95,16 @@ pub struct ChangedOrder {
     pub pet_id: i64,
     /// Number of units ordered.
     pub quantity: i32,
-    /// Ship date as sent over the wire.
+    /// Ship date in the wire format.
     pub ship_date: Option<String>,
-    /// Whether the order has been fulfilled.
+    /// True if the order has been fulfilled.
     pub complete: bool,
     /// Its status.
     pub status: Status,
 }
 
 impl ChangedOrder {
-    /// What became of it for the list.
+    /// The effect on the list.
     pub fn change(&self) -> OrderChange<'_> {
         let is_shipped = match self.status {
             Status::Cancelled => return OrderChange::Removed(self.id),
@@ -116,34 +116,34 @@ impl ChangedOrder {
     }
 }
 
-/// A change of the list since another change.
+/// The effect of an order's change on the list.
 #[derive(Clone, Copy, Debug)]
 pub enum OrderChange<'a> {
-    /// The order is listed, with these fields.
+    /// The list contains the order with these fields.
     Listed(ListedOrder<'a>),
-    /// The order of this id is no longer listed.
+    /// The list no longer contains the order with this id.
     Removed(i64),
 }
 
-/// A request to cancel an order. The row keeps who asked and when.
+/// A request to cancel an order. The order's row records the key and the time.
 #[derive(Clone, Debug)]
 pub struct Cancellation {
     /// The order.
     pub order_id: i64,
-    /// `key_…` of the key that asked.
+    /// `key_…` of the request's key.
     pub key_id: Arc<str>,
-    /// When it asked.
+    /// The time of the request.
     pub at: DateTime<Utc>,
-    /// When the request no longer waits for the outcome.
+    /// The request stops waiting for the outcome at this time.
     pub deadline: Instant,
 }
 
 /// The outcome of a request to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The order was pending and is cancelled, durably.
+    /// The order was pending and is now durably cancelled.
     Cancelled,
-    /// There is no such order, or it is cancelled already.
+    /// The order does not exist or was already cancelled.
     NotFound,
     /// The order has shipped and is unchanged.
     AlreadyShipped,
@@ -152,17 +152,17 @@ pub enum CancelOutcome {
 /// The outcomes of a batch of cancellations, made in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One for each request, in their order; none if its deadline had passed before the store could
-    /// write.
+    /// One per request, in the order of the requests. `None` if the request's deadline passed
+    /// before the store could write.
     pub outcomes: Vec<Option<CancelOutcome>>,
     /// The generation of the store.
     pub generation: u64,
-    /// The numbers of the last changes of orders before and after the transaction; `None` if it
-    /// cancelled none, or did so in an earlier attempt.
+    /// The change numbers of orders before and after the transaction. `None` if it cancelled no
+    /// order, or if an earlier attempt of this batch already did.
     pub change_numbers: Option<(i64, i64)>,
 }
 
-/// Reads [`OrderCounts`], on every engine. GROUP BY would sort, and take twice as long.
+/// Selects [`OrderCounts`] on every engine. GROUP BY would sort and take twice as long.
 pub const COUNT_ORDERS: &str = "
     SELECT count(*) FILTER (WHERE status = 'pending'),
            count(*) FILTER (WHERE status = 'shipped'),
@@ -180,7 +180,7 @@ pub struct OrderCounts {
     pub cancelled: i64,
 }
 
-/// An order to be imported; its fields have been checked.
+/// An order to import. Its fields have been validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOrder {
     /// Unique order identifier.
@@ -191,40 +191,40 @@ pub struct NewOrder {
     pub quantity: i32,
     /// Expected or actual ship date.
     pub ship_date: Option<DateTime<Utc>>,
-    /// Whether the order has been fulfilled.
+    /// True if the order has been fulfilled.
     pub complete: bool,
-    /// Whether it has shipped, and so cannot be cancelled.
+    /// True if it has shipped and so cannot be cancelled.
     pub shipped: bool,
 }
 
-/// What to change of an order that is pending or has shipped; its fields have been checked.
+/// New values for an order that is pending or shipped. The fields have been validated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderUpdate {
     /// The order.
     pub id: i64,
-    /// Its new ship date; none leaves it as it is.
+    /// The new ship date. `None` leaves it unchanged.
     #[serde(serialize_with = "as_stored")]
     pub ship_date: Option<DateTime<Utc>>,
-    /// Whether it has been fulfilled; none leaves it as it is.
+    /// The new value of `complete`. `None` leaves it unchanged.
     pub complete: Option<bool>,
 }
 
-/// A date as the store has it.
+/// Serializes a date in the store's format.
 fn as_stored<S: Serializer>(date: &Option<DateTime<Utc>>, to: S) -> Result<S::Ok, S::Error> {
     date.as_ref().map(utc_text).serialize(to)
 }
 
 #[cfg(test)]
 impl NewOrder {
-    /// A pending order of this id, for unit tests.
+    /// A pending order with this id, for unit tests.
     pub fn pending(id: i64) -> NewOrder {
         let (ship_date, complete, shipped) = (None, false, false);
         NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
     }
 }
 
-/// A type of record that is imported.
+/// A type of imported record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// An order.
@@ -234,7 +234,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// What messages call one.
+    /// The singular in messages.
     pub const fn noun(self) -> &'static str {
         match self {
             RecordKind::Order => "order",
@@ -242,7 +242,7 @@ impl RecordKind {
         }
     }
 
-    /// Their table.
+    /// The table of these records.
     pub const fn table(self) -> &'static str {
         match self {
             RecordKind::Order => "orders",
@@ -261,7 +261,7 @@ pub enum Records<'a> {
 }
 
 impl Records<'_> {
-    /// Their type.
+    /// The type of the records.
     pub const fn kind(&self) -> RecordKind {
         match self {
             Records::Orders(_) => RecordKind::Order,
@@ -269,7 +269,7 @@ impl Records<'_> {
         }
     }
 
-    /// Those of a step.
+    /// The records in this range, or none if it is out of bounds.
     pub fn step(self, range: Range<usize>) -> Self {
         match self {
             Records::Orders(orders) => Records::Orders(orders.get(range).unwrap_or_default()),
@@ -277,7 +277,7 @@ impl Records<'_> {
         }
     }
 
-    /// How many there are.
+    /// The number of records.
     pub const fn count(&self) -> usize {
         match self {
             Records::Orders(orders) => orders.len(),
@@ -285,7 +285,7 @@ impl Records<'_> {
         }
     }
 
-    /// Their ids, in their order.
+    /// The ids, in the order of the records.
     pub fn ids(&self) -> Vec<i64> {
         match self {
             Records::Orders(orders) => orders.iter().map(|order| order.id).collect(),
@@ -294,16 +294,16 @@ impl Records<'_> {
     }
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportOutcome {
     /// Records stored.
     pub imported: usize,
-    /// Records skipped because their id was in the store already.
+    /// Records skipped because the store already had their id.
     pub skipped: usize,
 }
 
-/// An order with everything that the store knows of it.
+/// An order with all its fields in the store.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredOrder {
@@ -316,11 +316,11 @@ pub struct StoredOrder {
     /// Ship date, RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ship_date: Option<String>,
-    /// Whether the order has been fulfilled.
+    /// True if the order has been fulfilled.
     pub complete: bool,
     /// Its status.
     pub status: Status,
-    /// When it was cancelled, RFC 3339 in UTC.
+    /// The time of cancellation, RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<String>,
     /// `key_…` of the key that cancelled it.

@@ -1,5 +1,5 @@
-//! The rules that hold on every engine: what a change may do, and what it answers.
-//! An engine adds the SQL.
+//! The rules that changes must follow on every engine, and their error messages. Engines add the
+//! SQL.
 
 use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
@@ -8,38 +8,37 @@ use crate::keys::without_keys;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// How long a rotated key may stay valid alongside its successor: 7 days.
+/// The maximum time that a rotated key stays valid alongside its successor: 7 days.
 pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 
-/// The shortest time between two recorded uses of a key, so that a busy key costs one
-/// write a minute.
+/// The minimum time between two recorded uses of a key. A busy key costs one write per minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
-/// How far ids of accounts and keys jump over a restore. Those that the old store issued
-/// after the backup may stand in logs and counts, and are not used again.
+/// The gap in the ids of accounts and keys after a restore. It keeps ids that the old store issued
+/// after the backup from being reused: they may still be in logs and saved counts.
 pub const ID_GAP: i64 = 1_000_000;
 
-/// Tables and their columns that hold ids which are never used again.
+/// Tables and columns of ids that are never reused.
 pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())
 }
 
-/// No order has this id.
-fn not_there(id: i64) -> StoreError {
+fn no_order(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// The outcome for an order that the transaction did not cancel, by its status.
-pub fn not_cancelled(status: Option<Status>) -> CancelOutcome {
+/// The outcome for an order that the transaction did not cancel, from its status.
+pub fn not_cancelled_outcome(status: Option<Status>) -> CancelOutcome {
     match status {
         Some(Status::Shipped) => CancelOutcome::AlreadyShipped,
         Some(Status::Pending | Status::Cancelled) | None => CancelOutcome::NotFound,
     }
 }
 
-/// Whether an order of this status is still to be marked as shipped.
+/// Returns true if the order is to be marked as shipped, and false if it has already shipped. Fails
+/// if it cannot ship.
 pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),
@@ -47,54 +46,55 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
         Some(Status::Cancelled) => {
             Err(refused(format!("order {id} is cancelled and cannot be shipped")))
         }
-        None => Err(not_there(id)),
+        None => Err(no_order(id)),
     }
 }
 
-/// Whether an order of this status can be updated.
+/// Fails if an order with this status cannot be updated.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
         Some(Status::Cancelled) => {
             Err(refused(format!("order {id} is cancelled and cannot be updated")))
         }
-        None => Err(not_there(id)),
+        None => Err(no_order(id)),
     }
 }
 
-/// The outcome of an import of these records, of which the engine stored `stored`. `taken` is the
-/// first id that was in the store already; none if two of the records have one id.
-pub fn imported(
+/// The outcome of importing these records, if the engine stored `stored` of them. `existing_id` is
+/// the first id that the store already had, or `None` if two of the records have the same id.
+pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
     skip_existing: bool,
-    taken: Option<i64>,
+    existing_id: Option<i64>,
 ) -> Result<ImportOutcome, StoreError> {
     let skipped = records.count().saturating_sub(stored);
     if skipped == 0 || skip_existing {
         return Ok(ImportOutcome { imported: stored, skipped });
     }
     let noun = records.kind().noun();
-    Err(refused(match taken {
+    Err(refused(match existing_id {
         Some(id) => format!("{noun} {id} is already in the store"),
         None => format!("two {noun}s have the same id"),
     }))
 }
 
-/// The longest name of an account and the longest label of a key, in characters.
-const LONGEST_NAME: usize = 64;
+/// The maximum length of an account's name or a key's label, in characters.
+const MAX_NAME_CHARS: usize = 64;
 
-/// The name of an account as it is stored.
+/// Validates and trims the name of an account.
 pub fn account_name(name: &str) -> Result<&str, StoreError> {
     printable("the name of an account", name)
 }
 
-/// The label of a key as it is stored.
+/// Validates and trims the label of a key.
 pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }
 
-/// The text, trimmed. Lists, errors and backups show it: no key, and no part of one.
+/// Trims and validates a text. Lists, errors and backups show it, so it must not contain a key or
+/// part of a key.
 fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     let text = text.trim();
     if text.is_empty() {
@@ -104,9 +104,9 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
         return Err(refused(format!("{what} must not hold an API key")));
     }
     let length = text.chars().count();
-    if length > LONGEST_NAME {
+    if length > MAX_NAME_CHARS {
         return Err(refused(format!(
-            "{what} has at most {LONGEST_NAME} characters; this one has {length}"
+            "{what} has at most {MAX_NAME_CHARS} characters; this one has {length}"
         )));
     }
     // `escape_debug` marks exactly the characters that terminals cannot display, and quotes.
@@ -120,12 +120,13 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     Ok(text)
 }
 
-/// No key is issued for a closed account.
+/// The error of issuing a key for a closed account.
 pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Enterprise's limits are agreed for each account; every other plan has its own.
+/// Checks that exactly the accounts of Enterprise have limits of their own. Every other plan has
+/// fixed limits.
 pub fn require_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
     match (plan.limits(), own) {
         (Some(_), None) | (None, Some(_)) => Ok(()),
@@ -142,12 +143,12 @@ pub fn require_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreEr
     }
 }
 
-/// The name is taken.
+/// The error for a name that an account already has.
 pub fn account_exists(name: &str) -> StoreError {
     refused(format!("there is an account {name:?} already"))
 }
 
-/// No account has this name.
+/// The error for a name that no account has.
 pub fn no_account(name: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no account {:?}; `store-orders accounts list` shows those there are",
@@ -155,7 +156,7 @@ pub fn no_account(name: &str) -> StoreError {
     ))
 }
 
-/// No key has this id.
+/// The error for an id that no key has.
 pub fn no_key(key_id: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no key {}; `store-orders keys list` shows those there are",
@@ -163,20 +164,20 @@ pub fn no_key(key_id: &str) -> StoreError {
     ))
 }
 
-/// Whether a key that expires then has expired. Unix milliseconds.
+/// True if a key with this expiry has expired. Times are Unix milliseconds.
 pub fn is_expired(expires_at_ms: Option<i64>, now_ms: i64) -> bool {
     expires_at_ms.is_some_and(|end| end <= now_ms)
 }
 
-/// This much later, in Unix milliseconds.
-pub fn later(now_ms: i64, by: Duration) -> i64 {
+/// Adds a duration to Unix milliseconds.
+pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The old key, which must be valid and have no successor, stays valid for the overlap,
-/// or until its own end if that comes first. The successor lives as long as the old key
-/// was meant to. Returns the end of both.
-pub fn rotated(
+/// Returns when the old key and its successor expire after a rotation. The old key stays valid for
+/// the overlap, or until its own expiry if that is sooner. The successor gets the lifetime that the
+/// old key had at its issue. Fails if the old key is not valid or already has a successor.
+pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,
     now_ms: i64,
@@ -194,7 +195,7 @@ pub fn rotated(
     if is_expired(old.expires_at, now_ms) {
         return because("has expired; issue a new key instead".to_string());
     }
-    let end = later(now_ms, rotation.overlap);
+    let end = add_ms(now_ms, rotation.overlap);
     let lifetime = old.expires_at.map(|end| end.saturating_sub(old.issued_at));
     Ok((
         old.expires_at.map_or(end, |own| own.min(end)),

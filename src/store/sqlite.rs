@@ -1,20 +1,20 @@
-//! The embedded store: one SQLite file in the data directory, which the server and
-//! the operator's commands open at the same time.
+//! The embedded store: one SQLite file in the data directory. The server and the operator's
+//! commands can have it open at the same time.
 //!
-//! WAL, so that readers never wait for a writer; `synchronous=FULL`, so that a commit
+//! It uses WAL, so that readers never wait for a writer, and `synchronous=FULL`, so that a commit
 //! is on the disk before it is acknowledged.
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `commands` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
-//! | `check`, `backup` | whether a store is sound; backup and restore |
-//! | `damage` | whether a store is damaged, while it is served |
-//! | `last_changes`, `wal_index` | the numbers of the last changes, and the cheap test for a new commit |
+//! | `serving` | implements [`Store`](super::Store) for a running server |
+//! | `commands` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
+//! | `check`, `backup` | the checks of `store-orders check`; backup and restore |
+//! | `damage` | the structure check while a server runs |
+//! | `last_changes`, `wal_index` | the numbers of the last changes, and a cheap test for new commits |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
-//! | `identity` | the id of a store, and its new one after a restore |
+//! | `identity` | the id of a store, and a new id after a restore |
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
-//! | `open_files` | detects files that were removed or replaced while they are open |
+//! | `open_files` | detects that open files were removed or replaced |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; the store's file in it |
 
@@ -55,36 +55,35 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long the write-ahead log grows before each commit of the server tries to move it
-/// into the store's file, in pages: 16 MiB. While commands read, an attempt often cannot
-/// finish, and costs the commit two more fsyncs; four times SQLite's own 1,000 pages make
-/// these attempts rare.
+/// The length of the write-ahead log, in pages (16 MiB), from which each commit of the server
+/// attempts a checkpoint. While commands read, an attempt often cannot finish, and costs the commit
+/// two more fsyncs. Four times SQLite's default of 1,000 pages makes attempts rare.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    /// The one connection of this process that writes.
+    /// The only connection of this process that writes.
     writer: WriteAccess,
-    /// Long reads: changed orders.
+    /// For long reads: changed orders.
     scanner: Mutex<Connection>,
-    /// Reads the keys: a revocation must not wait for a long read.
+    /// For reads of keys: noticing a revocation must not wait for a long read.
     keys: Mutex<Connection>,
-    /// Reads of single rows.
+    /// For reads of single rows.
     reader: Mutex<Connection>,
-    /// Reads the last changes and nothing else, so that no call holds it for long.
+    /// For reads of the last changes only, so that the lock is never held for long.
     last_changes: Mutex<CachedLastChanges>,
     files: Arc<OpenFiles>,
-    /// What reading the orders has found.
+    /// Damage found while reading the orders.
     damage: OnceLock<String>,
-    /// None if the store's id cannot be read: a damaged store is opened too.
+    /// `None` if the store's id cannot be read. Such a damaged store can still be opened.
     history: Option<u64>,
 }
 
 impl SqliteStore {
-    /// Opens the store of this directory for the server that has its lock, or for the only
-    /// process that uses it. A missing store is created, an older one migrated.
+    /// Opens the store in this directory for a server that has the server lock, or for the only
+    /// process that uses it. Creates a missing store and migrates an older one.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let open = || {
@@ -96,17 +95,17 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// Opens or creates the store for a command, while a server may run: then it leaves the schema
-    /// and the checkpoints to the server.
+    /// Opens or creates the store for a command. If a server is running, leaves migrations and
+    /// checkpoints to it.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let no_server = keep_servers_away(directory);
         let open = || {
             let mut writer = connect(&path)?;
-            if let Err(StoreError::Refused(held)) = &no_server {
+            if let Err(StoreError::Refused(reason)) = &no_server {
                 if !schema::is_newest(&writer, &path)? {
                     return Err(StoreError::Refused(format!(
-                        "the store needs a migration, but {held}"
+                        "the store needs a migration, but {reason}"
                     )));
                 }
                 writer.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -117,7 +116,7 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// Opens the store for a command that needs it to be there already.
+    /// Opens the store for a command. Fails if it does not exist.
     pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         existing_store(directory)?;
         SqliteStore::open_for_command(directory)
@@ -126,7 +125,7 @@ impl SqliteStore {
     fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let scanner = connect(&path)?;
-        // It sorts changed orders; the file system of temporary files may be full.
+        // This connection sorts changed orders. The file system of temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
         let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
         let last_changes = CachedLastChanges::open(&path)?;
@@ -145,26 +144,26 @@ impl SqliteStore {
         })
     }
 
-    /// Moves the write-ahead log into the store's file and empties it, within this time.
-    /// False if another process read or wrote all the while.
+    /// Moves the write-ahead log into the store's file and empties it. Returns false if other
+    /// processes prevented this until the timeout by reading or writing.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
         let deadline = Instant::now() + timeout;
         let writer = self.writer.lock_for_server(timeout)?;
-        let mut done = writer.checkpoint()?;
-        while !done && Instant::now() < deadline {
+        let mut is_empty = writer.checkpoint()?;
+        while !is_empty && Instant::now() < deadline {
             std::thread::sleep(CHECKPOINT_RETRY_INTERVAL);
-            done = writer.checkpoint()?;
+            is_empty = writer.checkpoint()?;
         }
-        Ok(done)
+        Ok(is_empty)
     }
 
-    /// The file that holds it.
+    /// The store's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// The file of the store in this directory; both are created if missing.
+/// Creates the directory and the store's file in it, if missing. Returns the file's path.
 fn create(directory: &Path) -> Result<PathBuf, StoreError> {
     directory::create(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beside_a_server_a_command_migrates_nothing_and_leaves_checkpoints_alone() {
+    fn commands_leave_migrations_and_checkpoints_to_a_running_server() {
         let directory = tempfile::tempdir().unwrap();
         let open = || SqliteStore::open_for_command(directory.path());
         let checkpoints_after = |store: &SqliteStore| -> i64 {

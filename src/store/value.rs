@@ -1,4 +1,4 @@
-//! The values of statements that both engines carry out.
+//! Parameter and column values of the SQL that both engines share.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub enum Value {
     /// NULL.
     Null,
-    /// A number, or a truth value: 0 is false.
+    /// A number or a boolean; 0 is false.
     Integer(i64),
     /// A text.
     Text(String),
@@ -15,15 +15,15 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// What can be a parameter.
+/// A type that can be a statement's parameter.
 pub trait Parameter {
-    /// Its value.
+    /// Converts it to a value.
     fn value(&self) -> Value;
 }
 
-/// What a column can hold.
+/// A type that a column can be read as.
 pub trait FromValue: Sized {
-    /// The value as this type; none if it is not of it.
+    /// Converts a value. Returns `None` if it has another type or is out of range.
     fn from_value(value: &Value) -> Option<Self>;
 }
 

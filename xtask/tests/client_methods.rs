@@ -58,7 +58,7 @@ fn each_operation_has_a_method_with_the_text_of_the_document() {
         let document = document(source);
         let file = format!("api/client/src{}.rs", source.base_path);
         let methods = methods(&file);
-        let client = if of.base_path == "/v1" { "Client" } else { "ClientV2" };
+        let client = if source.base_path == "/v1" { "Client" } else { "ClientV2" };
         for operation in operations(&document) {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
             let id = text(&operation["operationId"]);

@@ -1,4 +1,4 @@
-//! Accounts: created, renamed, closed, moved to another plan, listed.
+//! The operator's commands on accounts: create, rename, close, change the plan, find and list.
 
 use super::engine::{Engine, Scope};
 use crate::store::rules::{
@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
-/// What commands ask of the accounts.
+/// Commands on accounts.
 pub trait AccountCommands {
-    /// Creates an account. `own` are the limits of an Enterprise account, and of no other.
+    /// Creates an account. `own` are the limits of an Enterprise account; `None` on other plans.
     fn create_account(
         &self,
         name: &str,
@@ -21,24 +21,24 @@ pub trait AccountCommands {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Gives an account another name, which no other account may have.
+    /// Renames an account. Fails if another account has the new name.
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
-    /// Closes an account for good, which ends those of its keys that are not revoked: their
-    /// number is returned. A second time changes nothing. It keeps its name.
+    /// Closes an account for good, which ends all its keys. Returns the number of keys that were
+    /// not revoked before; 0 if the account is already closed. The account keeps its name.
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
-    /// Moves an account to another plan: its limits hold from the next request.
+    /// Moves an account to another plan. The new limits apply from the next request.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Every account, by name. `now_ms` tells which of their keys have expired.
+    /// Returns every account, sorted by name. Keys that have expired at `now_ms` are not counted.
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
 
-    /// The name of the account of this name, or of this id, which logs name, if none has the name.
-    /// It costs the same however many keys the account has.
+    /// Returns the name of the account with this name or, if no account has the name, with this id
+    /// (logs contain the id). The cost does not depend on the number of the account's keys.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// The account of this name or id.
+    /// Returns the account with this name or id.
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError>;
 }
 
@@ -52,7 +52,7 @@ impl<E: Engine> AccountCommands for E {
     ) -> Result<(), StoreError> {
         require_limits(plan, own)?;
         let name = account_name(name)?;
-        let (per_minute, per_day) = columns_of(own);
+        let (per_minute, per_day) = limit_columns(own);
         let insert = format!(
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, {})
              VALUES ($1, $2, $3, $4, $5, {})",
@@ -99,18 +99,18 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&account, &utc_text(&at)])?;
             Ok(Some(account))
         })?;
-        // Counted after the change, which would hold up every other one meanwhile. A closed account
-        // gets no more keys.
+        // Count outside the transaction, which blocks all other changes. The number cannot change
+        // any more: a closed account gets no keys.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
-        let ended =
-            self.read(|statements| statements.only(count, &[&account], |row| row.get(0)))?;
+        let ended = self
+            .read(|statements| statements.query_optional(count, &[&account], |row| row.get(0)))?;
         Ok(ended.unwrap_or(0))
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
         require_limits(plan, own)?;
-        let (per_minute, per_day) = columns_of(own);
+        let (per_minute, per_day) = limit_columns(own);
         let update = format!(
             "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = {} WHERE id = $1",
             E::CHANGE_NUMBER,
@@ -124,7 +124,7 @@ impl<E: Engine> AccountCommands for E {
 
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
         let query = format!("{SELECT_ACCOUNTS} ORDER BY name");
-        self.read(|statements| statements.all(&query, &[&now_ms], account))
+        self.read(|statements| statements.query_all(&query, &[&now_ms], account))
     }
 
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
@@ -132,15 +132,17 @@ impl<E: Engine> AccountCommands for E {
                      ORDER BY name = $1 DESC LIMIT 1";
         let id: Option<i64> = name_or_id.parse().ok();
         let parameters: Parameters<'_> = &[&name_or_id, &id];
-        let found = self.read(|statements| statements.only(query, parameters, |row| row.get(0)))?;
-        found.ok_or_else(|| no_account(name_or_id))
+        let name =
+            self.read(|statements| statements.query_optional(query, parameters, |row| row.get(0)))?;
+        name.ok_or_else(|| no_account(name_or_id))
     }
 
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError> {
         let name = self.resolve_account(name_or_id)?;
         let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
-        let found = self.read(|statements| statements.only(&query, &[&now_ms, &name], account))?;
-        found.ok_or_else(|| no_account(&name))
+        let account =
+            self.read(|statements| statements.query_optional(&query, &[&now_ms, &name], account))?;
+        account.ok_or_else(|| no_account(&name))
     }
 }
 
@@ -166,25 +168,25 @@ fn account(row: &Row<'_>) -> Result<Account, StoreError> {
     })
 }
 
-fn columns_of(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
+fn limit_columns(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
     own.map(|own| (own.per_minute, own.per_day)).unzip()
 }
 
-/// The row of the account of this name, if there is one, and whether it is closed.
+/// Returns the row of the account with this name, and true if it is closed.
 fn find_account(
     statements: &dyn Statements,
     name: &str,
 ) -> Result<Option<(i64, bool)>, StoreError> {
     let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
-    statements.only(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))
+    statements.query_optional(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// The row of the account of this name, and whether it is closed.
+/// Like [`find_account`], but fails if no account has this name.
 fn account_row(statements: &dyn Statements, name: &str) -> Result<(i64, bool), StoreError> {
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
-/// The row of the account of this name, which must not be closed.
+/// Returns the row of the account with this name. Fails if it is closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
     match account_row(statements, name)? {
         (_, true) => Err(account_closed(name)),

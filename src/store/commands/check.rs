@@ -1,4 +1,4 @@
-//! What `check` reports of a store, and the checks that both engines share.
+//! The report of `check` about a store, and the checks that both engines share.
 
 use crate::store::StoreError;
 use crate::store::freshness::LastChanges;
@@ -8,10 +8,10 @@ use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
 
-/// Problems shown for each check: enough to see what is wrong, few enough to read.
+/// The maximum number of problems that each check shows.
 pub const MAX_PROBLEMS: usize = 20;
 
-/// Tables and their columns that hold dates.
+/// Tables and columns of dates.
 pub const DATES: [(&str, &str); 4] = [
     ("orders", "ship_date"),
     ("orders", "cancelled_at"),
@@ -19,11 +19,11 @@ pub const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// What a store holds, and what is wrong with it. What could not be read is `None`.
+/// The row counts of a store, and its problems. A count that could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
-    /// By status.
+    /// Orders by status.
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
     #[serde(rename = "ordersVersion")]
@@ -35,28 +35,28 @@ pub struct CheckReport {
     pub pets: Option<i64>,
     /// Accounts.
     pub accounts: Option<i64>,
-    /// Keys that were ever issued.
+    /// All keys that were ever issued.
     pub keys: Option<i64>,
     /// Empty if the store is sound.
     pub problems: Vec<String>,
 }
 
 impl CheckReport {
-    /// What was read; what cannot be read is a problem.
+    /// Unwraps the result of reading `what`. Reports an error as a problem.
     pub fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Without its one row, a table makes no writer wait, or names no store.
+    /// Checks that a table has its one row. Writers lock this row, or it contains the store's id.
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));
         }
     }
 
-    /// Checks that no row has a higher change number than the last change of orders or keys, which
-    /// `table` has: a server reads the rows after the last change that it has seen, so it would see
-    /// such a row too late or never.
+    /// Checks that no row has a higher change number than the last change in `table`. A server
+    /// reads the rows after the last change that it has seen, so it would see such a row late or
+    /// never.
     pub fn check_change_numbers(
         &mut self,
         table: &str,
@@ -85,7 +85,7 @@ impl CheckReport {
     }
 }
 
-/// Checks these columns of dates, and counts the rows. What cannot be read is a problem.
+/// Checks the dates in these columns and counts the rows. Reports unreadable tables as problems.
 pub fn check_rows(
     report: &mut CheckReport,
     statements: &dyn Statements,
@@ -96,18 +96,18 @@ pub fn check_rows(
         let bad = report.read(column, bad.map_err(cause)).unwrap_or_default();
         report.problems.extend(bad);
     }
-    let orders = statements.only(COUNT_ORDERS, &[], order_counts);
+    let orders = statements.query_optional(COUNT_ORDERS, &[], order_counts);
     report.orders = report.read("orders", orders.map_err(cause)).flatten();
     let mut count = |table: &str| {
         let query = format!("SELECT count(*) FROM {table}");
-        let rows = statements.only(&query, &[], |row| row.get(0));
+        let rows = statements.query_optional(&query, &[], |row| row.get(0));
         report.read(table, rows.map_err(cause)).flatten()
     };
     let (pets, accounts, keys) = (count("pets"), count("accounts"), count("keys"));
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// What the engine says, without what it was asked.
+/// The engine's message, without the failed action.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Engine { source, .. } => source.to_string(),
@@ -137,9 +137,9 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Whether this is a date as the store writes it. The schema checks the outline of a date,
-/// this the calendar. Programs before version 1.2 imported second 60 of any minute: a store that
-/// has one can still be backed up and restored.
+/// True if this is a date in the store's format. The schema checks the format, this function the
+/// calendar. It accepts second 60 in any minute: versions before 1.2 imported such dates, and their
+/// stores can still be backed up and restored.
 fn is_date_in_utc(text: &str) -> bool {
     text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_stored_in_utc() {
+    fn only_calendar_dates_in_utc_are_valid() {
         for (text, is_date) in [
             ("2026-12-24T09:30:00.5Z", true),
             ("2026-12-24T09:30:00+00:00", false),

@@ -1,12 +1,12 @@
-//! What the statements of the commands need of an engine, beside what carries them out.
+//! The differences between engines that the commands' shared SQL depends on.
 
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};
 
-/// The rows whose state a change relies on, and which it changes.
+/// The rows that a change reads and writes.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
-    /// The orders of these ids.
+    /// The orders with these ids.
     Orders(&'a [i64]),
     /// Accounts and keys.
     Keys,
@@ -22,34 +22,33 @@ impl Scope<'_> {
     }
 }
 
-/// An engine, as a command uses it.
+/// An engine, as the commands' shared SQL uses it.
 pub trait Engine {
-    /// The column of the row of an order, account or key with the number of the change that last
-    /// changed it.
+    /// The column of orders, accounts and keys that contains the number of the row's last change.
     const CHANGE_NUMBER: &'static str;
 
-    /// The number of the change under way, if it is one of orders: an expression.
+    /// A SQL expression for the number of the current change of orders.
     const ORDERS_CHANGE: &'static str;
 
-    /// The number of the change under way, if it is one of keys: an expression.
+    /// A SQL expression for the number of the current change of accounts and keys.
     const KEYS_CHANGE: &'static str;
 
-    /// A query of the numbers in `$1`, a JSON array.
+    /// A query that returns the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
 
-    /// A query of the columns `id`, `ship_date` and `complete` of the objects in `$1`, a JSON
-    /// array.
+    /// A query that returns the columns `id`, `ship_date` and `complete` of the objects in `$1`, a
+    /// JSON array.
     const UPDATES: &'static str;
 
-    /// Does `work`, which only reads.
+    /// Runs `work`, which only reads.
     fn read<T>(
         &self,
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Does `work`, a change, in one transaction. It reads before it writes: a query may not show
-    /// what the change has written. It is done again if another change of these rows comes in
-    /// between. After an error nothing is changed.
+    /// Runs `work` in one transaction, and again if a concurrent transaction changes the rows of
+    /// `scope`. `work` must read before it writes: its queries may not see its own writes. On an
+    /// error nothing has changed.
     fn change<T>(
         &self,
         scope: Scope<'_>,

@@ -1,35 +1,35 @@
-//! Keys: issued, rotated, revoked, found, listed.
+//! The operator's commands on keys: issue, rotate, revoke, unban, find and list.
 
 use super::accounts::open_account;
 use super::engine::{Engine, Scope};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::account_rows::key_ban;
-use crate::store::rules::{key_label, later, no_key, rotated};
+use crate::store::rules::{add_ms, key_label, no_key, rotation_expiries};
 use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
-/// What commands ask of the keys.
+/// Commands on keys.
 pub trait KeyCommands {
-    /// Issues a key for an account that is not closed. The store keeps its digest; only the
-    /// returned value has the key itself.
+    /// Issues a key for an account that is not closed. The store keeps only the key's digest; the
+    /// key itself is only in the returned value.
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Issues the successor of a key, which itself stays valid for the overlap.
+    /// Issues a successor of a key. The old key stays valid for the overlap.
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Revokes a key for good. A second time changes nothing.
+    /// Revokes a key for good. Does nothing if the key is already revoked.
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
 
-    /// Lifts the ban of a key, if it is banned. The next one is as long as a first one.
+    /// Lifts the ban of a key, if it is banned. The next ban is as short as a first one.
     fn unban_key(&self, key_id: &str) -> Result<(), StoreError>;
 
-    /// Every key that was ever issued, the oldest first.
+    /// Returns every key that was ever issued, oldest first.
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError>;
 
-    /// The key of this digest, if it was ever issued.
+    /// Returns the key with this digest, if it was ever issued.
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
 
-    /// The key of this id.
+    /// Returns the key with this id.
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError>;
 }
 
@@ -38,7 +38,7 @@ impl<E: Engine> KeyCommands for E {
         let label = new.label.map(key_label).transpose()?;
         self.change(Scope::Keys, |statements| {
             let account = open_account(statements, new.account)?;
-            let expires_at = new.expires_after.map(|after| later(now_ms, after));
+            let expires_at = new.expires_after.map(|after| add_ms(now_ms, after));
             insert::<E>(statements, account, new.environment, label, [Some(now_ms), expires_at])
         })
     }
@@ -52,7 +52,7 @@ impl<E: Engine> KeyCommands for E {
         );
         self.change(Scope::Keys, |statements| {
             let old = key_of_id(statements, rotation.key_id)?;
-            let (old_end, end) = rotated(rotation, &old, now_ms)?;
+            let (old_end, end) = rotation_expiries(rotation, &old, now_ms)?;
             let account = open_account(statements, &old.account)?;
             let label = label.or(old.label.as_deref());
             let times = [Some(now_ms), end];
@@ -73,12 +73,12 @@ impl<E: Engine> KeyCommands for E {
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
         let query = format!("{SELECT_KEYS} ORDER BY \"row\"");
-        self.read(|statements| statements.all(&query, &[], key_record))
+        self.read(|statements| statements.query_all(&query, &[], key_record))
     }
 
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
         let query = format!("{SELECT_KEYS} WHERE digest = $1");
-        self.read(|statements| statements.only(&query, &[&digest.0], key_record))
+        self.read(|statements| statements.query_optional(&query, &[&digest.0], key_record))
     }
 
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError> {
@@ -95,7 +95,7 @@ const SELECT_KEYS: &str = "
 
 fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, StoreError> {
     let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
-    statements.only(&query, &[&key_id], key_record)?.ok_or_else(|| no_key(key_id))
+    statements.query_optional(&query, &[&key_id], key_record)?.ok_or_else(|| no_key(key_id))
 }
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
@@ -103,7 +103,7 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
     Ok(KeyRecord {
         id: row.get(0)?,
         account: row.get(1)?,
-        environment: row.parsed(2)?,
+        environment: row.parse(2)?,
         issued_at: row.get(3)?,
         expires_at: row.get(4)?,
         revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
@@ -115,7 +115,7 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
     })
 }
 
-/// Changes the key of this id, which is the first parameter.
+/// Updates the key with this id. The id must be the first parameter.
 fn update<E: Engine>(
     engine: &E,
     assignment: &str,
@@ -133,7 +133,7 @@ fn update<E: Engine>(
     })
 }
 
-/// Adds a new key; the times are its issue and its end.
+/// Inserts a new key.
 fn insert<E: Engine>(
     statements: &dyn Statements,
     account: i64,

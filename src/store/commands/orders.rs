@@ -1,4 +1,4 @@
-//! Orders: shown, listed, shipped, updated; and which records there are.
+//! The operator's commands on orders: show, list, ship and update; and lookups of existing ids.
 
 use super::engine::{Engine, Scope};
 use crate::store::rules::{can_ship, can_update};
@@ -10,26 +10,26 @@ use std::ops::ControlFlow;
 const COLUMNS: &str =
     "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
 
-/// Orders read at a time: their read takes some milliseconds, against one for the way to an
-/// engine and back.
+/// Orders per query. Reading them takes some milliseconds, and the round trip to the engine about
+/// one.
 pub const PAGE_ORDERS: usize = 5_000;
 
-/// What commands ask of the orders.
+/// Commands on orders.
 pub trait OrderCommands {
-    /// The order of this id, in any status.
+    /// Returns the order with this id, in any status.
     fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError>;
 
-    /// The next orders with this id or a higher one, or those of one status, in ascending
-    /// order of id: a page of them, and none after the last.
+    /// Returns a page of the orders from id `first` on, in ascending order of id, optionally of
+    /// only one status. The page after the last order is empty.
     fn orders_from(
         &self,
         first: i64,
         status: Option<Status>,
     ) -> Result<Vec<StoredOrder>, StoreError>;
 
-    /// Visits every order in ascending order of id, or those of one status, until `visit`
-    /// breaks. They are read in pages, each as of its own moment, so that a slow visitor
-    /// holds up neither a checkpoint nor the removal of old rows.
+    /// Visits every order in ascending order of id, optionally of only one status, until `visit`
+    /// breaks. Each page is a separate read, so that a slow visitor delays neither a checkpoint nor
+    /// vacuuming.
     fn for_each_order(
         &self,
         status: Option<Status>,
@@ -48,25 +48,24 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Which of these ids are in the store already, in their order, cancelled orders included.
+    /// Returns the ids that the store already has, in the order given. Includes cancelled orders.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
-    /// The status of each of these orders that the store holds.
+    /// Returns the status of each of these orders that exists.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
-    /// Makes all of these changes, or none; each is of another order.
+    /// Makes all of these updates or none. No two may be of the same order.
     fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
 
-    /// Marks all of these orders as shipped, or none: from then on they cannot be
-    /// cancelled. One that has shipped already is left as it is. Returns those that were
-    /// marked.
+    /// Marks all of these orders as shipped, or none. Shipped orders cannot be cancelled. Returns
+    /// the orders that had not shipped before.
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 }
 
 impl<E: Engine> OrderCommands for E {
     fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
         let query = format!("SELECT {COLUMNS} FROM orders WHERE id = $1");
-        self.read(|statements| statements.only(&query, &[&id], stored_order))
+        self.read(|statements| statements.query_optional(&query, &[&id], stored_order))
     }
 
     fn orders_from(
@@ -80,14 +79,15 @@ impl<E: Engine> OrderCommands for E {
              ORDER BY id LIMIT {PAGE_ORDERS}"
         );
         let status = status.map(Status::as_str);
-        self.read(|statements| statements.all(&query, &[&first, &status], stored_order))
+        self.read(|statements| statements.query_all(&query, &[&first, &status], stored_order))
     }
 
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         let query = format!("SELECT id FROM {} WHERE id IN ({})", kind.table(), E::NUMBERS);
         let json = format!("{ids:?}");
-        let found = self.read(|statements| statements.all(&query, &[&json], |row| row.get(0)))?;
-        let existing: HashSet<i64> = found.into_iter().collect();
+        let rows =
+            self.read(|statements| statements.query_all(&query, &[&json], |row| row.get(0)))?;
+        let existing: HashSet<i64> = rows.into_iter().collect();
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }
 
@@ -143,8 +143,8 @@ fn statuses<E: Engine>(
 ) -> Result<HashMap<i64, Status>, StoreError> {
     let select = format!("SELECT id, status FROM orders WHERE id IN ({})", E::NUMBERS);
     let json = format!("{ids:?}");
-    let found = statements.all(&select, &[&json], |row| Ok((row.get(0)?, row.parsed(1)?)))?;
-    Ok(found.into_iter().collect())
+    let rows = statements.query_all(&select, &[&json], |row| Ok((row.get(0)?, row.parse(1)?)))?;
+    Ok(rows.into_iter().collect())
 }
 
 fn stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
@@ -154,7 +154,7 @@ fn stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
         quantity: row.get(2)?,
         ship_date: row.get(3)?,
         complete: row.get(4)?,
-        status: row.parsed(5)?,
+        status: row.parse(5)?,
         cancelled_at: row.get(6)?,
         cancelled_by: row.get(7)?,
     })

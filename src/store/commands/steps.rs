@@ -1,5 +1,5 @@
-//! Long changes in steps, on every engine: each is one change, which servers list at once, and
-//! next to servers a rest follows it, so that no import delays a request noticeably.
+//! Splits long commands into steps, each of which is one change. While a server runs, the command
+//! pauses after each step so that an import does not noticeably delay requests.
 
 use super::OperatorStore;
 use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};
@@ -8,31 +8,33 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// How many records one transaction stores, all or none, while no server uses the store.
+/// The number of records in one transaction if no server uses the store.
 pub const STEP_RECORDS: usize = 10_000;
 
-/// The same next to servers. A cancellation that comes meanwhile waits for the step: with 10,000
-/// records 99 % of them took eight times as long as without an import, with 500 less than twice
-/// (PostgreSQL, three replicas). With fewer, more lists would have to read a change.
+/// The number of records in one transaction while a server uses the store. Cancellations wait for
+/// the transaction: with 10,000 records their 99th percentile was eight times as long as without an
+/// import, with 500 less than twice (PostgreSQL, three replicas). With fewer records there are more
+/// changes, which more list requests would have to read.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
-/// How many times as long as a step the rest is that follows it, so that a busy machine has longer
-/// ones.
+/// The pause after a step, as a multiple of the step's time. On a busy machine, steps and pauses
+/// take longer.
 const REST_FACTOR: u32 = 3;
 
-/// The longest rest: a command that was suspended during a step would rest for three times as long.
+/// The longest pause. Without it, a command that was suspended during a step would pause for
+/// [`REST_FACTOR`] times the suspension.
 const MAX_REST: Duration = Duration::from_secs(10);
 
 /// An import that ended before its last record.
 #[derive(Debug)]
 pub struct UnfinishedImport {
-    /// What was stored by then, and stays.
+    /// The result so far, which stays in the store.
     pub done: ImportOutcome,
-    /// How many records there were.
+    /// The number of records to import.
     pub given: usize,
-    /// What they are.
+    /// The type of the records.
     pub kind: RecordKind,
-    /// Why it ended; none if `progress` did.
+    /// The error. `None` if `progress` stopped the import.
     pub why: Option<StoreError>,
 }
 
@@ -62,17 +64,16 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
-/// What ended work in steps early: how many items were done by then, and why; none if the step
-/// said so.
+/// The error of work in steps that stopped before its last item.
 pub struct Ended {
-    /// Those of the steps before.
+    /// The number of completed items.
     pub done: usize,
-    /// Why it ended.
+    /// The error. `None` if the step stopped the work.
     pub why: Option<StoreError>,
 }
 
-/// Does `step` with this many items: each time with the next of them, which it stores in one
-/// transaction. It may end the work, which has no effect after the last.
+/// Calls `step` for consecutive ranges of `items` items. `step` changes the items of its range in
+/// one transaction, and can stop the work by breaking, except after the last range.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,
@@ -99,8 +100,8 @@ pub fn in_steps(
     Ok(())
 }
 
-/// Stores these records, whose ids ascend so that a step changes few pages of the list.
-/// `progress` is told what has been stored after each step, and may end the import.
+/// Imports these records in steps. Their ids must ascend so that each step changes few pages of the
+/// list. Calls `progress` after each step with the result so far; it can stop the import.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
     records: Records<'_>,
@@ -118,7 +119,7 @@ pub fn import_in_steps(
     stored.map(|()| done).map_err(|Ended { why, .. }| UnfinishedImport { done, given, kind, why })
 }
 
-/// Which of these ids are in the store already, in their order.
+/// Returns the ids that the store already has, in the order given.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
     kind: RecordKind,
@@ -127,7 +128,7 @@ pub fn existing_in_steps(
     read_in_steps(store, ids, |ids| store.existing(kind, ids))
 }
 
-/// The status of each of these orders that the store holds.
+/// Returns the status of each of these orders that exists.
 pub fn statuses_in_steps(
     store: &dyn OperatorStore,
     ids: &[i64],
@@ -151,7 +152,7 @@ fn read_in_steps<T, C: IntoIterator<Item = T>, All: Default + Extend<T>>(
     Ok(all)
 }
 
-/// Lets requests come first after a step that began then.
+/// Pauses after a step that began at this time, so that requests can run.
 fn rest_after(began: Instant) {
     std::thread::sleep(MAX_REST.min(REST_FACTOR * began.elapsed()));
 }

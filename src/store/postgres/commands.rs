@@ -31,7 +31,7 @@ use super::schema::{LIMITS, SCHEMA_LOCK, STORE, require_current};
 use crate::store::commands::{Engine, Scope};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{COMMAND_CONNECT_LIMIT, SERVES_FOR};
-use crate::store::rules::imported;
+use crate::store::rules::import_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
     ChangeScope, CheckReport, ImportOutcome, LastChanges, OperatorStore, OrderCommands, Records,
@@ -259,9 +259,9 @@ impl OperatorStore for PostgresCommands {
         match inserted {
             Err(error) if is_duplicate_id(&error) => {
                 let existing = self.existing(records.kind(), &records.ids())?;
-                imported(records, 0, false, existing.first().copied())
+                import_outcome(records, 0, false, existing.first().copied())
             }
-            inserted => imported(records, inserted?, skip_existing, None),
+            inserted => import_outcome(records, inserted?, skip_existing, None),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the operator's commands ask of the embedded engine.
+//! Implements the operator's commands on SQLite.
 
 use super::SqliteStore;
 use super::check::examine;
@@ -7,7 +7,7 @@ use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
 use crate::store::commands::{Engine, Scope};
-use crate::store::rules::imported;
+use crate::store::rules::import_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
     ChangeScope, CheckReport, ImportOutcome, OperatorStore, Records, Status, StoreError,
@@ -56,11 +56,11 @@ impl OperatorStore for SqliteStore {
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let (mut stored, mut taken) = (0, None);
+            let (mut stored, mut existing) = (0, None);
             let mut count = |id: i64, inserted: usize| {
                 stored += inserted;
                 if inserted == 0 {
-                    taken.get_or_insert(id);
+                    existing.get_or_insert(id);
                 }
             };
             match records {
@@ -95,8 +95,9 @@ impl OperatorStore for SqliteStore {
                     }
                 }
             }
-            let is_twice = |id: &i64| records.ids().iter().filter(|own| *own == id).count() > 1;
-            imported(records, stored, skip_existing, taken.filter(|id| !is_twice(id)))
+            let is_duplicate =
+                |id: &i64| records.ids().iter().filter(|other| *other == id).count() > 1;
+            import_outcome(records, stored, skip_existing, existing.filter(|id| !is_duplicate(id)))
         })
     }
 
@@ -119,7 +120,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn orders_are_visited_once_in_pages_and_no_read_stays_open() {
+    fn for_each_order_visits_each_order_once_without_leaving_a_read_open() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let order = |id| NewOrder { shipped: id % 2 == 0, ..NewOrder::pending(id) };

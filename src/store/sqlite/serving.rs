@@ -1,5 +1,5 @@
-//! What a running server asks of the embedded store. What waits for the disk or for a lock does so
-//! on a blocking thread.
+//! Implements [`Store`] on SQLite. Operations that wait for the disk or a lock run on a blocking
+//! thread.
 
 use super::SqliteStore;
 use super::connection::{connect, in_transaction};
@@ -13,7 +13,7 @@ use crate::limits::{KeyBan, NewBan};
 use crate::log::ErrorChain;
 use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
 use crate::store::order_rows::SELECT_PET;
-use crate::store::rules::not_cancelled;
+use crate::store::rules::not_cancelled_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
@@ -29,13 +29,14 @@ use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
 impl SqliteStore {
-    /// The last changes, including every change that any process committed before this call.
+    /// Returns the last changes, including every change that any process committed before this
+    /// call.
     fn last_changes_now(&self) -> Result<LastChanges, StoreError> {
-        self.files.require_lately_in_place()?;
+        self.files.require_recently_in_place()?;
         Ok(self.last_changes.lock().get()?)
     }
 
-    /// Carries `work` out on a blocking thread.
+    /// Runs `work` on a blocking thread.
     async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&SqliteStore) -> Result<T, StoreError> + Send + 'static,
@@ -48,7 +49,7 @@ impl SqliteStore {
 #[async_trait]
 impl Store for Arc<SqliteStore> {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        // Without a readable id no list is tagged.
+        // If the id cannot be read, lists have no ETag, so this history is not used.
         let history = self.history.unwrap_or_default();
         let last_changes = self.last_changes_now()?;
         Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
@@ -75,13 +76,13 @@ impl Store for Arc<SqliteStore> {
                 return Ok(PolledKeys { polled, changes: None });
             };
             let mut connection = store.keys.lock();
-            // One read transaction: the rows and the last changes belong together.
+            // One read transaction, so that the rows match the last changes.
             let transaction = connection.transaction()?;
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
             let statements: &dyn Statements = &*transaction;
             let query = select_changed_keys("version", "$1");
             let changes =
-                statements.all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
+                statements.query_all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
             let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
             Ok(PolledKeys { polled, changes })
         })
@@ -91,7 +92,7 @@ impl Store for Arc<SqliteStore> {
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError> {
         self.blocking(move |store| {
             let as_of = BootInstant::now();
-            store.files.require_lately_in_place()?;
+            store.files.require_recently_in_place()?;
             let mut connection = store.keys.lock();
             let transaction = connection.transaction()?;
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
@@ -99,7 +100,8 @@ impl Store for Arc<SqliteStore> {
             let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
             let mut keys = Vec::new();
             for digest in &digests {
-                let row = statements.only(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
+                let row = statements
+                    .query_optional(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
                 keys.extend(row.and_then(KeyChange::into_key));
             }
             Ok(LookedUpKeys { polled, keys })
@@ -114,16 +116,16 @@ impl Store for Arc<SqliteStore> {
     ) -> Result<OrdersRead, StoreError> {
         self.blocking(move |store| {
             let mut connection = store.scanner.lock();
-            // One read transaction: the rows and the last changes belong together.
+            // One read transaction, so that the rows match the last changes.
             let transaction = connection.transaction()?;
-            let reached = read_last_changes(&transaction)?.of_orders();
+            let last_change = read_last_changes(&transaction)?.of_orders();
             send_rows_since(&transaction, after.number, &to)?;
             if after.number == 0
-                && let Some(damage) = missing_rows(&transaction)?
+                && let Some(damage) = find_missing_rows(&transaction)?
             {
                 let _ = store.damage.set(damage);
             }
-            Ok(OrdersRead { reached, is_all: true })
+            Ok(OrdersRead { reached: last_change, is_all: true })
         })
         .await
     }
@@ -155,7 +157,7 @@ impl Store for Arc<SqliteStore> {
     async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
-            statements.only(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
+            statements.query_optional(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
         })
         .await
     }
@@ -163,7 +165,7 @@ impl Store for Arc<SqliteStore> {
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
-            let name = statements.only(SELECT_PET, &[&id], |row| row.get(0))?;
+            let name = statements.query_optional(SELECT_PET, &[&id], |row| row.get(0))?;
             Ok(name.map(|name| Pet { id, name }))
         })
         .await
@@ -182,7 +184,7 @@ impl Store for Arc<SqliteStore> {
     }
 
     async fn leave(&self, timeout: Duration, log: &Logger) {
-        // A disk may block for longer than there is time.
+        // The checkpoint's own timeout does not cover a disk that blocks.
         let emptying = self.blocking(move |store| store.checkpoint(timeout / 2));
         let error = match tokio::time::timeout(timeout, emptying).await {
             Ok(Ok(true)) => return,
@@ -197,8 +199,8 @@ impl Store for Arc<SqliteStore> {
     async fn try_write(&self) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // SQLite does not write a row that stays the same, but always writes this
-                // number in the file's header.
+                // SQLite skips writing an unchanged row, but always writes this number to the
+                // file's header.
                 let id: i64 =
                     transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
                 Ok(transaction.pragma_update(None, "application_id", id)?)
@@ -227,7 +229,7 @@ impl Store for Arc<SqliteStore> {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // A cache that was just read again may not know the last recorded use.
+                // Compare with the row: a cache that was just reloaded may lack the last use.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
@@ -247,8 +249,9 @@ fn send_rows_since(
     after: i64,
     to: &OrderSender,
 ) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached(if is_long(connection, after)? {
-        // In the order of the table. At number 0 no list shows a cancelled order yet.
+    let mut statement = connection.prepare_cached(if needs_full_scan(connection, after)? {
+        // Scans the table in order of id. After number 0 the list is empty, so cancelled orders
+        // need not be removed from it.
         "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
          FROM orders NOT INDEXED
          WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
@@ -290,12 +293,13 @@ fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
     })
 }
 
-/// How many changed orders are sorted, in memory: about 10 MB. Of a million orders, the whole table
-/// is read in the time that sorting a tenth of it takes.
+/// The maximum number of changed orders to sort in memory, about 10 MB. If there are more, reading
+/// the whole table is faster: a million orders are read in the time of sorting a tenth of them.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Whether so many orders have changed since this change that the whole table is read instead.
-fn is_long(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
+/// Returns true if so many orders have changed after this change that reading the whole table is
+/// faster.
+fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_version
                                   WHERE version > ?1 LIMIT 1 OFFSET ?2)",
@@ -303,10 +307,10 @@ fn is_long(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     statement.query_row([after, MAX_SORTED_ORDERS], |row| row.get(0))
 }
 
-/// Whether the table of orders has as many rows as its index. A torn page may read as one with
-/// fewer rows, without an error. Both are counted from the headers of their pages: 0.1 s for a
-/// million orders.
-fn missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
+/// Returns a description of the damage if the table of orders and its index differ in their number
+/// of rows. A torn page can look like a valid page with fewer rows. SQLite counts the rows from
+/// page headers, which takes 0.1 s for a million orders.
+fn find_missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let count = "SELECT (SELECT count(*) FROM orders NOT INDEXED),
                         (SELECT count(*) FROM orders INDEXED BY orders_by_version)";
     let (rows, indexed): (i64, i64) =
@@ -333,7 +337,7 @@ fn cancel_one(
     }
     let statements: &dyn Statements = connection;
     let select = "SELECT status FROM orders WHERE id = $1";
-    Ok(not_cancelled(statements.only(select, &[order_id], |row| row.parsed(0))?))
+    Ok(not_cancelled_outcome(statements.query_optional(select, &[order_id], |row| row.parse(0))?))
 }
 
 #[cfg(test)]
@@ -344,19 +348,18 @@ mod tests {
     use tempfile::TempDir;
     use tokio::sync::mpsc;
 
-    /// A new store, and its directory.
+    /// Opens a new store in a temporary directory.
     fn store() -> (Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         (Arc::new(SqliteStore::open(directory.path()).unwrap()), directory)
     }
 
-    /// Imports pending orders of these ids.
+    /// Imports pending orders with these ids.
     fn import(store: &SqliteStore, ids: impl Iterator<Item = i64>) {
         let orders: Vec<_> = ids.map(NewOrder::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();
     }
 
-    /// Cancels these orders.
     async fn cancel(store: &Arc<SqliteStore>, ids: &[i64]) -> CancelledBatch {
         let cancellation = |id: &i64| Cancellation {
             order_id: *id,
@@ -367,14 +370,14 @@ mod tests {
         store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }
 
-    /// The ids that changed after this change, those of cancelled orders negated, and how far they
-    /// lead.
+    /// Returns the ids of the orders that changed after this change, with the ids of cancelled
+    /// orders negated, and the last change.
     async fn changes(store: &Arc<SqliteStore>, after: ChangeNumber) -> (Vec<i64>, ChangeNumber) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {
             let mut changed = Vec::new();
-            while let Some(some) = orders.recv().await {
-                changed.extend(some);
+            while let Some(part) = orders.recv().await {
+                changed.extend(part);
             }
             changed
         };
@@ -387,23 +390,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_keys_are_read_while_changed_orders_are_read() {
+    async fn reading_changed_orders_does_not_delay_key_lookups() {
         let (store, _directory) = store();
         import(&store, 1..=2 * SENT_ORDERS as i64);
         let (sender, mut orders) = mpsc::channel(1);
         let mut reading = store.send_orders_since(ChangeNumber::default(), sender);
-        // Nothing takes the second part before the third could be sent.
+        // The channel has room for one part, so sending the second part blocks.
         assert!((&mut reading).now_or_never().is_none());
         let first = orders.recv().await.unwrap();
         assert_eq!(first.len(), SENT_ORDERS);
         let keys = store.look_up_keys(vec![Digest([0; 32])]).await.unwrap();
         assert!(keys.keys.is_empty() && (&mut reading).now_or_never().is_none());
         drop(orders);
-        assert!(reading.await.is_err(), "it ends once nothing takes the orders");
+        assert!(reading.await.is_err(), "the read fails once the receiver is dropped");
     }
 
     #[tokio::test]
-    async fn what_was_cancelled_since_a_change_is_removed_and_was_never_listed_before() {
+    async fn cancelled_orders_are_sent_after_a_change_but_not_from_the_beginning() {
         let (store, _directory) = store();
         import(&store, 1..=2);
         let beginning = ChangeNumber::default();
@@ -417,17 +420,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_changes_are_read_like_few() {
+    async fn a_full_scan_returns_the_same_changes_as_the_index() {
         let (store, _directory) = store();
         import(&store, 1..=1);
         let since = read_last_changes(&store.scanner.lock()).unwrap().of_orders();
         import(&store, 2..=MAX_SORTED_ORDERS + 2);
-        let is_long = |after: ChangeNumber| is_long(&store.scanner.lock(), after.number);
-        assert!(is_long(since).unwrap());
+        let needs_full_scan =
+            |after: ChangeNumber| needs_full_scan(&store.scanner.lock(), after.number);
+        assert!(needs_full_scan(since).unwrap());
         cancel(&store, &[1, 5]).await;
-        let (changed, reached) = changes(&store, since).await;
+        let (changed, last) = changes(&store, since).await;
         let sign = |id| if [1, 5].contains(&id) { -id } else { id };
         assert!(changed.into_iter().eq((1..=MAX_SORTED_ORDERS + 2).map(sign)));
-        assert!(!is_long(reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
+        assert!(!needs_full_scan(last).unwrap());
+        assert!(needs_full_scan(ChangeNumber::default()).unwrap());
     }
 }

@@ -17,7 +17,7 @@ use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::timeouts::{
     BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME, RETRY_PAUSE, SESSION_WAIT,
 };
-use crate::store::rules::not_cancelled;
+use crate::store::rules::not_cancelled_outcome;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl Batch {
             Slot::First(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
                 Some(CancelOutcome::Cancelled)
             }
-            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled(status(id))),
+            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled_outcome(status(id))),
         };
         self.slots.iter().map(outcome).collect()
     }
