@@ -1,5 +1,5 @@
-//! A copy of a live store, and a store restored from one. Both are written under
-//! another name, checked, synced and only then renamed into place.
+//! Backs up a live store and restores a backup. Both write a copy under a temporary name, check it,
+//! sync it and then rename it into place.
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
 
-/// Pages copied between two reports of progress: 1 MiB.
+/// Pages copied per step: 1 MiB.
 const PAGES_PER_STEP: i32 = 256;
 
-/// The wait before a step is repeated when another process has locked a file.
+/// The pause before repeating a step that failed because another process has locked a file.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 
-/// Called after each step with the pages copied and the pages in all.
+/// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Why this file was not copied.
-fn not_copied(file: &Path, target: &Path, error: StoreError) -> StoreError {
+/// Converts an error of copying `file` to one that tells the operator about `file`.
+fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     let StoreError::Engine { source, .. } = &error else {
         return match error {
             StoreError::NotAStore { path } => {
@@ -49,7 +49,7 @@ fn not_copied(file: &Path, target: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// The source is damaged, or cut short.
+/// The error for a damaged or truncated source.
 fn unsound(file: &Path, problem: impl Display) -> StoreError {
     StoreError::Refused(format!(
         "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
@@ -58,8 +58,8 @@ fn unsound(file: &Path, problem: impl Display) -> StoreError {
     ))
 }
 
-/// Nothing is ever overwritten.
-fn exists(path: &Path) -> StoreError {
+/// The error for a file that already exists.
+fn already_exists(path: &Path) -> StoreError {
     StoreError::Refused(format!("{} is there already and is not overwritten", path.display()))
 }
 
@@ -67,9 +67,9 @@ fn interrupted() -> StoreError {
     StoreError::Refused("interrupted; there is no copy".to_string())
 }
 
-/// Copies the store of this directory as of one moment, while servers and commands go on,
-/// to a file that only its owner can read. Returns its length in bytes. Once it is
-/// interrupted, what was copied is removed.
+/// Copies a snapshot of the store in this directory to a file that only its owner can read. Servers
+/// and commands can continue. Returns the file's length in bytes. If interrupted, removes the
+/// unfinished copy and fails.
 pub fn back_up(
     directory: &Path,
     file: &Path,
@@ -77,10 +77,10 @@ pub fn back_up(
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<u64, StoreError> {
     let path = existing_store(directory)?;
-    let failed = |error| not_copied(&path, file, error);
+    let failed = |error| copy_error(&path, file, error);
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
-    // Looked at where the copy is longest under way.
+    // Check for interrupts before other errors, since an interrupted copy is incomplete.
     let filled = copy.fill(&store, progress, is_interrupted);
     if is_interrupted() {
         return Err(interrupted());
@@ -95,19 +95,19 @@ pub fn back_up(
     copy.publish(connection)
 }
 
-/// Restores a backup as the store of this directory, which must have none; no server starts
-/// meanwhile. It has an id of its own, and goes on with ids of accounts and keys that
-/// the old store has not used.
+/// Restores a backup as the store of this directory, which must not have one. No server can start
+/// meanwhile. The restored store gets a new id, and its next accounts and keys get ids that the old
+/// store has not used.
 pub fn restore(
     file: &Path,
     directory: &Path,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
     let path = directory.join(FILE_NAME);
-    let failed = |error| not_copied(file, &path, error);
+    let failed = |error| copy_error(file, &path, error);
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     let _no_server = keep_servers_away(directory)?;
-    // SQLite would apply what an old store left behind to the new one.
+    // SQLite would apply the leftover files of an old store to the new one.
     for ending in ["-wal", "-journal"] {
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
@@ -123,20 +123,20 @@ pub fn restore(
     Ok(report)
 }
 
-/// A copy that is not published yet. Dropped before that, it leaves nothing behind.
+/// A copy that is not published yet. Dropping it removes the copy.
 struct StagedCopy {
     target: PathBuf,
-    /// On the target's file system, so that a rename publishes the copy; a directory, so
-    /// that what SQLite writes next to the copy is removed too.
+    /// On the target's file system, so that a rename can publish the copy. It is a directory so
+    /// that files that SQLite creates next to the copy are removed too.
     directory: TempDir,
 }
 
 impl StagedCopy {
-    /// An empty copy. Errors name `file`, which the operator knows.
+    /// Creates an empty copy. Errors name `file`, the path that the operator gave.
     fn create(target: &Path, file: &Path) -> Result<StagedCopy, StoreError> {
         refuse_existing(target)?;
         let unwritable = |error: io::Error| StoreError::unwritable(file, error);
-        // Before an error that would name the temporary directory.
+        // Check first: an error of `tempdir_in` would name the temporary directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         let directory = tempfile::Builder::new()
             .prefix(".store-orders-")
@@ -151,24 +151,24 @@ impl StagedCopy {
         self.directory.path().join("copy.sqlite")
     }
 
-    /// If it is interrupted, the copy is not whole.
+    /// Copies all pages. If interrupted, returns an incomplete copy.
     fn fill(
         &self,
         source: &Connection,
         progress: CopyProgress<'_>,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Connection, StoreError> {
-        let filled = || {
+        let fill = || {
             let mut copy = Connection::open(self.path())?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // A single file, which can be moved and read anywhere.
+            // Outside WAL mode the copy is a single file, which can be moved and read anywhere.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
-        filled().map_err(doing("copied"))
+        fill().map_err(doing("copied"))
     }
 
-    /// Syncs the copy and gives it its name. Returns its length in bytes.
+    /// Syncs the copy and renames it to the target. Returns its length in bytes.
     fn publish(self, connection: Connection) -> Result<u64, StoreError> {
         connection.close().map_err(|(_, error)| doing("written")(error.into()))?;
         let publish = || {
@@ -180,21 +180,20 @@ impl StagedCopy {
             Ok(length)
         };
         publish().map_err(|source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => exists(&self.target),
+            io::ErrorKind::AlreadyExists => already_exists(&self.target),
             _ => StoreError::unwritable(&self.target, source),
         })
     }
 }
 
-/// Copies all pages of one snapshot, so that concurrent commits neither show in the
-/// copy nor restart it.
+/// Copies all pages of one snapshot. Concurrent commits neither appear in the copy nor restart it.
 fn copy_pages(
     source: &Connection,
     copy: &mut Connection,
     progress: CopyProgress<'_>,
     is_interrupted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<()> {
-    // The copy is synced once, when it is whole.
+    // `StagedCopy::publish` syncs the complete copy.
     copy.pragma_update(None, "synchronous", "OFF")?;
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
@@ -214,7 +213,7 @@ fn copy_pages(
 
 fn refuse_existing(path: &Path) -> Result<(), StoreError> {
     match path.symlink_metadata() {
-        Ok(_) => Err(exists(path)),
+        Ok(_) => Err(already_exists(path)),
         Err(_) => Ok(()),
     }
 }

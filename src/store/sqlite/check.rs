@@ -1,5 +1,5 @@
-//! Whether a store is sound: SQLite's own checks and ours. Nothing is changed, and
-//! servers keep running.
+//! Checks the soundness of a store with SQLite's checks and our own. Does not change the store;
+//! servers can keep running.
 
 use super::connection::{connect_with, doing};
 use super::damage::problems_in;
@@ -11,18 +11,17 @@ use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 
-/// Examines the store of this directory.
+/// Checks the store in this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
     Ok(examine(&open_existing(&existing_store(directory)?, access)?))
 }
 
-/// A connection to an existing store. Unlike a server's it neither creates nor migrates
-/// one.
+/// Opens a connection to an existing store, without migrating it.
 pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
-    let is_there = is_readable(path)
+    let exists = is_readable(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;
-    if !is_there {
+    if !exists {
         return Err(StoreError::NoStore(path.to_path_buf()));
     }
     let open = || {
@@ -33,18 +32,18 @@ pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, Store
     open().map_err(doing("opened"))
 }
 
-/// The first structural problem of a file, if it has one.
+/// Returns the first structural problem of the store, if there is one.
 pub fn quick_check(connection: &Connection) -> Option<String> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
-        Ok(found) => problems_in(&found).next().map(ToString::to_string),
+        Ok(row) => problems_in(&row).next().map(ToString::to_string),
         Err(error) => Some(error.to_string()),
     }
 }
 
-/// Examines a store as of one moment.
+/// Runs all checks in one snapshot of the store.
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
-    // Without a transaction each statement would read another moment.
+    // Without a transaction, each statement would read another snapshot.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     check_structure(&mut report, connection);
@@ -60,11 +59,11 @@ pub fn examine(connection: &Connection) -> CheckReport {
     report
 }
 
-/// Pages, indexes, types and the constraints of the schema.
+/// Checks pages, indexes, types and the constraints of the schema.
 fn check_structure(report: &mut CheckReport, connection: &Connection) {
     let query = format!("PRAGMA integrity_check({MAX_PROBLEMS})");
-    let found = rows(connection, &query, |row| row.get::<_, String>(0));
-    for row in report.read("its pages", found).unwrap_or_default() {
+    let rows = rows(connection, &query, |row| row.get::<_, String>(0));
+    for row in report.read("its pages", rows).unwrap_or_default() {
         report.problems.extend(problems_in(&row).map(ToString::to_string));
     }
 }
@@ -88,17 +87,17 @@ fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
         connection.query_row(&query, [], |row| row.get(0))
     };
     let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
-    // The keys and accounts of a store of an older schema have no change number.
+    // In older schemas, keys and accounts have no change number.
     let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
     report.check_change_numbers("versions", &last_changes, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {
-    let found = schema::has_identity(connection).and_then(|has_identity| match has_identity {
+    let rows = schema::has_identity(connection).and_then(|has_identity| match has_identity {
         true => connection.query_row("SELECT count(*) FROM identity", [], |row| row.get(0)),
         false => Ok(1),
     });
-    if let Some(rows) = report.read("identity", found) {
+    if let Some(rows) = report.read("identity", rows) {
         report.require_one_row("identity", rows);
     }
 }
@@ -106,7 +105,7 @@ fn check_identity(report: &mut CheckReport, connection: &Connection) {
 fn rows<T>(
     connection: &Connection,
     query: &str,
-    of: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
-    connection.prepare(query)?.query_map([], of)?.collect()
+    connection.prepare(query)?.query_map([], read)?.collect()
 }

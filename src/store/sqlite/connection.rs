@@ -1,4 +1,4 @@
-//! Connections to the store's file, transactions on them, and their errors.
+//! Opens connections to the store's file, runs transactions on them, and converts their errors.
 
 use super::write_access::WriteGuard;
 use crate::store::StoreError;
@@ -6,19 +6,19 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a connection waits for another one where SQLite itself waits: while a store
-/// is opened and migrated.
+/// SQLite's busy timeout, which applies while a store is opened and migrated. Later writes wait in
+/// [`WriteGuard`].
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The statements that a connection keeps prepared: all that a server uses.
+/// The number of statements that a connection caches: enough for all statements of a server.
 const PREPARED_STATEMENTS: usize = 32;
 
-/// A connection to the store of this file, created if missing.
+/// Opens a connection to the store in this file. Creates the file if it is missing.
 pub fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connect_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
 }
 
-/// A connection with this access.
+/// Opens a connection with these flags.
 pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -26,34 +26,34 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
     Ok(connection)
 }
 
-/// Does `work` in one transaction, which waits for the writes of other processes. After
-/// an error nothing is changed, unless the store's files were removed or replaced.
+/// Waits for the writes of other processes and runs `work` in one transaction. On an error nothing
+/// has changed, unless the store's files were removed or replaced.
 pub fn in_transaction<T>(
     writer: &mut WriteGuard<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let committed = || {
+    let commit_work = || {
         let transaction = writer.begin()?;
         let result = work(&transaction)?;
         transaction.commit()?;
         writer.require_in_place()?;
         Ok(result)
     };
-    let result = committed().map_err(doing("written"));
+    let result = commit_work().map_err(doing("written"));
     if let Err(error) = &result {
-        writer.failed(error);
+        writer.handle_error(error);
     }
     result
 }
 
-/// Most statements read; `doing` renames the others.
+/// Most errors are of reads; [`doing`] changes the action of the others.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
     }
 }
 
-/// The error with what the engine was really doing, as a participle.
+/// Replaces the failed action in an engine's error. It is a participle, such as `written`.
 pub fn doing(participle: &'static str) -> impl FnOnce(StoreError) -> StoreError {
     move |error| match error {
         StoreError::Engine { source, .. } => StoreError::Engine { doing: participle, source },

@@ -1,30 +1,30 @@
-//! Whether the structure of a store is damaged, found out while it is served.
+//! Checks the structure of a store while a server runs.
 
 use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
-/// How many steps SQLite makes between two questions whether to give up: a millisecond.
+/// The number of SQLite's steps between two calls of `gives_up`: about a millisecond.
 const STEPS: i32 = 1_000;
 
-/// The first structural problem, if there is one; an error once `gives_up` returns true.
+/// Returns the first structural problem, if there is one. Fails once `gives_up` returns true.
 pub fn quick_check_until(
     mut connection: Connection,
     gives_up: GivesUp,
 ) -> Result<Option<String>, StoreError> {
     connection.progress_handler(STEPS, Some(gives_up))?;
-    outcome(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
+    first_problem(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
-/// The problems in a row of one of SQLite's checks: a line each, under a heading that
-/// names the database.
+/// Returns the problems in a row of one of SQLite's checks. Each has a line, below a heading with
+/// the name of the database.
 pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }
 
-fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
-    match found {
-        Ok(found) if found == "ok" => Ok(None),
-        Ok(found) => Ok(Some(problems_in(&found).next().unwrap_or(&found).to_string())),
+fn first_problem(row: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
+    match row {
+        Ok(row) if row == "ok" => Ok(None),
+        Ok(row) => Ok(Some(problems_in(&row).next().unwrap_or(&row).to_string())),
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Ok(Some(error.to_string()))
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_page_is_found() {
+    fn the_check_detects_a_torn_page() {
         let directory = tempfile::tempdir().unwrap();
         let (store, path) = (store(directory.path(), 1_000), directory.path().join("store.sqlite"));
         assert_eq!(check(directory.path(), || false).unwrap(), None);
@@ -68,20 +68,20 @@ mod tests {
             connection.query_row(query, [], |row| row.get(0)).unwrap()
         };
         drop(store);
-        // The first half of the page is that of another one.
+        // Overwrite the first half of the page with the first half of another page.
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut half = [0; 2048];
         file.read_exact_at(&mut half, 4096).unwrap();
         file.write_all_at(&half, (leaf as u64 - 1) * 4096).unwrap();
-        let found = check(directory.path(), || false).unwrap();
-        assert!(found.is_some_and(|damage| !damage.is_empty()));
+        let damage = check(directory.path(), || false).unwrap();
+        assert!(damage.is_some_and(|damage| !damage.is_empty()));
     }
 
     #[test]
-    fn a_check_that_takes_too_long_is_ended() {
+    fn the_check_fails_once_it_should_give_up() {
         let directory = tempfile::tempdir().unwrap();
         store(directory.path(), 10_000);
-        let ended = check(directory.path(), || true).unwrap_err();
-        assert!(ended.to_string().contains("took too long"), "{ended}");
+        let error = check(directory.path(), || true).unwrap_err();
+        assert!(error.to_string().contains("took too long"), "{error}");
     }
 }

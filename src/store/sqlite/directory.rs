@@ -1,4 +1,4 @@
-//! The data directory, and the store's file in it.
+//! Creates and finds the data directory and the store's file in it.
 
 use super::write_access::INTENT_FILE_NAME;
 use crate::limits::LIMITS_FILE_NAME;
@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
 /// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// Creates the directory, if missing, for its owner alone.
+/// Creates the directory if it is missing. Only its owner can access it.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Whether there is a store in this directory; an error if this user may not read it.
+/// Returns true if this directory has a store. Fails if this user may not read it.
 pub fn exists(directory: &Path) -> Result<bool, StoreError> {
     is_readable(&directory.join(FILE_NAME))
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
 }
 
-/// Whether there is a file; an error if this user may not read it. It is not opened: to close
-/// it would release the locks that SQLite has on it (fcntl(2), "Advisory record locking").
+/// Returns true if the file exists. Fails if this user may not read it. Does not open the file:
+/// closing it would release SQLite's locks on it (fcntl(2), "Advisory record locking").
 pub fn is_readable(file: &Path) -> io::Result<bool> {
     match rustix::fs::access(file, Access::READ_OK) {
         Ok(()) => Ok(true),
@@ -35,7 +35,7 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// The store's file in this directory, which must be there.
+/// Returns the path of the store's file in this directory. Fails if it does not exist.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if exists(directory)? {
@@ -44,16 +44,16 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     Err(StoreError::NoStore(path))
 }
 
-/// Files that only a directory has in which there was a store: its write-ahead log, counts, and
-/// the lock of commands.
+/// Files that show that a directory had a store: its write-ahead log, the saved request counts, and
+/// the lock file of commands.
 const TRACES: [&str; 3] = ["store.sqlite-wal", LIMITS_FILE_NAME, INTENT_FILE_NAME];
 
-/// Refuses a directory that lost its store: an empty one in its place would hide the loss, and
-/// SQLite would delete the write-ahead log.
+/// Fails if the directory lost its store. Creating an empty store would hide the loss, and SQLite
+/// would delete the write-ahead log.
 fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
-    let is_there = |name: &str| directory.join(name).exists();
-    let trace = TRACES.into_iter().find(|name| is_there(name));
-    let Some(trace) = trace.filter(|_| !is_there(FILE_NAME)) else { return Ok(()) };
+    let has_file = |name: &str| directory.join(name).exists();
+    let trace = TRACES.into_iter().find(|name| has_file(name));
+    let Some(trace) = trace.filter(|_| !has_file(FILE_NAME)) else { return Ok(()) };
     let directory = directory.display();
     Err(StoreError::Refused(format!(
         "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it back, \
@@ -62,8 +62,8 @@ fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
     )))
 }
 
-/// The store's file in this directory, which is created if missing, empty and for its
-/// owner alone. SQLite gives its `-wal` and `-shm` files the same mode.
+/// Returns the path of the store's file in this directory. Creates an empty file if it is missing,
+/// which only its owner can access. SQLite gives its `-wal` and `-shm` files the same mode.
 pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if path.is_symlink() {

@@ -1,19 +1,19 @@
-//! The id of a store, and a store that begins a new one after a restore: with another id.
+//! Reads the id of a store, and gives a restored store new ids.
 
 use super::connection::doing;
 use crate::store::StoreError;
 use crate::store::rules::{ID_GAP, IDS};
 use rusqlite::Connection;
 
-/// The store's id.
+/// Reads the store's id.
 pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
 }
 
-/// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
-/// and keys that the original has not used. No other process has opened it yet.
+/// Makes a copy an independent store: gives it a new id, and lets its next accounts and keys get
+/// ids that the original has not used. No other process may have opened the copy yet.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
-    let mut written = || {
+    let mut write = || {
         let transaction = copy.transaction()?;
         transaction.execute("UPDATE identity SET store_id = lower(hex(randomblob(16)))", [])?;
         for (table, column) in IDS {
@@ -33,5 +33,5 @@ pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
         }
         Ok(transaction.commit()?)
     };
-    written().map_err(doing("written"))
+    write().map_err(doing("written"))
 }

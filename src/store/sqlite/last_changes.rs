@@ -1,6 +1,6 @@
-//! The change numbers of the last changes, in the one row of the table `versions`: read, raised with
-//! every change, and compared for each list. Rows of orders, accounts and keys have the number of
-//! their last change in the column `version`.
+//! Reads and raises the numbers of the last changes, which are in the only row of the table
+//! `versions`. Rows of orders, accounts and keys have the number of their last change in the column
+//! `version`.
 
 use super::connection::connect;
 use super::wal_index::{Header, WalIndex};
@@ -11,17 +11,17 @@ use std::path::Path;
 /// The query for [`last_changes_in`].
 pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM versions";
 
-/// The last changes in a row of [`SELECT_LAST_CHANGES`].
+/// Reads a row of [`SELECT_LAST_CHANGES`].
 pub fn last_changes_in(row: &Row<'_>) -> rusqlite::Result<LastChanges> {
     Ok(LastChanges { generation: 0, orders: row.get(0)?, keys: row.get(1)? })
 }
 
-/// The last changes as this connection's transaction sees them.
+/// Returns the last changes in the snapshot of this connection's transaction.
 pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChanges> {
     connection.prepare_cached(SELECT_LAST_CHANGES)?.query_row([], last_changes_in)
 }
 
-/// Raises the change number of this scope, and returns it for the rows that change.
+/// Raises the change number of this scope and returns it. The rows that change must get it.
 pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
     let raise = match scope {
         ChangeScope::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
@@ -30,18 +30,18 @@ pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusql
     connection.prepare_cached(raise)?.query_row([], |row| row.get(0))
 }
 
-/// The last changes as last read, which hold until the WAL index shows a new commit.
+/// A cache of the last changes, valid until the WAL index shows a new commit.
 #[derive(Debug)]
 pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
-    /// As it was before they were read; none if they must be read each time.
+    /// The header before `last_changes` was read. `None` if each call must read them.
     header: Option<Header>,
     last_changes: LastChanges,
 }
 
 impl CachedLastChanges {
-    /// Opens its own connection to the store of this file.
+    /// Opens a connection to the store in this file.
     pub fn open(path: &Path) -> rusqlite::Result<CachedLastChanges> {
         let connection = connect(path)?;
         let last_changes = read_last_changes(&connection)?;
@@ -49,7 +49,7 @@ impl CachedLastChanges {
         Ok(CachedLastChanges { connection, wal_index, header: None, last_changes })
     }
 
-    /// The last changes, including every change committed before this call.
+    /// Returns the last changes, including every change committed before this call.
     pub fn get(&mut self) -> rusqlite::Result<LastChanges> {
         let header = self.wal_index.header();
         if header.is_none() || header != self.header {
@@ -66,7 +66,7 @@ mod tests {
     use crate::store::sqlite::schema;
 
     #[test]
-    fn a_commit_elsewhere_is_seen_with_the_wal_index_and_without() {
+    fn commits_of_other_connections_are_seen_with_and_without_the_wal_index() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.sqlite");
         let mut other = connect(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Detects that the files of an open store were removed or replaced. SQLite goes on with the files
-//! that it has open, so changes would be acknowledged that no later start can see.
+//! Detects that the files of an open store were removed or replaced. SQLite continues to use the
+//! files that it has open, so acknowledged changes would be lost at the next start.
 
 use crate::store::StoreError;
 use std::ffi::OsString;
@@ -12,23 +12,22 @@ use std::time::{Duration, Instant};
 /// The device and the inode of a file.
 type FileId = (u64, u64);
 
-/// How long a look at the paths counts for answers that acknowledge no change. Looking for each
-/// list took a third of the time of a list of 100 orders.
-const LOOK_LASTS: Duration = Duration::from_millis(50);
+/// The time for which reads reuse the result of a check. Checking for each list took a third of the
+/// time of a list of 100 orders. Writes always check.
+const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
-/// The store's file and its write-ahead log, and which files they were when they were opened.
+/// The paths of the store's file and its write-ahead log, with the ids of the opened files.
 #[derive(Debug)]
 pub struct OpenFiles {
     files: [(PathBuf, FileId); 2],
     opened: Instant,
-    /// When the last look found them in place, in milliseconds since they were opened; 0 after one
-    /// that did not.
+    /// The time of the last check if it succeeded, in milliseconds after `opened`; otherwise 0.
     in_place_at_ms: AtomicU64,
 }
 
 impl OpenFiles {
-    /// Remembers the files of the store in this file, which a connection must have read: it creates
-    /// the log.
+    /// Records the ids of the store's file and its log. A connection must have read the store,
+    /// which creates the log.
     pub fn new(store: &Path) -> io::Result<OpenFiles> {
         let mut log = OsString::from(store);
         log.push("-wal");
@@ -38,24 +37,24 @@ impl OpenFiles {
         Ok(OpenFiles { files, opened: Instant::now(), in_place_at_ms: AtomicU64::new(0) })
     }
 
-    /// Fails unless the paths still name these files, as of the last [`LOOK_LASTS`].
-    pub fn require_lately_in_place(&self) -> Result<(), StoreError> {
+    /// Like [`Self::require_in_place`], but reuses a success of the last [`REUSE_CHECK_FOR`].
+    pub fn require_recently_in_place(&self) -> Result<(), StoreError> {
         let last = self.in_place_at_ms.load(Ordering::Relaxed);
         let age = self.opened.elapsed().saturating_sub(Duration::from_millis(last));
-        if last > 0 && age < LOOK_LASTS { Ok(()) } else { self.require_in_place() }
+        if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails unless the paths still name these files. An open file keeps its inode, so no other
-    /// file can have it.
+    /// Fails unless the paths still name the opened files. An open file keeps its inode number, so
+    /// no other file can have the same one.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let looked = self.look();
-        let in_place_at_ms = if looked.is_ok() { now_ms } else { 0 };
+        let result = self.check();
+        let in_place_at_ms = if result.is_ok() { now_ms } else { 0 };
         self.in_place_at_ms.store(in_place_at_ms, Ordering::Relaxed);
-        looked
+        result
     }
 
-    fn look(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         for (path, opened) in &self.files {
             match file_id(path) {
                 Ok(id) if id == *opened => {}

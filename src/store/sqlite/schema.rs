@@ -1,13 +1,13 @@
-//! The schema's versions: what brings a store of each version to the next.
+//! Checks the schema version of a store and migrates it to the newest.
 
 use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
 
-/// "stor", in the file's header: tells our files from other SQLite files.
+/// "stor", in the file's header. Distinguishes stores from other SQLite files.
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
-/// Each brings a store of the version of its position to the next.
+/// The migration at index n takes a store from version n to n + 1.
 const MIGRATIONS: [&str; 7] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
@@ -18,56 +18,56 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("schema_7.sql"),
 ];
 
-/// The newest version.
+/// The newest schema version.
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Whether the store in this file needs no migration.
+/// Returns true if the store needs no migration.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    Ok(version_of(connection, path)? == NEWEST)
+    Ok(read_version(connection, path)? == NEWEST)
 }
 
 /// Sets the connection's modes and applies the missing migrations.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let found = version_of(connection, path)?;
-    if found > NEWEST {
-        return Err(newer(path, found));
+    let version = read_version(connection, path)?;
+    if version > NEWEST {
+        return Err(newer(path, version));
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if found == NEWEST { Ok(()) } else { apply_missing(connection) }
+    if version == NEWEST { Ok(()) } else { apply_missing(connection) }
 }
 
 /// Applies the missing migrations.
 pub fn apply_missing(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have migrated it since.
-    let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    // Read the version again: another process may have migrated the store.
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", NEWEST.max(found))?;
+    transaction.pragma_update(None, "user_version", NEWEST.max(version))?;
     Ok(transaction.commit()?)
 }
 
-/// Whether the store has a table with its id, which the first version had not.
+/// Returns true if the store has a table with its id. Version 1 does not.
 pub fn has_identity(connection: &Connection) -> rusqlite::Result<bool> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(version >= 2)
 }
 
-/// Refuses a file that is not a store, or is newer than this program.
+/// Fails if the file is not a store, or has a newer schema than this program supports.
 pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    match version_of(connection, path)? {
+    match read_version(connection, path)? {
         0 => Err(not_a_store(path)),
-        found if found > NEWEST => Err(newer(path, found)),
+        version if version > NEWEST => Err(newer(path, version)),
         _ => Ok(()),
     }
 }
 
-/// The version of the schema in the file: 0 in a new one.
-fn version_of(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+/// Reads the schema version. A new file has 0.
+fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| {
             match error.sqlite_error_code() {
@@ -98,7 +98,7 @@ mod tests {
     use crate::store::{ChangeNumber, KeyChange, PolledKeys, Store};
     use std::sync::Arc;
 
-    const FILLED: &str = "
+    const INSERT_ROWS: &str = "
         UPDATE versions SET orders = 3, keys = 4;
         INSERT INTO orders VALUES (7, 1, 2, '2026-12-24T09:30:00Z', 0, 'pending', 1, NULL, NULL),
             (8, 1, 2, NULL, 1, 'cancelled', 3, '2026-12-24T09:30:00Z', 'key_1');
@@ -106,7 +106,7 @@ mod tests {
         INSERT INTO accounts VALUES (5, 'acme', 'enterprise', 10, 20, '2026-12-24T09:30:00Z');
         INSERT INTO keys VALUES (6, 'key_1', 5, 'production', zeroblob(32), 1, 2, 3, 4, NULL);";
 
-    /// Every row of a table, as text.
+    /// Returns every row of a table as text.
     fn rows(connection: &Connection, table: &str, columns: usize) -> Vec<String> {
         let query = format!("SELECT * FROM {table}");
         let mut statement = connection.prepare(&query).unwrap();
@@ -117,16 +117,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_of_the_first_version_keeps_everything() {
+    async fn migrating_a_store_of_version_1_keeps_its_rows() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.sqlite");
         let mut connection = Connection::open(&path).unwrap();
         connection.execute_batch(MIGRATIONS[0]).unwrap();
-        connection.execute_batch(FILLED).unwrap();
+        connection.execute_batch(INSERT_ROWS).unwrap();
         connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
         let tables = [("versions", 3), ("orders", 9), ("pets", 2), ("accounts", 6), ("keys", 10)];
-        // Columns that came later stand after these.
+        // Migrations add columns only after these.
         let all = |connection: &Connection| tables.map(|(name, n)| rows(connection, name, n));
         let before = all(&connection);
         migrate(&mut connection, &path).unwrap();
@@ -134,7 +134,7 @@ mod tests {
         let version: i64 =
             connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
         assert_eq!(version, NEWEST);
-        // As a new store has it.
+        // The schema is the same as that of a new store.
         let schema = |connection: &Connection| rows(connection, "sqlite_schema", 5).len();
         let mut new = Connection::open_in_memory().unwrap();
         apply_missing(&mut new).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         assert!(first.len() == 1 && first != id(&new), "{first:?}");
         migrate(&mut connection, &path).unwrap();
         assert_eq!(id(&connection), first);
-        // A server reads the accounts and keys that it does not know, and those alone.
+        // A server reads only the accounts and keys that changed after the change it has seen.
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let read_after = async |number| {
             let after = ChangeNumber { generation: 0, number };

@@ -1,5 +1,5 @@
-//! One server per store: a file in the data directory that the server keeps locked. The
-//! operator's commands do not take the lock: they work while a server runs.
+//! Ensures that a store has at most one server, by a lock file in the data directory. Most of the
+//! operator's commands do not take the lock, since they can run while a server runs.
 
 use super::directory::{create, existing_store};
 use crate::private_file::private_file;
@@ -11,13 +11,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a server that starts waits for a command that keeps servers away.
+/// The longest wait of a starting server for a command that keeps servers away.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file in the data directory. It is never removed: only the lock on it counts, and
-/// the system releases that however its holder ends.
+/// The lock file in the data directory. It is never removed: only the lock on it matters, which the
+/// system releases when the holder ends in any way.
 const LOCK_FILE_NAME: &str = "server.lock";
 
 /// The right to serve a store, until it is dropped.
@@ -27,7 +27,7 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory, which is created if missing.
+    /// Takes the lock of this data directory. Creates the directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let file = open(directory)?;
         let started = Instant::now();
@@ -36,21 +36,21 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // Commands share the lock, a server does not.
+                // If a shared lock succeeds, the holder is a command: servers lock exclusively.
                 TryLockError::WouldBlock if file.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
-                error => return Err(refused(error, file, directory)),
+                error => return Err(server_is_running(error, file, directory)),
             }
         }
         let mut lock = ServerLock { file };
         lock.write(&format!("pid {}", std::process::id()))
-            .map_err(|error| not_locked(directory, error))?;
+            .map_err(|error| lock_error(directory, error))?;
         Ok(lock)
     }
 
-    /// Writes where this server and its admin listener listen, for the error that the next server
-    /// gets, and for the commands that ask about this one.
+    /// Writes the addresses of this server and its admin listener to the lock file. The error of
+    /// the next server and the operator's commands show them.
     pub fn record_addresses(
         &mut self,
         address: SocketAddr,
@@ -67,36 +67,37 @@ impl ServerLock {
     }
 }
 
-/// Keeps servers away from this data directory, which is created if missing, until the file is
-/// dropped: for a command that changes what a server relies on. An error if a server has the store
-/// already.
+/// Prevents servers from starting in this data directory until the returned file is dropped. For
+/// commands that change what a server relies on. Creates the directory if it is missing. Fails if a
+/// server has the store.
 pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     let file = open(directory)?;
     match file.try_lock_shared() {
         Ok(()) => Ok(file),
-        Err(error) => Err(refused(error, file, directory)),
+        Err(error) => Err(server_is_running(error, file, directory)),
     }
 }
 
-/// What the server that has the store of this directory wrote about itself, if one has it.
+/// Returns the description that a running server wrote to the lock file, or `None` if no server has
+/// the store in this directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
     let mut file = open(directory)?;
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(holder(&mut file))),
-        Err(TryLockError::Error(error)) => Err(not_locked(directory, error)),
+        Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file))),
+        Err(TryLockError::Error(error)) => Err(lock_error(directory, error)),
     }
 }
 
 fn open(directory: &Path) -> Result<File, StoreError> {
-    let opened =
+    let file =
         create(directory).and_then(|()| private_file(&directory.join(LOCK_FILE_NAME), directory));
-    opened.map_err(|error| not_locked(directory, error))
+    file.map_err(|error| lock_error(directory, error))
 }
 
-/// The file cannot be created or locked.
-fn not_locked(directory: &Path, error: io::Error) -> StoreError {
+/// The error for a lock file that cannot be created or locked.
+fn lock_error(directory: &Path, error: io::Error) -> StoreError {
     let path = directory.join(LOCK_FILE_NAME);
     let doing = format!("lock {}{}", path.display(), advice(&error));
     StoreError::File { doing, source: error.into() }
@@ -109,11 +110,11 @@ fn used_by_command(directory: &Path) -> StoreError {
     ))
 }
 
-fn refused(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
+fn server_is_running(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
     match error {
-        TryLockError::Error(error) => not_locked(directory, error),
+        TryLockError::Error(error) => lock_error(directory, error),
         TryLockError::WouldBlock => {
-            let holder = match holder(&mut file) {
+            let holder = match read_holder(&mut file) {
                 holder if holder.is_empty() => holder,
                 holder => format!(" ({holder})"),
             };
@@ -126,8 +127,8 @@ fn refused(error: TryLockError, mut file: File, directory: &Path) -> StoreError 
     }
 }
 
-/// What the holder wrote: nothing while it is still writing.
-fn holder(file: &mut File) -> String {
+/// Reads the holder's description of itself. Empty while the holder is still writing it.
+fn read_holder(file: &mut File) -> String {
     std::io::read_to_string(file).unwrap_or_default()
 }
 

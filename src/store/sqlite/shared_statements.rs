@@ -1,4 +1,4 @@
-//! The statements that both engines share, carried out by SQLite.
+//! Executes the statements that both engines share on SQLite.
 
 use crate::store::StoreError;
 use crate::store::statements::{Parameters, Row, Statements};
@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection};
 
 impl Statements for Connection {
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
-        prepared(self, statement, parameters)?.raw_execute()?;
+        prepare(self, statement, parameters)?.raw_execute()?;
         Ok(())
     }
 
@@ -18,7 +18,7 @@ impl Statements for Connection {
         parameters: Parameters<'_>,
         visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = prepared(self, query, parameters)?;
+        let mut statement = prepare(self, query, parameters)?;
         let columns = statement.column_count();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -30,14 +30,14 @@ impl Statements for Connection {
     }
 }
 
-fn prepared<'a>(
+fn prepare<'a>(
     connection: &'a Connection,
     statement: &str,
     parameters: Parameters<'_>,
 ) -> rusqlite::Result<CachedStatement<'a>> {
     let mut statement = connection.prepare_cached(statement)?;
     for (number, parameter) in (1..).zip(parameters) {
-        // To SQLite `$1` is a name.
+        // SQLite treats `$1` as a named parameter.
         if let Some(index) = statement.parameter_index(&format!("${number}"))? {
             statement.raw_bind_parameter(index, parameter.value())?;
         }

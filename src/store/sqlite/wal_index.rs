@@ -1,48 +1,46 @@
-//! The header of SQLite's WAL index (`store.sqlite-shm`), from which a list learns
-//! whether anything was committed, without a statement.
+//! Reads the header of SQLite's WAL index (`store.sqlite-shm`), which shows without a SQL statement
+//! if anything was committed.
 //!
-//! Every commit, by any process, changes the header before it returns, so equal bytes
-//! mean that nothing was committed (<https://sqlite.org/walformat.html>, 2.1: `iChange`
-//! counts transactions).
+//! Every commit of any process changes the header before it returns, so an equal header means that
+//! nothing was committed (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions).
 //!
-//! Each list and each refresh of the keys reads it once. That takes 39 instructions and
-//! one system call; `PRAGMA data_version` takes 2,112 and two (SQLite 3.54, callgrind and
-//! strace): 1.5 µs against 7 µs on a busy machine.
+//! Each list request and each refresh of the keys reads it once. That takes 39 instructions and one
+//! system call (1.5 µs on a busy machine); `PRAGMA data_version` takes 2,112 instructions and two
+//! system calls (7 µs). Measured with SQLite 3.54, callgrind and strace.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// `iVersion` of the format that this file knows: the header's first word, in the
-/// machine's byte order.
+/// The supported `iVersion`: the header's first word, in the machine's byte order.
 const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 
-/// The header without its copy.
+/// The length of the header, without the copy that follows it.
 const HEADER_BYTES: usize = 48;
 
-/// The bytes of a header: equal as long as nothing is committed.
+/// The bytes of a header. They change with every commit.
 pub type Header = [u8; HEADER_BYTES];
 
-/// The WAL index of a store that is open.
+/// The WAL index of an open store.
 #[derive(Debug)]
 pub struct WalIndex {
-    /// Never closed: a process that closes any handle to a file loses its locks on it
-    /// (fcntl(2)), and SQLite's connections in this process would lose theirs.
+    /// Never closed: a process that closes any handle to a file loses its locks on the file
+    /// (fcntl(2)), which would include the locks of SQLite's connections.
     file: Option<&'static File>,
 }
 
 impl WalIndex {
-    /// Opens the index of the store in this file, to which a connection must be open
-    /// that has read: it keeps the index in place.
+    /// Opens the index of the store in this file. A connection that has read the store must stay
+    /// open, because it keeps the index file from being deleted.
     pub fn open(store: &Path) -> WalIndex {
         let mut path = OsString::from(store);
         path.push("-shm");
         WalIndex { file: File::open(path).ok().map(|file| &*Box::leak(Box::new(file))) }
     }
 
-    /// The header now; none if it cannot be read or has another format, and only SQLite
-    /// can say whether anything was committed.
+    /// Reads the header. Returns `None` if it cannot be read or has another format; then the caller
+    /// must query SQLite.
     pub fn header(&self) -> Option<Header> {
         let mut header = [0; HEADER_BYTES];
         self.file?.read_exact_at(&mut header, 0).ok()?;
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_of_another_format_is_not_relied_upon() {
+    fn a_header_of_another_format_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("store.sqlite");
         assert_eq!(WalIndex::open(&store).header(), None, "no file");

@@ -1,12 +1,12 @@
-//! The one connection of this process that writes, and how long its callers wait for
-//! other writers: the server for a few seconds, a command for a minute.
+//! Gives callers access to this process's only connection that writes. A server waits a few seconds
+//! for other writers, a command a minute.
 //!
-//! SQLite has no queue of writers: each polls, and a server that begins its next batch
-//! microseconds after the last one would be found at it by every poll of a command. So a command
-//! locks a file while it waits to write, one command at a time, and a server that finds the file
-//! locked pauses before its next batch. The lock is flock(2), which the system releases however
-//! its holder ends. A command that is stopped while it holds the lock delays each batch by one
-//! pause.
+//! SQLite does not queue writers; they poll. A busy server begins its next batch microseconds after
+//! the last one, so a command would find the store locked at nearly every poll. Therefore a command
+//! locks a file while it waits to write (one command at a time), and a server that finds the file
+//! locked pauses before its next batch. The lock is flock(2), which the system releases when its
+//! holder ends in any way. A command that is suspended while it has the lock delays each batch by
+//! one pause.
 
 use super::open_files::OpenFiles;
 use crate::private_file::private_file;
@@ -22,40 +22,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The file in the data directory. It is never removed: only the lock on it counts.
+/// The lock file of waiting commands in the data directory. It is never removed; only the lock on
+/// it matters.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
-/// How long a batch of cancellations waits to begin.
+/// The longest wait of a batch of cancellations to begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long other writes of a server wait to begin: they hold up a batch that comes meanwhile.
+/// The longest wait of a server's other writes to begin. Shorter, because a batch that arrives
+/// meanwhile waits for them.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
-/// How often a waiting process looks again.
+/// The interval at which waiting writers poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long the server pauses for a command, which polls three times meanwhile.
+/// The pause of a server for a waiting command: long enough for three polls.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// What the write-ahead log is cut back to when it starts again: a long read elsewhere, or
-/// an import, may have made it grow. In bytes.
-const LOG_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
+/// The size to which SQLite truncates the write-ahead log when it restarts the log. Imports and
+/// long reads of other processes can make the log grow.
+const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// The connection that writes.
+/// The connection that writes, and its locks.
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    /// Locked by a command that waits to write.
+    /// A waiting command locks this file.
     intent: File,
     files: Arc<OpenFiles>,
-    /// The last write found no room, and the log was not moved since.
+    /// The last write found the disk full, and no checkpoint has succeeded since.
     lacks_room: AtomicBool,
 }
 
 impl WriteAccess {
-    /// Writes through this connection to the store of this directory.
+    /// Uses this connection for all writes to the store in this directory.
     pub fn new(
         connection: Connection,
         directory: &Path,
@@ -63,21 +65,21 @@ impl WriteAccess {
     ) -> Result<WriteAccess, StoreError> {
         let intent = private_file(&directory.join(INTENT_FILE_NAME), directory)
             .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
-        // The guard waits, not SQLite, whose pauses between attempts grow to 100 ms.
+        // `WriteGuard` polls instead of SQLite, whose pauses between attempts grow to 100 ms.
         connection.busy_timeout(Duration::ZERO)?;
-        connection.pragma_update(None, "journal_size_limit", LOG_SIZE_LIMIT)?;
+        connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         let (connection, lacks_room) = (Mutex::new(connection), AtomicBool::new(false));
         Ok(WriteAccess { connection, intent, files, lacks_room })
     }
 
-    /// The connection for a command.
+    /// Locks the connection for a command.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
         WriteGuard { connection: self.connection.lock(), access: self, deadline, is_server: false }
     }
 
-    /// The connection for the server, whose wait for it and for other processes takes no
-    /// longer than this in all.
+    /// Locks the connection for the server. `timeout` limits the total wait for this lock and, in
+    /// [`WriteGuard::begin`], for other processes.
     pub fn lock_for_server(&self, timeout: Duration) -> Result<WriteGuard<'_>, StoreError> {
         let deadline = Instant::now() + timeout;
         match self.connection.try_lock_until(deadline) {
@@ -89,7 +91,7 @@ impl WriteAccess {
     }
 }
 
-/// The connection that writes, for one caller.
+/// Exclusive access to the connection that writes.
 pub struct WriteGuard<'a> {
     connection: MutexGuard<'a, Connection>,
     access: &'a WriteAccess,
@@ -98,45 +100,45 @@ pub struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
-    /// Begins a transaction that writes, after the writes of other processes.
+    /// Waits for the writes of other processes, then begins a transaction that writes.
     pub fn begin(&mut self) -> rusqlite::Result<Transaction<'_>> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // An error of locks means that there are none: then no server pauses.
+            // If the file system does not support locks, servers do not pause.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),
             }
         }
-        let begun = loop {
+        let transaction = loop {
             let waits =
                 !self.is_server && matches!(intent.try_lock(), Err(TryLockError::WouldBlock));
             match if waits { Err(busy()) } else { self.try_begin() } {
                 Err(error) if is_busy(&error) && Instant::now() < self.deadline => {}
                 Err(error) if is_busy(&error) => break Err(busy()),
-                begun => break begun,
+                result => break result,
             }
             sleep(POLL_INTERVAL);
         };
         if !self.is_server {
             let _ = intent.unlock();
         }
-        begun
+        transaction
     }
 
-    /// Fails if the files of the store were removed or replaced: what is committed is lost.
+    /// Fails if the files of the store were removed or replaced, so that commits are lost.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         self.access.files.require_in_place()
     }
 
-    /// Takes note of a write of the server that found no room. The write-ahead log may be
-    /// what fills the disk, before it is so long that SQLite would checkpoint it: the log
-    /// is moved into the store's file before anything more is written to it.
-    pub fn failed(&self, error: &StoreError) {
+    /// Handles the error of a write. If the disk is full, a server makes a checkpoint, now and, if
+    /// that fails, before its next write. The write-ahead log may fill the disk before it is long
+    /// enough for an automatic checkpoint.
+    pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
-            // If there is still no room, the next write says so.
+            // If the disk is still full, the next write reports it.
             let _ = self.make_room();
         }
     }
@@ -149,8 +151,8 @@ impl WriteGuard<'_> {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the store's file and empties it. False if another
-    /// process reads or writes, so that part of it stays.
+    /// Moves the write-ahead log into the store's file and empties it. Returns false if the log
+    /// could not be emptied because another process reads or writes.
     pub fn checkpoint(&self) -> rusqlite::Result<bool> {
         let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         Ok(busy == 0)
@@ -175,7 +177,7 @@ impl DerefMut for WriteGuard<'_> {
     }
 }
 
-/// A quota or a limit on a file's length is an I/O error to SQLite, not a full disk.
+/// True if the disk is full. SQLite reports an exceeded quota or file size limit as an I/O error.
 fn has_no_room(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
@@ -203,7 +205,7 @@ mod tests {
     use std::time::Duration;
     use store_orders_api::plans::Plan;
 
-    /// A store with an account, open for a server.
+    /// Opens a store for a server and creates an account.
     fn store(directory: &Path) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
@@ -214,29 +216,29 @@ mod tests {
         SqliteStore::open_for_command(directory).unwrap()
     }
 
-    /// Runs the commands against a server that begins each batch as soon as the last one
-    /// is committed, and so holds the store's lock nearly all of the time. They are given
-    /// its number of batches so far.
-    fn beside_batches(directory: &Path, commands: impl FnOnce(&AtomicU64)) {
-        let (store, batches, done) = (store(directory), AtomicU64::new(0), AtomicBool::new(false));
+    /// Runs `commands` while a server begins each batch as soon as the last one is committed, so
+    /// that it has the store's lock nearly all of the time. `commands` gets the server's batch
+    /// counter.
+    fn run_beside_batches(directory: &Path, commands: impl FnOnce(&AtomicU64)) {
+        let (store, batches, stop) = (store(directory), AtomicU64::new(0), AtomicBool::new(false));
         let batch = || {
             let mut writer = store.writer.lock_for_server(Duration::from_secs(60)).unwrap();
             in_transaction(&mut writer, |_| {
-                // As long as a disk takes to sync.
+                // The time of a disk sync.
                 std::thread::sleep(Duration::from_millis(5));
                 Ok(())
             })
         };
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
+                while !stop.load(Ordering::Relaxed) {
                     batch().unwrap();
                     batches.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // The server ends also where a command fails.
+            // Stop the server also if a command panics.
             let outcome = catch_unwind(AssertUnwindSafe(|| commands(&batches)));
-            done.store(true, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
             outcome.unwrap();
         });
     }
@@ -246,7 +248,7 @@ mod tests {
         const COMMANDS: u64 = 8;
         const ROUNDS: u64 = 25;
         let directory = tempfile::tempdir().unwrap();
-        beside_batches(directory.path(), |batches| {
+        run_beside_batches(directory.path(), |batches| {
             let before = batches.load(Ordering::Relaxed);
             std::thread::scope(|scope| {
                 for _ in 0..COMMANDS {
@@ -259,15 +261,15 @@ mod tests {
                 }
             });
             let batches = batches.load(Ordering::Relaxed) - before;
-            // How many commands fit into a pause depends on the machine: two to five were seen.
-            // Without the lock a command waits for 65 batches.
+            // The number of commands per pause depends on the machine: two to five were measured.
+            // Without the lock, a command waits for 65 batches.
             let commands = COMMANDS * ROUNDS;
             assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });
     }
 
     #[test]
-    fn a_command_that_was_stopped_before_it_begins_fails_no_batch() {
+    fn a_suspended_command_that_has_the_lock_does_not_make_batches_fail() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let stopped = command(directory.path());
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_waits_once_for_its_own_writes_and_those_of_others() {
+    fn the_servers_timeout_covers_its_own_and_other_processes_writes() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let timeout = Duration::from_millis(50);
