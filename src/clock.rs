@@ -1,5 +1,5 @@
-//! The clock: monotonic time for windows and bans, wall time for what is printed.
-//! Tests move it; nothing here sleeps.
+//! The clock: monotonic time for windows and bans, wall time for output and the store. Tests can
+//! replace it by a clock that they move.
 
 mod boot_instant;
 
@@ -11,15 +11,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Since an instant before the server started; never goes back, and
-    /// goes on while the machine is suspended.
+    /// Since an instant before the server started. Never goes back, and also advances while the
+    /// machine is suspended.
     pub monotonic: Duration,
-    /// Since the Unix epoch; may be set to any value at any time.
+    /// Since the Unix epoch. May be set to any value at any time.
     pub wall: Duration,
 }
 
 impl Now {
-    /// This much later.
+    /// Returns both readings after this time.
     pub fn after(self, elapsed: Duration) -> Now {
         Now {
             monotonic: self.monotonic.saturating_add(elapsed),
@@ -27,7 +27,7 @@ impl Now {
         }
     }
 
-    /// Wall time in whole milliseconds, as the store writes it.
+    /// Wall time in whole milliseconds, the unit in the store.
     pub fn wall_ms(&self) -> i64 {
         i64::try_from(self.wall.as_millis()).unwrap_or(i64::MAX)
     }
@@ -38,7 +38,7 @@ pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
 
-    /// The boot that this clock belongs to; `None` where the system does not say.
+    /// The boot that this clock belongs to. `None` if the system does not provide it.
     fn boot(&self) -> Option<Boot>;
 }
 
@@ -50,7 +50,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock whose monotonic time begins now.
+    /// Creates a clock whose monotonic time begins now.
     pub fn start() -> SystemClock {
         let started = BootInstant::now();
         SystemClock { started, boot: started.boot() }
@@ -79,24 +79,23 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock stopped at this wall time, when the machine has just booted.
-    pub fn at(wall: Duration) -> ManualClock {
+    /// Creates a clock that stands at this wall time, on a machine that has just booted.
+    pub fn new(wall: Duration) -> ManualClock {
         let now = Now { monotonic: Duration::ZERO, wall };
         ManualClock { now: Mutex::new(now), boot_number: 1, age_at_start: Duration::ZERO }
     }
 
-    /// The clock of a new process on the same boot.
+    /// Returns the clock of a new process on the same boot.
     pub fn restarted(&self) -> ManualClock {
         let Now { monotonic, wall } = self.now();
         let age_at_start = self.age_at_start + monotonic;
-        ManualClock { boot_number: self.boot_number, age_at_start, ..ManualClock::at(wall) }
+        ManualClock { boot_number: self.boot_number, age_at_start, ..ManualClock::new(wall) }
     }
 
-    /// The clock of a new process after the machine has booted again, which took no
-    /// time.
+    /// Returns the clock of a new process after a reboot that took no time.
     pub fn rebooted(&self) -> ManualClock {
         let boot_number = self.boot_number + 1;
-        ManualClock { boot_number, ..ManualClock::at(self.now().wall) }
+        ManualClock { boot_number, ..ManualClock::new(self.now().wall) }
     }
 
     /// Advances both clocks.
@@ -105,7 +104,7 @@ impl ManualClock {
         *now = now.after(by);
     }
 
-    /// Sets the wall clock alone, forward or back.
+    /// Sets only the wall clock, forward or back.
     pub fn set_wall(&self, wall: Duration) {
         self.now.lock().wall = wall;
     }

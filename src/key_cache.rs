@@ -1,6 +1,6 @@
-//! The keys in use: read through from the store when a request first presents one, bounded in
-//! number, and kept current. A key that may be out of date is never accepted: once the store has been
-//! silent for too long, all are refused.
+//! A read-through cache of the API keys in use, bounded in number and refreshed from the store. It
+//! never accepts a key that may be out of date: if the store does not answer for too long, it
+//! refuses all keys.
 
 mod cached_keys;
 mod known_key;
@@ -32,41 +32,43 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
-/// How often the store is asked whether keys or accounts have changed. On PostgreSQL an answer is as
-/// of the last confirmed heartbeat, up to 250 ms before: so one late answer refuses no key.
+/// The pause between two queries for changed keys and accounts. On PostgreSQL an answer is as of
+/// the last confirmed heartbeat, up to 250 ms before, so a single late answer does not make the
+/// cache refuse keys.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
+/// The number of uses of keys that one transaction records. Cancellations wait for the transaction,
+/// so it must be short.
 const USES_PER_TRANSACTION: usize = 1_000;
 
-/// The keys that requests are authenticated by.
+/// The cache of keys that authenticates requests.
 pub struct KeyCache {
     store: Arc<dyn Store>,
     cached: CachedKeys,
-    /// The change that the cached keys reflect. Locked while they are replaced, so that older rows
-    /// never replace newer ones; a request with a cached key does not wait for it.
+    /// The change that the cached keys reflect. Locked while keys are replaced, so that older rows
+    /// never replace newer ones. Requests with a cached key do not lock it.
     reflected: Mutex<ChangeNumber>,
     lookups: Lookups,
     opened: BootInstant,
-    /// When the last successful refresh began, in milliseconds after `opened`: the
-    /// machine's own time, whatever clock a test sets, also while it is suspended.
+    /// The time that the cached keys are current as of, in milliseconds after `opened`. Measured
+    /// with the time since boot: it includes suspension, and tests do not move it.
     refreshed_at_ms: AtomicU64,
-    /// Rows of keys and when they were used, to be recorded in the store.
+    /// Rows of keys, and the Unix milliseconds of uses to record in the store.
     uses: Mutex<Vec<(i64, i64)>>,
-    /// Those that could not be recorded, in the order of their rows. Requests do not wait for it.
-    left_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
+    /// Uses that could not be recorded yet, sorted by row. Requests do not lock it.
+    unrecorded_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
 }
 
-/// A valid key.
+/// A valid key that a request presented.
 pub struct ValidKey {
     /// The key.
     pub key: Arc<KnownKey>,
-    /// Whether the request waited for the store.
+    /// True if the request waited for the store.
     pub was_looked_up: bool,
 }
 
 impl KeyCache {
-    /// A cache without keys.
+    /// Opens an empty cache.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = store.poll_changes().await?;
@@ -79,16 +81,15 @@ impl KeyCache {
             opened,
             refreshed_at_ms: AtomicU64::default(),
             uses: Mutex::default(),
-            left_uses: tokio::sync::Mutex::default(),
+            unrecorded_uses: tokio::sync::Mutex::default(),
         };
-        cache.note_refresh(polled);
+        cache.record_refresh(polled);
         Ok(cache)
     }
 
-    /// The key that the caller presented, if it is valid; `None` if that cannot be known. A key of the
-    /// right form that is not cached is looked up by a statement that begins after this was called,
-    /// but the caller does not wait past the deadline: a key works as soon as it was issued, by
-    /// whichever process.
+    /// Returns the presented key if it is valid. Returns `None` if the store does not answer by the
+    /// deadline or the cache is out of date. A well-formed key that is not cached is looked up by a
+    /// statement that begins after this call, so a key works as soon as any process has issued it.
     pub async fn find(
         &self,
         presented: &[u8],
@@ -109,7 +110,7 @@ impl KeyCache {
         let key = match cached {
             Some(key) => key,
             None if self.is_still_absent(&digest) => return Some(Err(KeyRefusal::Unknown)),
-            // In a box, so that requests with a cached key do not carry it.
+            // Boxed so that the futures of requests with a cached key stay small.
             None => match Box::pin(self.look_up(digest, address, deadline)).await? {
                 Some(key) => key,
                 None => return Some(Err(KeyRefusal::Unknown)),
@@ -118,14 +119,15 @@ impl KeyCache {
         if let Some(refusal) = key.refusal(now) {
             return Some(Err(refusal));
         }
-        if key.takes_use(now.wall_ms()) {
+        if key.claim_use(now.wall_ms()) {
             self.uses.lock().push((key.row.row, now.wall_ms()));
         }
         Some(Ok(ValidKey { key, was_looked_up }))
     }
 
-    /// True if no key had this digest and no key has changed since, which an embedded engine tells at
-    /// once: a client that keeps sending such a key costs no statement.
+    /// True if no key had this digest at an earlier lookup and no key has changed since. An
+    /// embedded engine checks this without a statement, so a client that keeps sending such a key
+    /// is cheap.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -133,35 +135,36 @@ impl KeyCache {
         })
     }
 
-    /// The key of this digest, if one was issued; `None` if that cannot be known.
+    /// Looks up the key with this digest in the store. The outer `None` means that the store did
+    /// not answer in time, the inner one that no such key was issued.
     async fn look_up(
         &self,
         digest: Digest,
         address: IpAddr,
         deadline: Instant,
     ) -> Option<Option<Arc<KnownKey>>> {
-        let answered = timeout_at(deadline.into(), self.lookups.join(digest, address));
-        let LookedUp { key, as_of } = answered.await.ok()??;
-        // The store may take longer to answer than keys are current.
+        let answer = timeout_at(deadline.into(), self.lookups.join(digest, address));
+        let LookedUp { key, as_of } = answer.await.ok()??;
+        // The answer may have taken so long that it is out of date.
         (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
     }
 
-    /// Notes that requests without a valid key from this address are refused for so long: keys that
-    /// it presents are looked up after all others.
+    /// For this time, looks up keys from this address after all others, because the address is over
+    /// its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }
 
-    /// Looks up the keys that requests wait for, until it is dropped.
+    /// Looks up the keys that requests wait for, until the future is dropped.
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.next().await;
-            // Those who wait learn of an error, and of a panic, because their senders are dropped.
+            // After an error or a panic, the dropped senders notify the waiting requests.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }
 
-    /// Asks the store for the keys of these requests.
+    /// Looks up the keys of these requests in the store and sends the answers.
     async fn answer(&self, waiting: Vec<Waiter>) -> Result<(), StoreError> {
         let mut digests: Vec<Digest> = waiting.iter().map(|waiter| waiter.digest).collect();
         digests.sort_unstable_by_key(|digest| digest.0);
@@ -169,32 +172,33 @@ impl KeyCache {
         let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
         let reflected = self.reflected.lock();
         let enters = may_enter_cache(polled.last_changes.of_keys(), *reflected);
-        let known = |(digest, row)| (digest, self.cached.known(digest, row, enters));
-        let known: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(known).collect();
+        let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
+        let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
         drop(reflected);
         for Waiter { digest, answer } in waiting {
-            let looked_up = LookedUp { key: known.get(&digest).cloned(), as_of: polled.as_of };
+            let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
             if looked_up.key.is_none() {
-                self.cached.note_absent(digest, polled.last_changes.of_keys());
+                self.cached.add_absent(digest, polled.last_changes.of_keys());
             }
-            // The client may have gone away.
+            // Fails if the client has disconnected.
             let _ = answer.send(looked_up);
         }
         Ok(())
     }
 
-    /// Whether the last successful refresh is recent enough to accept keys.
+    /// True if the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
         let as_of = Duration::from_millis(self.refreshed_at_ms.load(Ordering::Relaxed));
         keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
     }
 
-    /// Refreshes the keys until the result is dropped. On a thread with a runtime of its own: the
-    /// others may all be sending lists, and keys that are not refreshed in time are all refused.
+    /// Refreshes the keys until the result is dropped. Uses its own thread and runtime, because all
+    /// other threads may be busy sending lists, and the cache refuses all keys if a refresh is
+    /// late.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;
-        let keep = move || {
+        let run = move || {
             let doing = "checking keys against the store";
             let refreshing = repeat(REFRESH_INTERVAL, || self.refresh(), doing, &log);
             runtime.block_on(async {
@@ -204,17 +208,18 @@ impl KeyCache {
                 }
             });
         };
-        std::thread::Builder::new().name("keys".to_string()).spawn(keep)?;
+        std::thread::Builder::new().name("keys".to_string()).spawn(run)?;
         Ok(KeyRefresh { _stop: stop })
     }
 
-    /// Records uses of keys until it is dropped. No revocation waits for these writes.
+    /// Records uses of keys until the future is dropped. It is separate from the refresh, so that
+    /// revocations do not wait for these writes.
     pub async fn keep_recording_uses(self: Arc<Self>, log: Logger) {
         let doing = "recording uses of keys in the store";
         repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;
     }
 
-    /// Brings the cached keys to what the store holds.
+    /// Updates the cached keys from the store.
     async fn refresh(&self) -> Result<(), StoreError> {
         let after = *self.reflected.lock();
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
@@ -222,56 +227,55 @@ impl KeyCache {
         let rows_after = changes.as_ref().map(|_| after);
         match keys_catch_up(*reflected, polled.last_changes.of_keys(), rows_after) {
             KeysCatchUp::Current => {}
-            KeysCatchUp::Rows(reached) => {
+            KeysCatchUp::Rows(change) => {
                 self.cached.replace(changes.unwrap_or_default());
-                *reflected = reached;
+                *reflected = change;
             }
-            KeysCatchUp::Empty(reached) => {
+            KeysCatchUp::Empty(change) => {
                 self.cached.clear();
-                *reflected = reached;
+                *reflected = change;
             }
         }
         drop(reflected);
-        self.note_refresh(polled);
+        self.record_refresh(polled);
         Ok(())
     }
 
-    fn note_refresh(&self, polled: PolledChanges) {
+    fn record_refresh(&self, polled: PolledChanges) {
         let as_of_ms = milliseconds(polled.as_of.since(self.opened));
         self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
     }
 
-    /// Records the uses since the last call, in the order of the rows, so that each
-    /// transaction writes few pages. Those that are not recorded, all of them after an error,
-    /// wait for the next call.
+    /// Records the uses since the last call, sorted by row so that each transaction writes few
+    /// pages. Keeps uses that are not recorded for the next call; after an error, keeps all uses.
     async fn record_uses(&self) -> Result<(), StoreError> {
-        let mut left = self.left_uses.lock().await;
+        let mut unrecorded = self.unrecorded_uses.lock().await;
         let mut uses = std::mem::take(&mut *self.uses.lock());
-        uses.append(&mut left);
+        uses.append(&mut unrecorded);
         uses.sort_unstable();
-        let mut recorded = Ok(());
-        for some in uses.chunks(USES_PER_TRANSACTION) {
-            match self.store.record_last_used(some.to_vec()).await {
-                Ok(mut locked) => left.append(&mut locked),
+        let mut result = Ok(());
+        for chunk in uses.chunks(USES_PER_TRANSACTION) {
+            match self.store.record_last_used(chunk.to_vec()).await {
+                Ok(mut locked) => unrecorded.append(&mut locked),
                 Err(error) => {
-                    recorded = Err(error);
+                    result = Err(error);
                     break;
                 }
             }
         }
-        if recorded.is_err() {
-            *left = uses;
+        if result.is_err() {
+            *unrecorded = uses;
         }
-        left.sort_unstable();
-        // Only the last use of each key, so that they do not grow without bound.
-        left.dedup_by(|later, kept| {
-            let is_same = later.0 == kept.0;
+        unrecorded.sort_unstable();
+        // Keep only the last use of each key, to bound the memory.
+        unrecorded.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
             if is_same {
-                *kept = *later;
+                *earlier = *later;
             }
             is_same
         });
-        recorded
+        result
     }
 
     fn elapsed_ms(&self) -> u64 {
@@ -279,7 +283,7 @@ impl KeyCache {
     }
 }
 
-/// The thread that keeps a [`KeyCache`] current. It ends soon after this is dropped.
+/// The thread that keeps a [`KeyCache`] current. Dropping this stops the thread soon.
 pub struct KeyRefresh {
     _stop: oneshot::Sender<()>,
 }

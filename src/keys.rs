@@ -1,4 +1,4 @@
-//! The form of API keys, how they are generated, and their digests.
+//! Generates, validates and hashes API keys.
 
 use clap::ValueEnum;
 use rand::RngExt;
@@ -25,7 +25,7 @@ impl Environment {
     /// Both environments.
     pub const ALL: [Environment; 2] = [Environment::Production, Environment::Staging];
 
-    /// What every key of the environment begins with.
+    /// The prefix of every key of the environment.
     pub const fn prefix(self) -> &'static str {
         match self {
             Environment::Production => PRODUCTION_PREFIX,
@@ -33,19 +33,19 @@ impl Environment {
         }
     }
 
-    /// The environment as the command line and the store write it.
+    /// The environment on the command line and in the store.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Of both prefixes, which a test holds.
+/// The length of both prefixes. A test checks that they are equal.
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only while it is issued: the store never sees it, and
-/// `Debug` does not show it.
+/// A whole API key. It exists only during its issue; the store only gets the digest, and `Debug`
+/// does not show it.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {
@@ -55,7 +55,7 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// A new key from the system's random source, then the checksum.
+    /// Generates a key: the prefix, random characters and the checksum.
     pub fn generate(environment: Environment) -> ApiKey {
         let mut key = environment.prefix().to_string();
         key.push_str(&random_text(RANDOM_CHARS));
@@ -64,18 +64,18 @@ impl ApiKey {
         ApiKey(key)
     }
 
-    /// The key itself, to be shown once, at issue.
+    /// Returns the key itself, to show it once, at its issue.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What the store keeps of the key.
+    /// Returns the digest, which the store saves instead of the key.
     pub fn digest(&self) -> Digest {
-        Digest::of(self.expose().as_bytes())
+        Digest::hash_key(self.expose().as_bytes())
     }
 }
 
-/// A new key id: `key_` and 12 base-62 characters. It is not a secret.
+/// Generates a key id: `key_` and 12 base-62 characters. It is not a secret.
 pub fn new_key_id() -> String {
     format!("key_{}", random_text(12))
 }
@@ -85,21 +85,21 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// A text for the operator, without the keys that were written where something else
-/// belongs: of each, and of a part of one, the prefix stays.
+/// Redacts API keys and parts of them in a text for the operator, because an operator may have
+/// typed a key as another argument. Only the prefix of each key stays.
 pub fn without_keys(text: &str) -> String {
-    let mut kept = text.to_string();
+    let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
         let mut begin = 0;
-        while let Some(rest) = kept.get(begin..).and_then(|rest| rest.split_once(prefix)) {
+        while let Some(rest) = redacted.get(begin..).and_then(|rest| rest.split_once(prefix)) {
             begin += rest.0.len() + prefix.len();
             let key = rest.1.chars().take_while(char::is_ascii_alphanumeric).count();
             if key > 0 {
-                kept.replace_range(begin..begin + key, "...");
+                redacted.replace_range(begin..begin + key, "...");
             }
         }
     }
-    kept
+    redacted
 }
 
 /// SHA-256 of a whole key.
@@ -107,24 +107,25 @@ pub fn without_keys(text: &str) -> String {
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    fn of(key: &[u8]) -> Digest {
+    fn hash_key(key: &[u8]) -> Digest {
         Digest(Sha256::digest(key).into())
     }
 }
 
-/// Logs show ids of keys, not digests.
+/// Hides the digest: logs show the ids of keys, not digests.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest(..)")
     }
 }
 
-/// The digest of what a caller presented, if it has the form of a key of this environment.
+/// Returns the digest of a presented key. `None` if it is malformed or of another environment.
 pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
-    (environment_of(presented)? == environment).then(|| Digest::of(presented))
+    (environment_of(presented)? == environment).then(|| Digest::hash_key(presented))
 }
 
-/// The environment of what has the form of a key: prefix, length, alphabet and checksum.
+/// Returns the environment of a presented key. `None` if its prefix, length, alphabet or checksum
+/// is wrong.
 pub fn environment_of(presented: &[u8]) -> Option<Environment> {
     let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
     let environment = Environment::ALL.into_iter().find(has_prefix)?;
@@ -135,8 +136,8 @@ pub fn environment_of(presented: &[u8]) -> Option<Environment> {
     well_formed.then_some(environment)
 }
 
-/// CRC-32 of the body, as six base-62 digits, the highest first: it tells a mistyped key
-/// from an unknown one without a look-up.
+/// The CRC-32 of the body as six base-62 digits, most significant first. It identifies mistyped
+/// keys without a lookup.
 fn checksum_of(body: &[u8]) -> [u8; CHECKSUM_CHARS] {
     let mut rest = crc32fast::hash(body);
     let mut digits = [b'0'; CHECKSUM_CHARS];
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generated_key_has_the_form_of_its_environment_alone() {
+    fn a_generated_key_is_only_valid_in_its_environment() {
         for environment in Environment::ALL {
             let key = ApiKey::generate(environment);
             assert_eq!(key.expose().len(), KEY_BYTES);
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_for_the_operator_holds_no_key() {
+    fn without_keys_redacts_all_but_the_prefix() {
         let keys = Environment::ALL.map(|kind| ApiKey::generate(kind).expose().to_string());
         let text =
             format!("there is no key \"{}\", nor {}; sto_live_ begins one", keys[0], keys[1]);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn any_one_changed_character_is_refused() {
+    fn a_key_with_one_changed_character_is_invalid() {
         let key = ApiKey::generate(Environment::Production).expose().to_string().into_bytes();
         for position in 0..key.len() {
             let mut changed = key.clone();

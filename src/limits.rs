@@ -1,6 +1,5 @@
-//! The rate limiter: whether a request is admitted, and what its rate limit headers
-//! say. It knows accounts, keys and addresses by number only, and does not use the
-//! store.
+//! The rate limiter: admits or rejects requests and provides their rate limit headers. It
+//! identifies accounts, keys and addresses only by number, and does not use the store.
 
 mod account_usage;
 mod addresses;
@@ -37,20 +36,20 @@ use store_orders_api::plans::PlanLimits;
 /// A request with a valid key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedRequest {
-    /// The account, which has the windows.
+    /// The account's row in the store. Windows are per account.
     pub account: i64,
-    /// The key, which has the strikes and bans.
+    /// The key's row in the store. Strikes and bans are per key.
     pub key: i64,
     /// The account's current limits.
     pub limits: PlanLimits,
-    /// The key's latest ban, as its row has it.
+    /// The latest ban in the key's row.
     pub ban: KeyBan,
 }
 
 impl KeyedRequest {
-    /// Whether the account may send nothing. The operator chose it, so the client is not to blame
-    /// and gets no strikes.
-    pub(crate) fn is_shut(&self) -> bool {
+    /// True if the account may send no requests. The operator chose this limit, so the client gets
+    /// no strikes.
+    pub(crate) fn has_zero_limit(&self) -> bool {
         self.limits.per_minute == 0 || self.limits.per_day == 0
     }
 }
@@ -65,7 +64,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// How long the window lasts.
+    /// The duration of the window.
     pub const fn length(self) -> Duration {
         match self {
             Window::Minute => Duration::from_secs(MINUTE_SECONDS as u64),
@@ -73,7 +72,7 @@ impl Window {
         }
     }
 
-    /// The word after "requests a".
+    /// The window's name in messages, after "requests a".
     pub const fn unit(self) -> &'static str {
         match self {
             Window::Minute => "minute",
@@ -82,7 +81,7 @@ impl Window {
     }
 }
 
-/// The content of the rate limit headers.
+/// The values of the rate limit headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitStatus {
     /// `X-RateLimit-Limit`.
@@ -118,24 +117,24 @@ pub enum Decision {
     Limited(RateLimitStatus, Window),
     /// 429 `key_banned`.
     Banned {
-        /// The end of the ban as the reset.
+        /// Its reset is the end of the ban.
         status: RateLimitStatus,
-        /// Whether this request began the ban.
+        /// True if this request began the ban.
         begins: bool,
     },
-    /// 503 `service_unavailable`: the counts cannot be reached, so the request was not
-    /// counted. The status has the account's limit a minute, nothing remaining, and the
-    /// instant of `Retry-After` as the reset.
+    /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
+    /// status has the account's limit per minute, 0 remaining, and the time of `Retry-After` as the
+    /// reset.
     Unavailable(RateLimitStatus),
 }
 
 impl Decision {
-    /// Whether the request is admitted.
+    /// True if the request is admitted.
     pub(crate) fn admits(&self) -> bool {
         matches!(self, Decision::Admitted(_))
     }
 
-    /// The content of the headers, whatever the decision.
+    /// The values of the rate limit headers.
     pub fn status(&self) -> RateLimitStatus {
         match self {
             Decision::Admitted(status)
@@ -146,12 +145,12 @@ impl Decision {
     }
 }
 
-/// The rate limiter: in memory for one server, in PostgreSQL for several.
+/// A rate limiter: in memory for one server, or in PostgreSQL for several.
 #[async_trait]
 pub trait Limits: Send + Sync {
-    /// Counts a request with a valid key in both windows of its account, in one atomic step, or
-    /// rejects it and counts a strike. A ban that begins is logged with the key's id. After the
-    /// deadline the request is not counted.
+    /// Atomically counts a request with a valid key in both windows of its account, or rejects it
+    /// and counts a strike. Logs a ban that begins, with the key's id. Does not count the request
+    /// after the deadline.
     async fn admit(
         &self,
         request: KeyedRequest,
@@ -163,10 +162,10 @@ pub trait Limits: Send + Sync {
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// The bans that begin.
+    /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
-    /// Why requests are refused because they cannot be counted at the moment, if so.
+    /// The reason if requests cannot be counted at the moment and are therefore refused.
     fn unavailable_because(&self) -> Option<String> {
         None
     }

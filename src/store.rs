@@ -30,9 +30,9 @@ pub use account_rows::{
     Rotation,
 };
 pub use commands::{
-    AccountCommands, CheckReport, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
-    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps, in_steps,
-    statuses_in_steps,
+    AccountCommands, CheckReport, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, UnfinishedSteps, existing_in_steps,
+    import_in_steps, in_steps, statuses_in_steps,
 };
 pub use error::StoreError;
 pub use freshness::{

@@ -271,7 +271,7 @@ async fn no_key_is_in_an_error_or_in_debug_output() {
     let looked_up = store.look_up_keys(vec![issued.key.digest()]).await.unwrap();
     texts.push(format!("{looked_up:?}"));
     for (digest, row) in looked_up.keys {
-        texts.push(format!("{:?}", CachedKeys::default().known(digest, row, true)));
+        texts.push(format!("{:?}", CachedKeys::default().add(digest, row, true)));
     }
     keys.push(Key { id: issued.id, text });
     let leaks = Secrets::new(&keys).leaks(&texts.join("\n"));

@@ -8,8 +8,8 @@ use super::record_file::{display_name, read_content, read_records, require_valid
 use super::waiting::with_progress;
 use crate::import::{BadRows, Position, Problem, order_ids};
 use crate::store::{
-    Ended, OperatorStore, OrderUpdate, Status, StoreError, can_ship, can_update, in_steps,
-    statuses_in_steps,
+    OperatorStore, OrderUpdate, Status, StoreError, UnfinishedSteps, can_ship, can_update,
+    in_steps, statuses_in_steps,
 };
 use anyhow::Context;
 use clap::Args;
@@ -177,7 +177,7 @@ fn change(
         })
     });
     store.await_servers();
-    let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
+    let Err(UnfinishedSteps { completed: changed, why }) = ended else { return Ok(()) };
     let count = format_order_count(count);
     let summary = match changed {
         0 => NOTHING_CHANGED.to_string(),

@@ -35,7 +35,7 @@ impl UsageJson {
     /// Combines the usage with the account's limits.
     pub fn new(usage: AccountUsage, limits: PlanLimits, now: Now, is_shared: bool) -> UsageJson {
         let window = |window, limit| {
-            let open = usage.of(window);
+            let open = usage.in_window(window);
             WindowJson {
                 used: open.map_or(0, |open| open.requests),
                 limit,

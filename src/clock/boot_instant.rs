@@ -1,21 +1,22 @@
-//! Time since the machine booted, which goes on while the machine is suspended and
-//! while no server runs.
+//! Time since the boot of the machine, which also advances while the machine is suspended and while
+//! no server runs.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::ops::Add;
 use std::time::Duration;
 
-/// A boot of the machine: two processes of the same boot share its clock.
+/// A boot of the machine. All processes of a boot share its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// The random id that the kernel gave it.
+    /// The kernel's random id of the boot.
     pub id: String,
-    /// From the boot to the zero of [`Now::monotonic`](super::Now::monotonic).
+    /// The time from the boot until [`Now::monotonic`](super::Now::monotonic) was 0.
     pub age_at_start: Duration,
 }
 
-/// `CLOCK_MONOTONIC` of Linux, which std reads, stops during suspend, so a client that waited by
-/// the wall clock would be refused. That of macOS goes on.
+/// Linux's `CLOCK_MONOTONIC`, which std uses, stops while the machine is suspended, so a client
+/// that waited for `Retry-After` by the wall clock would be refused. The monotonic clock of macOS
+/// does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
@@ -38,18 +39,19 @@ impl BootInstant {
         BootInstant::now().since(self)
     }
 
-    /// The time between an earlier instant and this one.
+    /// Returns the time from an earlier instant to this one.
     pub fn since(self, earlier: BootInstant) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// An instant before this one.
+    /// Returns the instant this long before.
     #[cfg(test)]
     pub fn earlier(self, by: Duration) -> BootInstant {
         BootInstant(self.0 - by)
     }
 
-    /// The boot with a clock that begins at this instant; `None` without Linux's `/proc`.
+    /// Returns the current boot, for a clock that begins at this instant. `None` without Linux's
+    /// `/proc`.
     pub fn boot(self) -> Option<Boot> {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let id = id.trim();
@@ -70,13 +72,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_uptime_which_counts_suspension() {
+    fn the_instant_equals_the_uptime_including_suspension() {
         let uptime = || {
             let text = std::fs::read_to_string("/proc/uptime").unwrap();
             let seconds: f64 = text.split(' ').next().unwrap().parse().unwrap();
             Duration::from_secs_f64(seconds)
         };
-        // The kernel prints hundredths.
+        // `/proc/uptime` has a resolution of 10 ms.
         let before = uptime();
         let boot = BootInstant::now().boot().unwrap();
         let after = uptime() + Duration::from_millis(10);

@@ -151,7 +151,7 @@ async fn decide(
     let (server, request) = (scope.server(), key.request());
     let mut deciding = server.limits.admit(request, &key.row.id, now, scope.deadline());
     let decided = poll_immediate(&mut deciding).await;
-    let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.is_shut();
+    let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
     let asks = route.reads_list() && !is_refused;
     let freshness = asks.then(|| server.orders.ask_freshness().ok()).flatten();
     match decided {

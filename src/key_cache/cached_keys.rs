@@ -1,5 +1,5 @@
-//! A bounded number of keys, and of digests without a key. Those that are not used for long make room
-//! for others.
+//! Stores cached keys, and digests that no key has. Both are bounded in number; the least recently
+//! used entries are evicted.
 
 use super::KnownKey;
 use crate::keys::Digest;
@@ -8,17 +8,17 @@ use quick_cache::sync::Cache;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Keys in use beyond this number are looked up again. They take about 30 MB.
+/// The maximum number of cached keys, which take about 30 MB.
 pub const MAX_CACHED_KEYS: usize = 100_000;
 
-/// Digests without a key beyond this number are looked up again. They take less than 1 MB.
+/// The maximum number of cached digests that no key has. They take less than 1 MB.
 const MAX_ABSENT: usize = 4_096;
 
-/// The keys that are held in memory.
+/// The cached keys.
 #[derive(Debug)]
 pub struct CachedKeys {
     keys: Cache<Digest, Arc<KnownKey>>,
-    /// Digests that no key had when the keys were at this change.
+    /// Digests that no key had at this change.
     absent: Cache<Digest, ChangeNumber>,
 }
 
@@ -29,23 +29,23 @@ impl Default for CachedKeys {
 }
 
 impl CachedKeys {
-    /// The key of this digest.
+    /// Returns the cached key with this digest.
     pub fn get(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
         self.keys.get(digest)
     }
 
-    /// The change of keys at which no key had this digest, if that is known.
+    /// Returns the change at which a lookup found no key with this digest, or `None`.
     pub fn absent_at(&self, digest: &Digest) -> Option<ChangeNumber> {
         self.absent.get(digest)
     }
 
-    /// Notes that no key has this digest at this change.
-    pub fn note_absent(&self, digest: Digest, at: ChangeNumber) {
+    /// Records that no key had this digest at this change.
+    pub fn add_absent(&self, digest: Digest, at: ChangeNumber) {
         self.absent.insert(digest, at);
     }
 
-    /// The key with this row, which enters if it may.
-    pub fn known(&self, digest: Digest, row: KeyRow, enters: bool) -> Arc<KnownKey> {
+    /// Creates a key from this row, and caches it if `enters`.
+    pub fn add(&self, digest: Digest, row: KeyRow, enters: bool) -> Arc<KnownKey> {
         let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
         if enters {
             self.keys.insert(digest, Arc::clone(&key));
@@ -53,7 +53,8 @@ impl CachedKeys {
         key
     }
 
-    /// Takes these accounts and keys in place of those that it has.
+    /// Updates the cached keys with these rows of accounts and keys. Ignores keys that are not
+    /// cached.
     pub fn replace(&self, changes: Vec<KeyChange>) {
         let mut accounts = HashMap::new();
         for change in changes {
@@ -71,24 +72,24 @@ impl CachedKeys {
         }
         let changed = |(digest, key): (Digest, Arc<KnownKey>)| {
             let account = accounts.get(&key.row.account.id)?.clone();
-            Some((digest, Arc::new(key.of_account(account))))
+            Some((digest, Arc::new(key.with_account(account))))
         };
-        // Collected first: the iterator holds a lock.
+        // Collect first, because the iterator holds a lock that `insert` needs.
         let changed: Vec<_> = self.keys.iter().filter_map(changed).collect();
         changed.into_iter().for_each(|(digest, key)| self.keys.insert(digest, key));
     }
 
-    /// Removes all.
+    /// Removes all keys.
     pub fn clear(&self) {
         self.keys.clear();
     }
 
-    /// How many there are.
+    /// The number of cached keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// True if no key is cached.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A key with its account, and why a key is refused.
+//! A cached key with its account, and the reasons for refusing a key.
 
 use crate::clock::Now;
 use crate::keys::Environment;
@@ -6,27 +6,27 @@ use crate::limits::KeyedRequest;
 use crate::store::{AccountRow, KeyRow, MIN_USE_INTERVAL_MS, is_expired};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Why a key was refused: for the log, never for the caller.
+/// The reason for refusing a key. It appears in the log but never in responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
-    /// No `Authorization` header, or none of the scheme `Bearer`.
+    /// No `Authorization` header, or not with the scheme `Bearer`.
     NoKey,
     /// More than one `Authorization` header.
     SeveralHeaders,
-    /// Not the form of a key.
+    /// Not a well-formed key.
     Malformed,
-    /// The form of a key of this other environment.
+    /// A well-formed key of another environment.
     OtherEnvironment(Environment),
-    /// Never issued here.
+    /// The store has no such key.
     Unknown,
-    /// Revoked by the operator, or ended with its account.
+    /// The operator revoked it or closed its account.
     Revoked,
-    /// Past its end.
+    /// Past its expiry.
     Expired,
 }
 
 impl KeyRefusal {
-    /// The reason as the log writes it.
+    /// The reason in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             KeyRefusal::NoKey => "no_key",
@@ -40,29 +40,30 @@ impl KeyRefusal {
     }
 }
 
-/// A key that was issued, and its account: authentication, limits and the log share it.
+/// An issued key and its account. Authentication, rate limits and the log share it.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// As the store had it.
+    /// The row in the store when it was read.
     pub row: KeyRow,
-    /// Wall time in milliseconds of the last use that was recorded, or is about to be.
+    /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
     used_at_ms: AtomicI64,
 }
 
 impl KnownKey {
-    /// This row, which replaces what was known before: the store may not have its last uses yet.
+    /// Creates a key from its row. Takes the last use from `before`, because the store may not have
+    /// it yet.
     pub(super) fn new(row: KeyRow, before: Option<&KnownKey>) -> KnownKey {
         let stored = row.used_at_ms;
         let used_at_ms = before.map_or(stored, |before| before.used_at_ms.load(Ordering::Relaxed));
         KnownKey { row, used_at_ms: used_at_ms.into() }
     }
 
-    /// The key of the account in this state.
-    pub(super) fn of_account(&self, account: AccountRow) -> KnownKey {
+    /// Returns the key with a new state of its account.
+    pub(super) fn with_account(&self, account: AccountRow) -> KnownKey {
         KnownKey::new(KeyRow { account, ..self.row.clone() }, Some(self))
     }
 
-    /// Why it is refused at this time, if it is.
+    /// Returns the reason for refusing the key at this time, if there is one.
     pub(super) fn refusal(&self, now: Now) -> Option<KeyRefusal> {
         if self.row.is_revoked || self.row.account.is_closed {
             return Some(KeyRefusal::Revoked);
@@ -70,10 +71,11 @@ impl KnownKey {
         is_expired(self.row.expires_at_ms, now.wall_ms()).then_some(KeyRefusal::Expired)
     }
 
-    /// Whether this use is to be recorded: true for one caller a minute.
-    pub(super) fn takes_use(&self, now_ms: i64) -> bool {
+    /// Returns true if the caller must record this use, which is the case for one caller per
+    /// minute.
+    pub(super) fn claim_use(&self, now_ms: i64) -> bool {
         let last = self.used_at_ms.load(Ordering::Relaxed);
-        // abs_diff: after a step back of the wall clock, uses must be recorded too.
+        // `abs_diff`, so that uses are also recorded after the wall clock was set back.
         now_ms.abs_diff(last) >= MIN_USE_INTERVAL_MS.unsigned_abs()
             && self
                 .used_at_ms
@@ -81,7 +83,7 @@ impl KnownKey {
                 .is_ok()
     }
 
-    /// What the limits need of a request with it.
+    /// Returns a request with this key, for the rate limiter.
     pub fn request(&self) -> KeyedRequest {
         KeyedRequest {
             account: self.row.account.id,
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_has_a_reason_of_its_own_in_the_log() {
+    fn each_refusal_has_its_own_reason_in_the_log() {
         use KeyRefusal::{Expired, Malformed, NoKey, Revoked, SeveralHeaders, Unknown};
         let refusals = [NoKey, SeveralHeaders, Malformed, Unknown, Revoked, Expired];
         let reasons = [

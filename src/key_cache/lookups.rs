@@ -1,6 +1,5 @@
-//! Requests that wait until the store has been asked for their keys. One statement is under way at a
-//! time and asks for a bounded number of keys, so that a flood of made-up keys costs the store one
-//! statement a round trip.
+//! Batches key lookups of concurrent requests. Only one statement runs at a time, with a bounded
+//! number of keys, so a flood of made-up keys costs the store one statement per round trip.
 
 use super::KnownKey;
 use crate::clock::BootInstant;
@@ -13,40 +12,40 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The most keys that one statement asks for: each is one search of an index.
+/// The maximum number of keys in one statement. Each takes an index lookup.
 const MAX_KEYS: usize = 512;
 
-/// How many addresses are remembered that are over their limit.
+/// The maximum number of remembered addresses that are over their limit.
 const SHED_ADDRESSES: usize = 4_096;
 
-/// A key that was looked up.
+/// The result of looking up a key.
 pub struct LookedUp {
-    /// None if it was never issued.
+    /// `None` if it was never issued.
     pub key: Option<Arc<KnownKey>>,
-    /// Every change that was acknowledged before this is in it.
+    /// The result includes every change that was acknowledged before this instant.
     pub as_of: BootInstant,
 }
 
-/// A request that waits, and where its key goes.
+/// A request that waits for its key.
 pub struct Waiter {
-    /// That of the key.
+    /// The digest of the key.
     pub digest: Digest,
-    /// Dropped if the store could not be asked.
+    /// Receives the result. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
 }
 
 /// The requests that wait for their keys.
 pub struct Lookups {
-    waiting: Mutex<WaitingLookup>,
-    asked: Notify,
-    /// Addresses over their limit of requests without a valid key, and until when.
+    waiting: Mutex<WaitingQueues>,
+    added: Notify,
+    /// Addresses over their limit of requests without a valid key, and when this ends.
     shed: Cache<IpAddr, BootInstant>,
 }
 
 #[derive(Default)]
-struct WaitingLookup {
+struct WaitingQueues {
     first: VecDeque<Waiter>,
-    /// Those from addresses over their limit.
+    /// Requests from addresses over their limit. They wait until `first` is empty.
     last: VecDeque<Waiter>,
 }
 
@@ -54,62 +53,64 @@ impl Default for Lookups {
     fn default() -> Lookups {
         Lookups {
             waiting: Mutex::default(),
-            asked: Notify::new(),
+            added: Notify::new(),
             shed: Cache::new(SHED_ADDRESSES),
         }
     }
 }
 
 impl Lookups {
-    /// Notes that this address is over its limit for so long.
+    /// For this time, looks up keys from this address after all others.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(network(address), BootInstant::now() + lasts);
     }
 
-    /// The key of this digest, for a request from this address; none if the store cannot be asked.
+    /// Looks up the key with this digest for a request from this address. Returns `None` if the
+    /// query fails.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;
-        let comes_last = self.shed.get(&network(address)).is_some_and(is_shed);
-        self.waiting.lock().push(Waiter { digest, answer }, comes_last);
-        self.asked.notify_one();
-        answered.await.ok()
+        let is_last = self.shed.get(&network(address)).is_some_and(is_shed);
+        self.waiting.lock().push(Waiter { digest, answer }, is_last);
+        self.added.notify_one();
+        receiver.await.ok()
     }
 
-    /// The next requests whose keys are looked up together, once there are any.
+    /// Waits for requests, then returns those to look up in the next statement.
     pub async fn next(&self) -> Vec<Waiter> {
         loop {
             let next = self.waiting.lock().take();
             if !next.is_empty() {
                 return next;
             }
-            self.asked.notified().await;
+            self.added.notified().await;
         }
     }
 }
 
-impl WaitingLookup {
-    fn push(&mut self, waiter: Waiter, comes_last: bool) {
-        let queue = if comes_last { &mut self.last } else { &mut self.first };
+impl WaitingQueues {
+    fn push(&mut self, waiter: Waiter, is_last: bool) {
+        let queue = if is_last { &mut self.last } else { &mut self.first };
         queue.push_back(waiter);
     }
 
-    /// The next ones, of a bounded number of keys. Those that were given up are left out.
+    /// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Skips
+    /// requests whose caller no longer waits.
     fn take(&mut self) -> Vec<Waiter> {
-        let (mut taken, mut digests) = (Vec::new(), HashSet::new());
+        let (mut waiters, mut digests) = (Vec::new(), HashSet::new());
         while digests.len() < MAX_KEYS
             && let Some(next) = self.first.pop_front().or_else(|| self.last.pop_front())
         {
             if !next.answer.is_closed() {
                 digests.insert(next.digest);
-                taken.push(next);
+                waiters.push(next);
             }
         }
-        taken
+        waiters
     }
 }
 
-/// What is counted as one address: an IPv4 address or an IPv6 /64.
+/// The unit that counts as one address: an IPv4 address or an IPv6 /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
@@ -135,24 +136,24 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_has_a_bounded_number_of_keys_and_those_of_floods_last() {
+    fn a_statement_has_a_bounded_number_of_keys_and_keys_of_floods_come_last() {
         let lookups = Lookups::default();
         lookups.shed(address("2001:db8::1"), LONG);
-        let mut asked: Vec<_> = (0..MAX_KEYS)
+        let mut requests: Vec<_> = (0..MAX_KEYS)
             .map(|number| Box::pin(lookups.join(digest(number), address("2001:db8::2"))))
             .collect();
-        asked.extend(
+        requests.extend(
             [MAX_KEYS, MAX_KEYS, MAX_KEYS + 1]
                 .map(|number| Box::pin(lookups.join(digest(number), address("2001:db8:1::2")))),
         );
-        for waits in &mut asked {
-            assert!(waits.now_or_never().is_none());
+        for request in &mut requests {
+            assert!(request.now_or_never().is_none());
         }
-        // Given up.
-        drop(asked.swap_remove(0));
+        // This client disconnects.
+        drop(requests.swap_remove(0));
         let next = || lookups.next().now_or_never().unwrap_or_default();
         let first: Vec<_> = next().iter().map(|waiter| waiter.digest).collect();
-        assert_eq!(first.len(), MAX_KEYS + 1, "a key that is there twice counts once");
+        assert_eq!(first.len(), MAX_KEYS + 1, "a key of two requests counts once");
         let other = [MAX_KEYS, MAX_KEYS, MAX_KEYS + 1].map(digest);
         assert!(first[..3] == other && first[3] == digest(1));
         assert_eq!(next().len(), 1);

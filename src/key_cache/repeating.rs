@@ -1,4 +1,4 @@
-//! A step that a task repeats, whether it fails or not.
+//! Repeats a step of a background task, also after errors and panics.
 
 use crate::log::ErrorChain;
 use crate::store::StoreError;
@@ -8,8 +8,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Repeats a step for ever, with this pause, and logs when it begins to fail and when it works again.
-/// A refusal lasts until someone acts: it is an error.
+/// Repeats a step forever, with this pause. Logs when it begins to fail and when it works again.
+/// Logs [`StoreError::Refused`] as an error, because it lasts until the operator acts.
 pub async fn repeat<F: Future<Output = Result<(), StoreError>>>(
     pause: Duration,
     step: impl Fn() -> F,
@@ -46,7 +46,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::task::yield_now;
 
-    /// A drain that keeps the messages.
+    /// A drain that collects the messages.
     struct Messages(Arc<std::sync::Mutex<Vec<String>>>);
 
     impl slog::Drain for Messages {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_step_that_begins_to_fail_and_works_again_is_logged_once_each() {
+    async fn the_first_failure_and_the_recovery_of_a_step_are_logged_once() {
         let messages = Arc::default();
         let log = Logger::root(Messages(Arc::clone(&messages)), slog::o!());
         let attempts = AtomicUsize::new(0);
@@ -74,14 +74,14 @@ mod tests {
             }
         };
         let repeating = repeat(Duration::ZERO, step, "a step", &log);
-        let stopped = async {
+        let six_attempts = async {
             while attempts.load(Ordering::Relaxed) < 6 {
                 yield_now().await;
             }
         };
         tokio::select! {
             () = repeating => unreachable!(),
-            () = stopped => {}
+            () = six_attempts => {}
         }
         let expected = ["WARN a step fails", "INFO a step works again", "ERRO a step fails"];
         assert_eq!(messages.lock().unwrap()[..], expected);

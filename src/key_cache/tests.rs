@@ -1,4 +1,4 @@
-//! A cache on a store that counts, fails and waits as a test says.
+//! Tests the cache on a store that counts its calls and that tests can make fail or wait.
 
 use super::*;
 use crate::clock::{Clock, SystemClock};
@@ -20,44 +20,44 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
-/// Longer than any statement here takes.
+/// A deadline that no statement here reaches.
 const WAIT: Duration = Duration::from_secs(60);
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A store that counts the keys and accounts that were read, and can be made to fail.
-struct Watched {
+/// A store that counts the keys and accounts that are read, and that tests can make fail.
+struct TestStore {
     store: Arc<SqliteStore>,
-    /// How many keys each statement looked up.
+    /// The number of keys in each lookup.
     looked_up: Mutex<Vec<usize>>,
-    /// Accounts and keys that were read because they changed.
+    /// The number of changed accounts and keys that were read.
     changed: AtomicUsize,
     fails: AtomicBool,
-    /// Another process has locked the first key.
+    /// True if another process has locked the row of the first key.
     is_locked: AtomicBool,
-    /// When the last changes were read last, and how long that takes.
-    asked: Mutex<Option<BootInstant>>,
-    takes: Duration,
-    /// Held by a test while the answer to a look-up is on its way.
+    /// The time of the last poll.
+    polled_at: Mutex<Option<BootInstant>>,
+    poll_delay: Duration,
+    /// A test locks it to delay the answers of lookups.
     gate: tokio::sync::Mutex<()>,
     _directory: TempDir,
 }
 
-impl Watched {
-    fn new(takes: Duration) -> Arc<Watched> {
+impl TestStore {
+    fn new(poll_delay: Duration) -> Arc<TestStore> {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (looked_up, changed, fails, is_locked, asked, gate) = Default::default();
+        let (looked_up, changed, fails, is_locked, polled_at, gate) = Default::default();
         let _directory = directory;
-        Arc::new(Watched {
+        Arc::new(TestStore {
             store,
             looked_up,
             changed,
             fails,
             is_locked,
-            asked,
-            takes,
+            polled_at,
+            poll_delay,
             gate,
             _directory,
         })
@@ -87,7 +87,7 @@ impl Watched {
 }
 
 #[async_trait]
-impl Store for Watched {
+impl Store for TestStore {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         unreachable!()
     }
@@ -105,8 +105,8 @@ impl Store for Watched {
         self.failure()?;
         let polled = self.store.poll_keys(after).await?;
         self.changed.fetch_add(polled.changes.as_ref().map_or(0, Vec::len), Ordering::Relaxed);
-        *self.asked.lock() = Some(BootInstant::now());
-        tokio::time::sleep(self.takes).await;
+        *self.polled_at.lock() = Some(BootInstant::now());
+        tokio::time::sleep(self.poll_delay).await;
         Ok(polled)
     }
 
@@ -126,9 +126,9 @@ impl Store for Watched {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         self.failure()?;
         let is_locked = |&(row, _): &(i64, i64)| row == 1 && self.is_locked.load(Ordering::Relaxed);
-        let (mut left, free): (Vec<_>, Vec<_>) = uses.into_iter().partition(is_locked);
-        left.append(&mut self.store.record_last_used(free).await?);
-        Ok(left)
+        let (mut locked, free): (Vec<_>, Vec<_>) = uses.into_iter().partition(is_locked);
+        locked.append(&mut self.store.record_last_used(free).await?);
+        Ok(locked)
     }
 
     async fn send_orders_since(
@@ -160,11 +160,11 @@ impl Store for Watched {
     }
 }
 
-async fn open(store: &Arc<Watched>) -> KeyCache {
+async fn open(store: &Arc<TestStore>) -> KeyCache {
     KeyCache::open(Arc::clone(store) as Arc<dyn Store>).await.unwrap()
 }
 
-/// What becomes of each of these keys, presented at once; `None` if the cache cannot know.
+/// Presents these keys concurrently. Returns the cache's result for each.
 async fn find<const N: usize>(
     cache: &Arc<KeyCache>,
     keys: [&ApiKey; N],
@@ -172,23 +172,25 @@ async fn find<const N: usize>(
     let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
     let presented = keys.map(|key| async {
         let (key, environment) = (key.expose().as_bytes(), Environment::Production);
-        let found = cache.find(key, environment, ADDRESS, now, deadline).await;
-        found.map(|found| found.map(|valid| valid.key))
+        let result = cache.find(key, environment, ADDRESS, now, deadline).await;
+        result.map(|result| result.map(|valid| valid.key))
     });
     tokio::select! {
-        found = join_all(presented) => found.try_into().unwrap(),
+        results = join_all(presented) => results.try_into().unwrap(),
         () = Arc::clone(cache).keep_looking_up() => unreachable!(),
     }
 }
 
-/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot know.
+/// Presents these keys concurrently. Returns true for each key that the cache accepts, and `None`
+/// if it does not know.
 async fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
-    find(cache, keys).await.map(|found| found.map(|found| found.is_ok()))
+    find(cache, keys).await.map(|result| result.map(|result| result.is_ok()))
 }
 
-/// Presents a key and, while the answer of the store is on its way, does this.
+/// Presents a key and runs `meanwhile` before the store's answer arrives. Returns true if the cache
+/// accepts the key.
 async fn accepts_if_meanwhile(
-    (cache, store): (&Arc<KeyCache>, &Watched),
+    (cache, store): (&Arc<KeyCache>, &TestStore),
     key: &ApiKey,
     meanwhile: impl AsyncFnOnce(),
 ) -> Option<bool> {
@@ -209,10 +211,10 @@ async fn accepts_if_meanwhile(
 
 #[tokio::test]
 async fn a_key_is_refused_once_the_store_was_silent_for_a_second() {
-    let store = Watched::new(Duration::ZERO);
+    let store = TestStore::new(Duration::ZERO);
     let key = store.issue();
     let mut cache = open(&store).await;
-    // Opened, and so refreshed, a little more than a second earlier.
+    // Pretend that the last refresh, at opening, was a little more than a second ago.
     cache.opened = cache.opened.earlier(Duration::from_millis(1_001));
     let cache = Arc::new(cache);
     assert_eq!(accepts(&cache, [&key]).await, [None]);
@@ -225,20 +227,20 @@ async fn a_key_is_refused_once_the_store_was_silent_for_a_second() {
 }
 
 #[tokio::test]
-async fn a_key_that_waits_until_keys_are_outdated_is_refused() {
-    let store = Watched::new(Duration::ZERO);
+async fn a_key_is_refused_if_the_cache_is_out_of_date_after_its_lookup() {
+    let store = TestStore::new(Duration::ZERO);
     let mut cache = open(&store).await;
     cache.opened = cache.opened.earlier(2 * KEYS_CURRENT_FOR);
     let cache = Arc::new(cache);
     cache.refresh().await.unwrap();
-    // The last refresh was long ago by then.
+    // Pretend that the last refresh was long ago.
     let outdate = async || cache.refreshed_at_ms.store(0, Ordering::Relaxed);
     assert_eq!(accepts_if_meanwhile((&cache, &store), &store.issue(), outdate).await, None);
 }
 
 #[tokio::test]
-async fn a_key_whose_answer_took_longer_than_keys_are_current_is_refused() {
-    let store = Watched::new(Duration::ZERO);
+async fn a_key_is_refused_if_its_lookup_took_too_long() {
+    let store = TestStore::new(Duration::ZERO);
     let cache = Arc::new(open(&store).await);
     let late = async || {
         tokio::time::sleep(KEYS_CURRENT_FOR).await;
@@ -250,8 +252,8 @@ async fn a_key_whose_answer_took_longer_than_keys_are_current_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_while_it_is_looked_up_does_not_stay_accepted() {
-    let store = Watched::new(Duration::ZERO);
+async fn a_key_that_is_revoked_during_its_lookup_is_refused_afterwards() {
+    let store = TestStore::new(Duration::ZERO);
     let (key, cache) = (store.issue(), Arc::new(open(&store).await));
     let revoke = async || {
         store.revoke(&key);
@@ -259,30 +261,30 @@ async fn a_key_that_is_revoked_while_it_is_looked_up_does_not_stay_accepted() {
     };
     accepts_if_meanwhile((&cache, &store), &key, revoke).await;
     assert_eq!(
-        find(&cache, [&key]).await.map(|found| found.unwrap().err()),
+        find(&cache, [&key]).await.map(|result| result.unwrap().err()),
         [Some(KeyRefusal::Revoked)]
     );
 }
 
 #[tokio::test]
-async fn a_refresh_counts_from_when_it_began() {
-    let store = Watched::new(Duration::from_millis(20));
+async fn a_refresh_is_as_of_its_beginning() {
+    let store = TestStore::new(Duration::from_millis(20));
     let cache = Arc::new(open(&store).await);
     cache.refresh().await.unwrap();
-    let asked = store.asked.lock().unwrap().since(cache.opened).as_millis();
-    assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
+    let polled_at = store.polled_at.lock().unwrap().since(cache.opened).as_millis();
+    assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= polled_at);
 }
 
 #[tokio::test]
-async fn keys_are_read_when_they_are_first_used_and_again_when_they_change() {
-    let store = Watched::new(Duration::ZERO);
+async fn keys_are_read_at_their_first_use_and_after_each_change() {
+    let store = TestStore::new(Duration::ZERO);
     let keys = [(); 20].map(|()| store.issue());
     let cache = Arc::new(open(&store).await);
     let changed = async || {
         cache.refresh().await.unwrap();
         store.changed.swap(0, Ordering::Relaxed)
     };
-    assert_eq!((cache.cached.len(), changed().await), (0, 0), "a start reads none");
+    assert_eq!((cache.cached.len(), changed().await), (0, 0), "opening the cache reads no keys");
     assert_eq!(accepts(&cache, [&keys[3]]).await, [Some(true)]);
     assert_eq!(accepts(&cache, [&keys[3], &keys[7]]).await, [Some(true); 2]);
     assert_eq!(*store.looked_up.lock(), [1, 1]);
@@ -291,14 +293,14 @@ async fn keys_are_read_when_they_are_first_used_and_again_when_they_change() {
         assert_eq!(changed().await, 1);
     }
     assert_eq!(accepts(&cache, [&keys[3], &keys[7]]).await, [Some(true), Some(false)]);
-    assert_eq!(cache.cached.len(), 2, "a key that is not in use does not enter");
+    assert_eq!(cache.cached.len(), 2, "a changed key that is not in use is not cached");
     assert_eq!(*store.looked_up.lock(), [1, 1]);
-    assert_eq!(cache.uses.lock().len(), 2, "what is known of uses stays");
+    assert_eq!(cache.uses.lock().len(), 2, "the uses of replaced keys are kept");
 }
 
 #[tokio::test]
 async fn after_many_changes_keys_are_looked_up_again() {
-    let store = Watched::new(Duration::ZERO);
+    let store = TestStore::new(Duration::ZERO);
     let (key, revoked, cache) = (store.issue(), store.issue(), Arc::new(open(&store).await));
     assert_eq!(accepts(&cache, [&key, &revoked]).await, [Some(true); 2]);
     store.revoke(&revoked);
@@ -310,15 +312,15 @@ async fn after_many_changes_keys_are_looked_up_again() {
     assert_eq!(accepts(&cache, [&key, &revoked]).await, [Some(true), Some(false)]);
 }
 
-/// The limits of the account of this key, or none if the key is refused.
+/// Returns the limits of this key's account, or `None` if the key is refused.
 async fn limits(cache: &Arc<KeyCache>, key: &ApiKey) -> Option<PlanLimits> {
-    let [found] = find(cache, [key]).await;
-    found.unwrap().ok().map(|key| key.row.account.limits)
+    let [result] = find(cache, [key]).await;
+    result.unwrap().ok().map(|key| key.row.account.limits)
 }
 
 #[tokio::test]
-async fn a_change_of_an_account_reads_its_row_alone() {
-    let store = Watched::new(Duration::ZERO);
+async fn a_change_of_an_account_reads_only_its_row() {
+    let store = TestStore::new(Duration::ZERO);
     store.store.create_account("globex", Plan::Business, None, DateTime::UNIX_EPOCH).unwrap();
     let (keys, other) = ([(); 20].map(|()| store.issue()), store.issue_for("globex"));
     let cache = Arc::new(open(&store).await);
@@ -340,18 +342,18 @@ async fn a_change_of_an_account_reads_its_row_alone() {
         assert_eq!(limits(&cache, key).await, None);
     }
     assert_eq!(limits(&cache, &other).await, Plan::Business.limits());
-    assert_eq!(store.looked_up.lock().len(), lookups, "none was looked up again");
+    assert_eq!(store.looked_up.lock().len(), lookups, "no key was looked up again");
     assert_eq!(
-        find(&cache, [&keys[3]]).await.map(|it| it.unwrap().err()),
+        find(&cache, [&keys[3]]).await.map(|result| result.unwrap().err()),
         [Some(KeyRefusal::Revoked)]
     );
 }
 
 #[tokio::test]
 async fn a_key_works_as_soon_as_it_was_issued() {
-    let store = Watched::new(Duration::ZERO);
-    let (known, cache) = (store.issue(), Arc::new(open(&store).await));
-    assert_eq!(accepts(&cache, [&known]).await, [Some(true)]);
+    let store = TestStore::new(Duration::ZERO);
+    let (cached, cache) = (store.issue(), Arc::new(open(&store).await));
+    assert_eq!(accepts(&cache, [&cached]).await, [Some(true)]);
     let unknown = ApiKey::generate(Environment::Production);
     assert_eq!(accepts(&cache, [&unknown]).await, [Some(false)]);
     let fresh = store.issue();
@@ -359,12 +361,12 @@ async fn a_key_works_as_soon_as_it_was_issued() {
     assert_eq!(accepts(&cache, [&ApiKey::generate(Environment::Staging)]).await, [Some(false)]);
     let fresh = store.issue();
     store.fails.store(true, Ordering::Relaxed);
-    assert_eq!(accepts(&cache, [&known, &fresh]).await, [Some(true), None], "the store cannot say");
+    assert_eq!(accepts(&cache, [&cached, &fresh]).await, [Some(true), None], "the store fails");
 }
 
 #[tokio::test]
-async fn those_who_wait_share_the_next_statement() {
-    let store = Watched::new(Duration::ZERO);
+async fn waiting_requests_share_the_next_statement() {
+    let store = TestStore::new(Duration::ZERO);
     let cache = open(&store).await;
     let keys = [(); 3].map(|()| store.issue());
     let mut waits: Vec<_> = keys
@@ -384,14 +386,14 @@ async fn those_who_wait_share_the_next_statement() {
 
 #[tokio::test]
 async fn uses_that_could_not_be_recorded_are_recorded_later() {
-    let store = Watched::new(Duration::ZERO);
+    let store = TestStore::new(Duration::ZERO);
     let key = store.issue();
     let cache = Arc::new(open(&store).await);
     assert_eq!(accepts(&cache, [&key]).await, [Some(true)]);
     store.fails.store(true, Ordering::Relaxed);
     cache.uses.lock().push((1, 7));
     cache.record_uses().await.unwrap_err();
-    assert_eq!(cache.left_uses.lock().await.len(), 1, "one for each key");
+    assert_eq!(cache.unrecorded_uses.lock().await.len(), 1, "one for each key");
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().await.unwrap();
     assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
@@ -399,7 +401,7 @@ async fn uses_that_could_not_be_recorded_are_recorded_later() {
 
 #[tokio::test]
 async fn uses_of_locked_keys_are_recorded_later() {
-    let store = Watched::new(Duration::ZERO);
+    let store = TestStore::new(Duration::ZERO);
     let keys = [store.issue(), store.issue()];
     let cache = Arc::new(open(&store).await);
     let used =
@@ -407,18 +409,18 @@ async fn uses_of_locked_keys_are_recorded_later() {
     store.is_locked.store(true, Ordering::Relaxed);
     assert_eq!(accepts(&cache, [&keys[0], &keys[1]]).await, [Some(true); 2]);
     cache.record_uses().await.unwrap();
-    assert_eq!((used(), cache.left_uses.lock().await.len()), (1, 1));
+    assert_eq!((used(), cache.unrecorded_uses.lock().await.len()), (1, 1));
     store.is_locked.store(false, Ordering::Relaxed);
     cache.record_uses().await.unwrap();
-    assert_eq!((used(), cache.left_uses.lock().await.len()), (2, 0));
+    assert_eq!((used(), cache.unrecorded_uses.lock().await.len()), (2, 0));
 }
 
-/// A client with a mistyped or foreign key may send it for long.
+/// A client may send a mistyped key, or a key of another store, many times.
 #[tokio::test]
 async fn a_key_that_was_never_issued_is_looked_up_once_until_keys_change() {
-    let store = Watched::new(Duration::ZERO);
+    let store = TestStore::new(Duration::ZERO);
     let cache = Arc::new(open(&store).await);
-    let foreign = Watched::new(Duration::ZERO).issue();
+    let foreign = TestStore::new(Duration::ZERO).issue();
     let look_ups = || store.looked_up.lock().len();
     for _ in 0..3 {
         assert_eq!(accepts(&cache, [&foreign]).await, [Some(false)]);

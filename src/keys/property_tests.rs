@@ -1,11 +1,11 @@
-//! Generated keys: valid ones, some with a change, and any bytes, against the form of a
-//! key written down once more.
+//! Property tests: compares the validation of valid keys, changed keys and random bytes with an
+//! independent implementation.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// CRC-32 bit by bit, as six base-62 digits.
+/// Computes CRC-32 bit by bit, as six base-62 digits.
 fn checksum(body: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in body {
@@ -26,8 +26,8 @@ fn checksum(body: &[u8]) -> String {
     (0..6).rev().map(digit).collect()
 }
 
-/// Whether these bytes are a key of this environment: `sto_live_` or `sto_test_`, 30
-/// letters and digits, and the checksum of all that.
+/// True if these bytes are a key of this environment: `sto_live_` or `sto_test_`, 30 letters and
+/// digits, and the checksum of all of them.
 fn is_key(bytes: &[u8], environment: Environment) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let prefix = match environment {
@@ -52,7 +52,7 @@ fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
     })
 }
 
-/// A change of a key: a byte replaced, inserted or removed, or the case of a letter.
+/// A change of a key at some position. `Case` changes the case of a letter.
 #[derive(Clone, Debug)]
 enum Mutation {
     Replace(u8),
@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(testbed::property_config())]
 
     #[test]
-    fn a_key_of_the_form_has_its_digest_in_its_environment_alone((environment, key) in key()) {
+    fn a_valid_key_has_a_digest_only_in_its_environment((environment, key) in key()) {
         let digest = Digest(Sha256::digest(&key).into());
         prop_assert!(is_key(&key, environment));
         for other in Environment::ALL {
@@ -86,25 +86,25 @@ proptest! {
     }
 
     #[test]
-    fn changed_keys_and_any_bytes_are_accepted_if_they_have_the_form(
+    fn changed_keys_and_random_bytes_are_accepted_exactly_if_they_are_keys(
         (_, key) in key(),
         changes in prop::collection::vec((change(), any::<Index>()), 0..3),
         noise in prop::collection::vec(any::<u8>(), 0..60),
         environment in environment(),
     ) {
         let mut changed = key;
-        for (change, at) in changes {
-            let at = at.index(changed.len().max(1)).min(changed.len());
+        for (change, index) in changes {
+            let index = index.index(changed.len().max(1)).min(changed.len());
             match change {
-                Mutation::Insert(byte) => changed.insert(at, byte),
-                Mutation::Truncate => changed.truncate(at),
+                Mutation::Insert(byte) => changed.insert(index, byte),
+                Mutation::Truncate => changed.truncate(index),
                 _ if changed.is_empty() => {}
-                Mutation::Replace(byte) => changed[at] = byte,
-                Mutation::Remove => { changed.remove(at); }
-                Mutation::Case => changed[at] ^= 0x20,
+                Mutation::Replace(byte) => changed[index] = byte,
+                Mutation::Remove => { changed.remove(index); }
+                Mutation::Case => changed[index] ^= 0x20,
             }
         }
-        // Wrong in nothing but the letters: its checksum is right again.
+        // Also try the changed key with a correct checksum.
         let mut repaired = changed.clone();
         repaired.truncate(39);
         repaired.extend(checksum(&repaired).bytes());
@@ -115,9 +115,9 @@ proptest! {
     }
 
     #[test]
-    fn no_error_repeats_a_key((_, key) in key(), before in ".{0,9}", after in ".{0,9}") {
+    fn without_keys_removes_any_key((_, key) in key(), before in ".{0,9}", after in ".{0,9}") {
         let key = String::from_utf8(key).unwrap();
-        let written = format!("{before}{key}{after}");
-        prop_assert!(!without_keys(&written).contains(&key[9..]));
+        let text = format!("{before}{key}{after}");
+        prop_assert!(!without_keys(&text).contains(&key[9..]));
     }
 }

@@ -1,31 +1,31 @@
-//! What a limiter has counted, as the operator's commands show it.
+//! The request counts of a limiter, for the operator's commands.
 
 use super::Window;
 use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// The counts of a limiter, which a command reads while servers run: those of one
-/// server in its file, or those that several servers share in PostgreSQL.
+/// The counts of a limiter, which a command can read while servers run: in the file of one server,
+/// or in PostgreSQL, where several servers share them.
 pub trait LimitsReport {
-    /// What an account, by its row in the store, has used of its windows.
+    /// Returns the usage of the account with this row in the store.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 }
 
-/// What an account has used of its windows.
+/// The usage of an account's windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// `None` if no such window is open.
+    /// `None` if the window is not open.
     pub minute: Option<WindowUsage>,
-    /// `None` if no such window is open.
+    /// `None` if the window is not open.
     pub day: Option<WindowUsage>,
-    /// The time since these were counted; `None` if nothing was ever counted.
+    /// The age of these counts. `None` if nothing was ever counted.
     pub age: Option<Duration>,
 }
 
 impl AccountUsage {
-    /// What is used of this window.
-    pub fn of(&self, window: Window) -> Option<WindowUsage> {
+    /// Returns the usage of this window.
+    pub fn in_window(&self, window: Window) -> Option<WindowUsage> {
         match window {
             Window::Minute => self.minute,
             Window::Day => self.day,
@@ -33,16 +33,16 @@ impl AccountUsage {
     }
 }
 
-/// What is used of an open window.
+/// The usage of an open window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowUsage {
-    /// Requests counted in it.
+    /// The number of counted requests.
     pub requests: u32,
-    /// The time until it closes.
+    /// The time until the window closes.
     pub resets_in: Duration,
 }
 
-/// The counts cannot be read.
+/// The error of counts that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the request counts cannot be read")]
 pub struct ReportError(#[source] pub Box<dyn Error + Send + Sync>);

@@ -1,5 +1,5 @@
-//! Requests without a valid key, counted by address in a table of bounded size:
-//! this only sheds floods.
+//! Counts requests without a valid key by address, in a table of bounded size. Its only purpose is
+//! to shed floods.
 
 use super::timestamp::Timestamp;
 use super::window::FixedWindow;
@@ -8,15 +8,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How many addresses have a window of their own. At 32 bytes an entry, in a table
-/// that is half empty, they take 4.1 MiB.
+/// The maximum number of addresses with their own window. With 32 bytes per entry and a half-empty
+/// table, they take 4.1 MiB.
 pub const MAX_ADDRESSES: usize = 65_536;
 
-/// A full table is searched for closed windows at most this often, so that a flood
-/// of new addresses does not pay for it with every request.
+/// The minimum interval between removals of closed windows from a full table. Otherwise, in a flood
+/// of new addresses, every request would scan the table.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is counted as one address: an IPv4 address or an IPv6 /64.
+/// The unit that is counted: an IPv4 address or an IPv6 /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     /// One IPv4 address.
@@ -39,13 +39,13 @@ impl From<IpAddr> for AddressKey {
 pub struct AddressTable {
     windows: HashMap<AddressKey, FixedWindow>,
     max_addresses: usize,
-    /// Shared by new addresses while the table is full.
+    /// The window that new addresses share while the table is full.
     overflow: FixedWindow,
     next_sweep: Timestamp,
 }
 
 impl AddressTable {
-    /// An empty table of at most this many addresses.
+    /// Creates an empty table for at most this many addresses.
     pub fn new(max_addresses: usize) -> AddressTable {
         AddressTable {
             windows: HashMap::new(),
@@ -55,7 +55,7 @@ impl AddressTable {
         }
     }
 
-    /// Counts one request of this address under `per_minute`.
+    /// Counts a request of this address unless the limit `per_minute` is reached.
     pub fn admit(&mut self, address: AddressKey, now: Timestamp, per_minute: u32) -> Decision {
         if let Some(window) = self.windows.get_mut(&address) {
             return window.admit(now, Window::Minute, per_minute);
@@ -72,7 +72,7 @@ impl AddressTable {
         decision
     }
 
-    /// Removes closed windows.
+    /// Removes closed windows, at most once per [`SWEEP_INTERVAL`].
     fn sweep(&mut self, now: Timestamp) {
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_INTERVAL;
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(remaining(&mut addresses, 2, 30), Some(2));
         let shared: Vec<_> = (3..7).map(|new| remaining(&mut addresses, new, 30)).collect();
         assert_eq!(shared, [Some(2), Some(1), Some(0), None]);
-        assert_eq!(remaining(&mut addresses, 1, 30), Some(1), "those in the table keep their own");
+        assert_eq!(remaining(&mut addresses, 1, 30), Some(1), "known addresses keep their windows");
         assert_eq!(remaining(&mut addresses, 3, 59), None);
         assert_eq!(remaining(&mut addresses, 3, 60), Some(2), "the first window has closed");
         assert_eq!(remaining(&mut addresses, 4, 60), None, "the second has not");

@@ -1,29 +1,29 @@
-//! The bans that begin, on their way to the store.
+//! Counts new bans and sends them to the task that writes them to the store.
 
 use super::strikes::KeyBan;
 use crate::counter::Counter;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A ban that begins, to be written to the row of its key.
+/// A new ban, to be written to the row of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewBan {
-    /// The key, by its row in the store.
+    /// The key's row in the store.
     pub key: i64,
     /// The ban.
     pub ban: KeyBan,
 }
 
-/// Counts the bans that begin, and passes them on.
+/// Counts new bans and sends them to the recorder.
 #[derive(Debug, Default)]
 pub struct BegunBans {
-    /// How many have begun since the start.
+    /// The number of bans since the start of the server.
     pub count: Counter,
     recorder: Mutex<Option<UnboundedSender<NewBan>>>,
 }
 
 impl BegunBans {
-    /// Sends each ban that begins from now on here, or nowhere.
+    /// Sets the recorder of new bans. `None` stops recording.
     pub fn send_to(&self, recorder: Option<UnboundedSender<NewBan>>) {
         *self.recorder.lock() = recorder;
     }

@@ -1,4 +1,4 @@
-//! The rate limiter of one server, in its memory.
+//! A rate limiter in the memory of one server.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
@@ -16,11 +16,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Counts in memory; no decision waits for I/O.
+/// Counts requests in memory. No decision waits for I/O.
 #[derive(Debug)]
 pub struct InMemoryLimits {
     accounts: ShardedMap<AccountWindows>,
-    /// Only keys that got a 429, or were banned, have an entry.
+    /// Only contains keys that got a 429 or were banned.
     keys: ShardedMap<Strikes>,
     addresses: Mutex<AddressTable>,
     keyless_per_minute: u32,
@@ -29,8 +29,8 @@ pub struct InMemoryLimits {
 }
 
 impl InMemoryLimits {
-    /// Nothing counted yet. Without a valid key, an address may send this many
-    /// requests a minute. Bans are logged here.
+    /// Creates a limiter without counts. `keyless_per_minute` is the limit per address for requests
+    /// without a valid key. Bans are logged to `log`.
     pub fn new(keyless_per_minute: u32, log: Logger) -> InMemoryLimits {
         InMemoryLimits {
             accounts: ShardedMap::new(),
@@ -42,40 +42,39 @@ impl InMemoryLimits {
         }
     }
 
-    /// Whether the windows have changed since the last call.
+    /// Returns true if the windows of accounts have changed since the last call.
     pub fn take_changed(&self) -> bool {
         self.accounts.take_changed()
     }
 
-    /// The windows that are open.
+    /// Returns the open windows of all accounts.
     pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.filter_map(|windows| windows.saved(now)) }
+        LimitsSnapshot { accounts: self.accounts.filter_map(|windows| windows.to_saved(now)) }
     }
 
-    /// Restores what an earlier run counted, and adds it to what this one has
-    /// counted since.
+    /// Adds the counts of an earlier run to the counts since the start.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
         for (account, saved) in snapshot.accounts {
-            self.accounts.update(account, |windows| *windows = windows.merged(saved, now));
+            self.accounts.update(account, |windows| *windows = windows.merge(saved, now));
         }
     }
 
-    /// Removes accounts whose windows have closed, and keys whose bans are
-    /// forgiven.
+    /// Removes accounts whose windows have closed, and keys whose strikes and bans have no effect
+    /// any more.
     pub fn remove_expired(&self, now: Timestamp) {
         self.accounts.retain(|windows| windows.is_open(now));
         self.keys.retain(|strikes| strikes.is_relevant(now));
     }
 
-    /// The decision on a request whose key is banned.
-    pub(crate) fn banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        if request.is_shut() {
+    /// Returns a refusal if the key is banned. Takes a newer ban of the key's row into account.
+    pub(crate) fn refuse_banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
+        if request.has_zero_limit() {
             return None;
         }
         let mut strikes = self.keys.get(request.key).unwrap_or_default();
-        if strikes.lacks(request.ban) {
+        if strikes.is_behind(request.ban) {
             strikes = self.keys.update(request.key, |strikes| {
-                strikes.follow(request.ban, now);
+                strikes.apply_stored_ban(request.ban, now);
                 *strikes
             });
         }
@@ -83,8 +82,8 @@ impl InMemoryLimits {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if the request is refused by a window. Returns the decision, or the ban if
-    /// the key is banned by now. A ban that begins is logged, and passed on to be stored.
+    /// Counts a strike if a window refuses the request. Returns the decision, or the ban if the key
+    /// is now banned. Logs and records a new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,
@@ -92,28 +91,28 @@ impl InMemoryLimits {
         decision: Decision,
         now: Now,
     ) -> Decision {
-        if request.is_shut() || !matches!(decision, Decision::Limited(..)) {
+        if request.has_zero_limit() || !matches!(decision, Decision::Limited(..)) {
             return decision;
         }
-        let (status, begun) = self.keys.update(request.key, |strikes| {
+        let (status, new_ban) = self.keys.update(request.key, |strikes| {
             let before = strikes.ban;
             let status = strikes.strike(now, request.limits.per_minute);
             let ban = strikes.ban;
             (status, (ban != before).then_some(NewBan { key: request.key, ban }))
         });
         let Some(status) = status else { return decision };
-        if let Some(begun) = begun {
-            self.bans.begin(begun);
+        if let Some(new_ban) = new_ban {
+            self.bans.begin(new_ban);
             log_ban(&self.log, request, key_id, status, now);
         }
-        Decision::Banned { status, begins: begun.is_some() }
+        Decision::Banned { status, begins: new_ban.is_some() }
     }
 }
 
 #[async_trait]
 impl Limits for InMemoryLimits {
-    /// Nothing is awaited between the decision and the log, so that a request that is given up
-    /// meanwhile is logged too.
+    /// Does not await between the decision and the log, so that a ban is also logged if the caller
+    /// drops the future.
     async fn admit(
         &self,
         request: KeyedRequest,
@@ -121,8 +120,8 @@ impl Limits for InMemoryLimits {
         now: Now,
         _: Instant,
     ) -> Decision {
-        if let Some(banned) = self.banned(&request, now) {
-            return banned;
+        if let Some(refusal) = self.refuse_banned(&request, now) {
+            return refusal;
         }
         let KeyedRequest { account, limits, .. } = request;
         let admit = |windows: &mut AccountWindows| windows.admit(now.monotonic.into(), limits);

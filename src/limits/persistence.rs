@@ -1,7 +1,7 @@
-//! Carries windows over a restart, in `limits.snapshot` in the data
-//! directory: a file of its own, so that damage to it affects no order and no key.
-//! It is written whole by a thread of its own, so no request waits for it, and only if
-//! something has changed.
+//! Saves the windows of accounts in the limits file (`limits.snapshot` in the data directory), to
+//! restore them after a restart. It is separate from the store, so that damage to it affects no
+//! orders or keys. A separate thread writes the whole file if something has changed, so no request
+//! waits for it.
 
 mod file_report;
 mod persister;
@@ -21,16 +21,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Its name in the data directory.
+/// The name of the limits file in the data directory.
 pub const FILE_NAME: &str = "limits.snapshot";
 
-/// How often expired windows, strikes and bans are removed from memory.
+/// The interval for removing expired windows, strikes and bans from memory.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 const EFFECT: &str = "windows start at zero";
 
-/// When the wall clock has moved this far against the monotonic one, it is written
-/// even if nothing was counted: after a reboot it alone says how much time has passed.
+/// If the wall clock drifts from the monotonic clock by more than this, the file is written
+/// although nothing was counted: after a reboot, only the wall clock shows how much time has
+/// passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 
 /// The limits, and the file that they are written to.
@@ -40,21 +41,19 @@ pub struct LimitsFile {
     limits: Arc<InMemoryLimits>,
     clock: Arc<dyn Clock>,
     log: Logger,
-    /// Whether the last read or write succeeded.
+    /// True if the last read or write succeeded.
     is_available: bool,
-    /// Whether what earlier runs saved has been read. Until then the file is not
-    /// written: it holds counts that the memory lacks.
+    /// True once the counts of earlier runs have been read from the file. Until then it must not be
+    /// overwritten.
     is_restored: bool,
-    /// Wall time minus monotonic time in the file; `None` if the next write must not be
-    /// skipped.
+    /// Wall time minus monotonic time in the file. `None` forces the next write.
     wall_offset_nanos: Option<i64>,
     next_cleanup: Timestamp,
 }
 
 impl LimitsFile {
-    /// Restores the limits from the file in this directory. This never fails: a damaged
-    /// file, or that of a store with another id, is quarantined, and if the file cannot
-    /// be read, counting goes on in memory. The log reports it.
+    /// Restores the limits from the file in this directory. Never fails: quarantines a file that is
+    /// damaged or belongs to a store with another id, and only logs if the file cannot be read.
     pub fn open(
         directory: &Path,
         store_id: String,
@@ -79,8 +78,8 @@ impl LimitsFile {
         file
     }
 
-    /// Writes the limits if they have changed since the last call. The first failure in
-    /// a row is logged. Returns whether the file has all that was counted.
+    /// Writes the limits if they have changed since the last call. Logs the first of consecutive
+    /// failures. Returns true if the file contains all counts.
     pub fn write(&mut self) -> bool {
         let now = self.clock.now();
         let monotonic = Timestamp::from(now.monotonic);
@@ -88,12 +87,12 @@ impl LimitsFile {
             self.next_cleanup = monotonic + CLEANUP_INTERVAL;
             self.limits.remove_expired(monotonic);
         }
-        let written = self.try_write(now);
-        self.log_changed_availability(written);
+        let outcome = self.try_write(now);
+        self.log_changed_availability(outcome);
         self.is_available
     }
 
-    /// The last write of a run: writes the time even if nothing has changed.
+    /// Writes the file a last time before the server stops, even if nothing has changed.
     pub fn finish(&mut self) -> bool {
         self.wall_offset_nanos = None;
         self.write()
@@ -102,12 +101,12 @@ impl LimitsFile {
     fn try_write(&mut self, now: Now) -> io::Result<()> {
         self.restore(now)?;
         let wall_offset = nanos(now.wall).saturating_sub(nanos(now.monotonic));
-        let is_current = |written: i64| written.abs_diff(wall_offset) <= MAX_WALL_DRIFT_NANOS;
+        let is_current = |saved: i64| saved.abs_diff(wall_offset) <= MAX_WALL_DRIFT_NANOS;
         let has_changed = self.limits.take_changed();
         if !has_changed && self.wall_offset_nanos.is_some_and(is_current) {
             return Ok(());
         }
-        // If this write fails, the next is not skipped.
+        // If this write fails, force the next one.
         self.wall_offset_nanos = None;
         let boot = self.clock.boot();
         let snapshot = self.limits.snapshot(Timestamp::from(now.monotonic));
@@ -116,7 +115,7 @@ impl LimitsFile {
         Ok(())
     }
 
-    /// Unless it was done before, restores what is saved in the file.
+    /// Restores the limits in the file, once.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());
@@ -147,7 +146,7 @@ impl LimitsFile {
         Ok(())
     }
 
-    /// Renames the file, so that it can be examined, and returns its new name.
+    /// Renames the file, to keep it for an investigation. Returns the new path.
     fn quarantine(&self, why: &str, now: Now) -> io::Result<PathBuf> {
         let renamed = format!("{FILE_NAME}.{why}-{}", now.wall.as_secs());
         let renamed = self.path.with_file_name(renamed);
@@ -195,7 +194,7 @@ mod tests {
         }
 
         fn in_directory(directory: tempfile::TempDir) -> Setup {
-            let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+            let clock = Arc::new(ManualClock::new(Duration::from_secs(1_000_000)));
             let log = Logger::root(Discard, o!());
             let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
             let (path, id) = (directory.path(), "a store".to_string());
@@ -214,39 +213,39 @@ mod tests {
             self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
         }
 
-        /// Each write is a new file.
+        /// Identifies a write, since each write creates a new file.
         fn inode(&self) -> u64 {
             std::fs::metadata(self.path()).unwrap().ino()
         }
     }
 
     #[test]
-    fn it_is_written_only_if_something_has_changed() {
+    fn the_file_is_written_only_if_something_has_changed() {
         let mut setup = Setup::new();
         let writes = |setup: &mut Setup| {
             setup.file.write();
             std::fs::remove_file(setup.path()).is_ok()
         };
-        assert!(writes(&mut setup), "the first");
+        assert!(writes(&mut setup), "the first write");
         assert!(!writes(&mut setup), "nothing has changed");
         setup.admit(1, 1);
         assert!(writes(&mut setup));
         assert!(!writes(&mut setup));
         setup.admit(1, 1);
-        assert!(!writes(&mut setup), "a refusal is a strike, which is not saved");
+        assert!(!writes(&mut setup), "a refusal adds only a strike, which is not saved");
         let drifted = |setup: &Setup, nanos| setup.clock.now().wall + Duration::from_nanos(nanos);
         setup.clock.set_wall(drifted(&setup, MAX_WALL_DRIFT_NANOS));
-        assert!(!writes(&mut setup), "a clock that is adjusted a little");
+        assert!(!writes(&mut setup), "a small adjustment of the clock");
         setup.clock.set_wall(drifted(&setup, 1));
-        assert!(writes(&mut setup), "a clock that was set");
+        assert!(writes(&mut setup), "a larger change of the clock");
         assert!(!writes(&mut setup));
         setup.file.finish();
-        assert!(setup.path().exists(), "the last");
+        assert!(setup.path().exists(), "the last write");
     }
 
-    /// It has strikes and bans behind the windows.
+    /// Earlier versions saved strikes and bans after the windows.
     #[test]
-    fn the_windows_of_an_earlier_version_are_kept() {
+    fn the_windows_in_a_file_of_an_earlier_version_are_restored() {
         let mut setup = Setup::new();
         setup.admit(1, 5);
         setup.file.write();
@@ -261,14 +260,14 @@ mod tests {
         let mut older = format!("{header}{:08x}\n", crc32fast::hash(&body)).into_bytes();
         older.append(&mut body);
         std::fs::write(setup.path(), older).unwrap();
-        let later = Setup::in_directory(setup.directory);
-        assert!(later.file.is_available);
-        assert_eq!(later.limits.snapshot(Timestamp::default()).accounts.len(), 1);
+        let restarted = Setup::in_directory(setup.directory);
+        assert!(restarted.file.is_available);
+        assert_eq!(restarted.limits.snapshot(Timestamp::default()).accounts.len(), 1);
     }
 
-    /// A server that runs as that user must be able to read what root's server wrote.
+    /// A file written by a server of root must be readable for a server of the directory's owner.
     #[test]
-    fn it_belongs_to_the_owner_of_its_directory() {
+    fn the_file_belongs_to_the_owner_of_its_directory() {
         let mut setup = Setup::new();
         if rustix::process::geteuid().is_root() {
             chown(setup.directory.path(), Some(65_534), Some(65_534)).unwrap();
@@ -279,26 +278,26 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_server_does_not_write_it() {
+    fn an_idle_server_does_not_write_the_file() {
         let mut setup = Setup::new();
         setup.admit(1, 5);
         setup.file.write();
-        let written = setup.inode();
-        // Windows close meanwhile, and are removed from memory.
+        let inode = setup.inode();
+        // Meanwhile, windows close and are removed from memory.
         for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
             for _ in 0..10 {
                 setup.clock.advance(step);
                 setup.file.write();
-                assert_eq!(setup.inode(), written, "{step:?}");
+                assert_eq!(setup.inode(), inode, "{step:?}");
             }
         }
         setup.admit(1, 5);
         setup.file.write();
-        assert_ne!(setup.inode(), written);
+        assert_ne!(setup.inode(), inode);
     }
 
     #[test]
-    fn a_minute_that_has_closed_takes_little_of_it() {
+    fn a_closed_minute_window_takes_little_space_in_the_file() {
         const ACCOUNTS: i64 = 1_000;
         let mut setup = Setup::new();
         let bytes_an_account = |setup: &mut Setup| {

@@ -1,14 +1,13 @@
-//! A sharded map that knows whether it has changed.
+//! A sharded map that tracks changes of its values.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::mem;
 
-/// Requests of different accounts rarely share a lock, and a pass over all entries locks one shard
-/// at a time.
+/// Enough shards that requests of different accounts rarely share a lock.
 const SHARD_COUNT: usize = 64;
 
-/// Values by row number. A lock is held for one look-up, or for a pass over one shard.
+/// Values by row number. Each lookup locks one shard; iterating locks one shard at a time.
 #[derive(Debug)]
 pub struct ShardedMap<T> {
     shards: Vec<Mutex<Shard<T>>>,
@@ -26,12 +25,12 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         ShardedMap { shards: (0..SHARD_COUNT).map(|_| Mutex::default()).collect() }
     }
 
-    /// The value of this row.
+    /// Returns the value of this row.
     pub fn get(&self, row: i64) -> Option<T> {
         self.shard(row).values.get(&row).copied()
     }
 
-    /// Updates the value of this row, from the default if there is none.
+    /// Updates the value of this row. A missing value starts as the default.
     pub fn update<R>(&self, row: i64, update: impl FnOnce(&mut T) -> R) -> R {
         let mut shard = self.shard(row);
         let Shard { values, has_changed } = &mut *shard;
@@ -42,13 +41,13 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         result
     }
 
-    /// Whether anything has changed since the last call.
+    /// Returns true if any value has changed since the last call.
     pub fn take_changed(&self) -> bool {
         let take = |shard: &Mutex<Shard<T>>| mem::take(&mut shard.lock().has_changed);
         self.shards.iter().fold(false, |any, shard| take(shard) | any)
     }
 
-    /// The values that `map` keeps, as it returns them, by row.
+    /// Applies `map` to all values. Returns the rows and results for which it is not `None`.
     pub fn filter_map<U>(&self, map: impl Fn(T) -> Option<U>) -> Vec<(i64, U)> {
         let mut mapped = Vec::new();
         for shard in &self.shards {
@@ -61,15 +60,15 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         mapped
     }
 
-    /// Keeps the values for which `holds` is true. A removal is not a change: only values that nobody
-    /// reads again may be removed.
-    pub fn retain(&self, holds: impl Fn(T) -> bool) {
+    /// Removes the values for which `keep` returns false. Removals do not count as changes, so the
+    /// caller must only remove values that no longer matter.
+    pub fn retain(&self, keep: impl Fn(T) -> bool) {
         for shard in &self.shards {
-            shard.lock().values.retain(|_, value| holds(*value));
+            shard.lock().values.retain(|_, value| keep(*value));
         }
     }
 
-    /// Row numbers are consecutive, so the remainder spreads them evenly.
+    /// Row numbers are consecutive, so the remainder distributes them evenly.
     fn shard(&self, row: i64) -> MutexGuard<'_, Shard<T>> {
         let index = row.unsigned_abs() as usize % SHARD_COUNT;
         #[expect(clippy::indexing_slicing, reason = "there are SHARD_COUNT shards")]
@@ -91,11 +90,11 @@ mod tests {
         assert!(map.take_changed());
         assert!(!map.take_changed());
         map.update(2, |_| ());
-        assert!(!map.take_changed(), "the same value is no change");
+        assert!(!map.take_changed(), "setting the same value is not a change");
         map.update(2, |value| *value = 7);
         assert!(map.take_changed());
         map.retain(|value| value == 7);
-        assert!(!map.take_changed(), "nobody looks at what was removed");
+        assert!(!map.take_changed(), "a removal is not a change");
         assert_eq!([1, 2, 65].map(|row| map.get(row)), [None, Some(7), None]);
         assert_eq!(map.filter_map(Some), [(2, 7)]);
         assert_eq!(map.filter_map(|value| (value != 7).then_some(value)), []);

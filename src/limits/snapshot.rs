@@ -1,18 +1,18 @@
-//! What the limits hold of accounts, to be persisted or restored.
+//! The windows of all accounts, as saved in the limits file.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 
-/// Windows by account. A file of an earlier version has strikes and bans behind them, which are not
-/// read.
+/// The windows of all accounts. Files of earlier versions also contain strikes and bans after them,
+/// which are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsSnapshot {
-    /// The windows of accounts.
+    /// Rows of accounts in the store, and their windows.
     pub accounts: Vec<(i64, AccountWindows)>,
 }
 
 impl LimitsSnapshot {
-    /// These limits with every timestamp on a clock that is ahead by this offset.
+    /// Converts every timestamp to a clock that is ahead by this offset.
     pub fn shifted(mut self, offset_nanos: i64) -> LimitsSnapshot {
         for (_, windows) in &mut self.accounts {
             windows.minute.closes_at = windows.minute.closes_at.shifted(offset_nanos);

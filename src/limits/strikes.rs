@@ -10,71 +10,71 @@ use store_orders_api::limits::{
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
-/// The start of a key's minute, in which a 429 adds no strike.
+/// The time after a key's first 429 in a minute in which further 429s are not strikes.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
-/// The latest ban of a key, as its row in the store has it. The default is none.
+/// The latest ban of a key, as in the key's row in the store. The default is no ban.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyBan {
     /// Wall time in milliseconds at which it ends or ended.
     pub ends_at_ms: i64,
-    /// Its length, which the next ban doubles; 0 if there was none, or it was lifted.
+    /// Its length, which the next ban doubles. 0 if there was no ban, or the operator lifted it.
     pub seconds: u32,
-    /// Rises with each ban and each lifting, so that a server recognises what it has not seen.
+    /// Incremented by each ban and each lifting, so that servers recognise newer ones.
     pub number: u32,
 }
 
 impl KeyBan {
-    /// Its end in monotonic time. The wall clock may have been set since the ban began, but no
-    /// ban lasts longer than its length.
+    /// Converts its end to monotonic time. If the wall clock was set back since the ban began, the
+    /// ban still lasts no longer than its length.
     fn end(self, now: Now) -> Timestamp {
         let ends_at = Timestamp::from_nanos(self.ends_at_ms.saturating_mul(1_000_000));
-        let left = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());
+        let remaining = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());
         let length = Timestamp::from(Duration::from_secs(self.seconds.into())).as_nanos();
-        Timestamp::from(now.monotonic).shifted(left.min(length))
+        Timestamp::from(now.monotonic).shifted(remaining.min(length))
     }
 }
 
 /// The strikes and the latest ban of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strikes {
-    /// When the minute closes in which strikes are counted.
+    /// The end of the minute in which strikes are counted.
     closes_at: Timestamp,
-    /// 429s within that minute, without those of its burst.
+    /// The number of 429s in that minute after its first [`BURST`].
     count: u32,
-    /// The latest ban. If it began here, the store may not have it yet.
+    /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
     /// The end of the latest ban.
     banned_until: Timestamp,
 }
 
 impl Strikes {
-    /// Whether the key's row has a ban, or its lifting, that is not known here. Of two bans that
-    /// servers decide at once, that in the row counts.
-    pub fn lacks(&self, stored: KeyBan) -> bool {
+    /// True if the key's row has a newer ban or lifting than this. If two servers begin bans at the
+    /// same time, the ban in the row wins.
+    pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
     }
 
-    /// Replaces the latest ban by that of the key's row.
-    pub fn follow(&mut self, stored: KeyBan, now: Now) {
-        if self.lacks(stored) {
+    /// Replaces the latest ban by the ban in the key's row, if it is newer.
+    pub fn apply_stored_ban(&mut self, stored: KeyBan, now: Now) {
+        if self.is_behind(stored) {
             (self.ban, self.banned_until) = (stored, stored.end(now));
         }
     }
 
-    /// The status of a ban, if the key is banned.
+    /// Returns the status for the headers if the key is banned.
     pub fn ban_at(&self, now: Timestamp, per_minute: u32) -> Option<RateLimitStatus> {
         let is_banned = self.ban.seconds > 0 && now < self.banned_until;
         let resets_in = self.banned_until.saturating_duration_since(now);
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first opens a minute; `per_minute` further ones within it, those of its
-    /// burst aside, ban the key, and the last of them already reports the ban.
+    /// Counts a 429. The first one begins a minute. `per_minute` further ones in this minute, after
+    /// its first [`BURST`], ban the key. Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
-        // A concurrent request may have begun a ban since the caller looked; this
-        // one must not lengthen it.
+        // A concurrent request may have begun a ban since the caller checked. This request must not
+        // lengthen it.
         if let Some(ban) = self.ban_at(now, per_minute) {
             return Some(ban);
         }
@@ -108,7 +108,7 @@ impl Strikes {
         self.ban.seconds == 0 || now >= self.banned_until + FORGIVEN_AFTER
     }
 
-    /// Whether these still have an effect at `now`.
+    /// True if the strikes or the ban still have an effect at `now`.
     pub fn is_relevant(self, now: Timestamp) -> bool {
         now < self.closes_at || !self.is_forgiven(now)
     }
@@ -118,14 +118,14 @@ impl Strikes {
 mod tests {
     use super::*;
 
-    /// This many seconds after the start of the server.
+    /// Returns the time this many seconds after the start of the server.
     fn after(seconds: u64) -> Now {
         let monotonic = Duration::from_secs(seconds);
         Now { monotonic, wall: Duration::from_secs(1_000_000) + monotonic }
     }
 
-    /// Strikes of a key of one request a minute, which is banned at this time.
-    fn banned(at: Now, strikes: &mut Strikes) -> Duration {
+    /// Bans a key that has a limit of one request a minute. Returns the length of the ban.
+    fn ban_key(at: Now, strikes: &mut Strikes) -> Duration {
         assert_eq!(strikes.strike(at, 1), None);
         strikes.strike(at.after(BURST), 1).unwrap().resets_in
     }
@@ -133,58 +133,58 @@ mod tests {
     #[test]
     fn a_request_concurrent_with_the_ban_does_not_lengthen_it() {
         let mut strikes = Strikes::default();
-        assert_eq!(banned(after(10), &mut strikes), Duration::from_secs(300));
+        assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // It read the clock before the request that began the ban.
+            // This request read the clock before the one that began the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);
     }
 
     #[test]
-    fn a_ban_follows_the_row_of_its_key() {
+    fn the_ban_in_the_keys_row_is_applied() {
         let (mut here, mut elsewhere) = (Strikes::default(), Strikes::default());
-        banned(after(10), &mut here);
+        ban_key(after(10), &mut here);
         let is_banned = |strikes: &Strikes, at: Now| strikes.ban_at(at.monotonic.into(), 1);
         let ban = here.ban;
         assert_eq!(ban, KeyBan { ends_at_ms: 1_000_312_000, seconds: 300, number: 1 });
         for strikes in [&mut here, &mut elsewhere] {
-            strikes.follow(ban, after(20));
-            // A row that was read before the ban was written.
-            strikes.follow(KeyBan::default(), after(20));
-            let left = is_banned(strikes, after(20)).map(|status| status.resets_in);
-            assert_eq!(left, Some(Duration::from_secs(292)));
-            // The operator lifts it, and the next one is a first one.
-            strikes.follow(KeyBan { number: 2, ..KeyBan::default() }, after(30));
+            strikes.apply_stored_ban(ban, after(20));
+            // A stale row, read before the ban was written, has no effect.
+            strikes.apply_stored_ban(KeyBan::default(), after(20));
+            let resets_in = is_banned(strikes, after(20)).map(|status| status.resets_in);
+            assert_eq!(resets_in, Some(Duration::from_secs(292)));
+            // The operator lifts the ban, so the next one has the length of a first ban.
+            strikes.apply_stored_ban(KeyBan { number: 2, ..KeyBan::default() }, after(30));
             assert_eq!(is_banned(strikes, after(30)), None);
-            assert_eq!(banned(after(100), strikes), Duration::from_secs(300));
+            assert_eq!(ban_key(after(100), strikes), Duration::from_secs(300));
         }
     }
 
     #[test]
-    fn of_two_bans_decided_at_once_that_in_the_row_counts() {
+    fn the_ban_in_the_row_wins_over_a_concurrent_one() {
         let (mut here, mut elsewhere) = (Strikes::default(), Strikes::default());
-        banned(after(10), &mut here);
-        banned(after(11), &mut elsewhere);
-        elsewhere.follow(here.ban, after(12));
+        ban_key(after(10), &mut here);
+        ban_key(after(11), &mut elsewhere);
+        elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // Also if the operator lifted it before the ban was written.
+        // The same applies if the operator lifted that ban before this one was written.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
-        here.follow(lifted, after(12));
+        here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);
     }
 
     #[test]
-    fn a_wall_clock_that_was_set_makes_no_ban_longer() {
+    fn setting_the_wall_clock_does_not_lengthen_a_ban() {
         let ban = KeyBan { ends_at_ms: 1_000_300_000, seconds: 300, number: 1 };
-        for (wall, left) in [(0, 300), (999_999, 300), (1_000_100, 200), (1_000_300, 0)] {
+        for (wall, remaining) in [(0, 300), (999_999, 300), (1_000_100, 200), (1_000_300, 0)] {
             let mut strikes = Strikes::default();
             let now = Now { wall: Duration::from_secs(wall), ..after(10) };
-            strikes.follow(ban, now);
+            strikes.apply_stored_ban(ban, now);
             let status = strikes.ban_at(now.monotonic.into(), 1);
-            let left = (left > 0).then_some(Duration::from_secs(left));
-            assert_eq!(status.map(|status| status.resets_in), left, "{wall}");
+            let remaining = (remaining > 0).then_some(Duration::from_secs(remaining));
+            assert_eq!(status.map(|status| status.resets_in), remaining, "{wall}");
         }
     }
 
@@ -193,13 +193,13 @@ mod tests {
         let (mut now, mut strikes) = (after(10), Strikes::default());
         for seconds in [300, 600, 1_200, 2_400, 3_600, 3_600] {
             let length = Duration::from_secs(seconds);
-            assert_eq!(banned(now, &mut strikes), length);
+            assert_eq!(ban_key(now, &mut strikes), length);
             now = now.after(BURST + length);
         }
     }
 
     #[test]
-    fn a_burst_adds_no_strike() {
+    fn a_429_during_the_burst_is_not_a_strike() {
         let (now, mut strikes) = (after(10), Strikes::default());
         for _ in 0..100 {
             assert_eq!(strikes.strike(now, 2), None);

@@ -1,33 +1,32 @@
-//! A point in monotonic time, in eight bytes: every account and every key holds
-//! two.
+//! A point in monotonic time. It has only eight bytes, because every account and key contains two.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::time::Duration;
 
-/// Nanoseconds of monotonic time. Points before the server started, such as the
-/// end of an earlier run's ban, are negative.
+/// Nanoseconds of monotonic time. Points before the start of the server, such as the end of an
+/// earlier ban, are negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The timestamp of this many nanoseconds.
+    /// Creates a timestamp from nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Timestamp {
         Timestamp(nanos)
     }
 
-    /// Its nanoseconds.
+    /// Returns the nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// The time from `earlier` until this, or zero if this is not later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later than this.
     pub fn saturating_duration_since(self, earlier: Timestamp) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
-    /// This timestamp on a clock that is ahead by this many nanoseconds.
+    /// Converts this timestamp to a clock that is ahead by this many nanoseconds.
     pub fn shifted(self, offset_nanos: i64) -> Timestamp {
         Timestamp(self.0.saturating_add(offset_nanos))
     }

@@ -1,5 +1,5 @@
-//! Fixed windows, opened by the first request counted in them. An account has two,
-//! which admit a request together or not at all.
+//! Fixed windows, which the first counted request opens. An account has two windows, which both
+//! count a request or neither does.
 
 use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
-/// One window. Once closed it counts as empty.
+/// A window of requests. A closed window is treated as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedWindow {
-    /// When it closes.
+    /// The end of the window.
     pub closes_at: Timestamp,
     /// Requests counted in it.
     pub requests: u32,
 }
 
 impl FixedWindow {
-    /// Whether it is open at `now`.
+    /// True if it is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         now < self.closes_at
     }
 
-    /// This window, or a new one if it has closed.
+    /// Returns this window, or a new one if it has closed.
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
         if self.is_open(now) { self } else { new }
@@ -36,12 +36,12 @@ impl FixedWindow {
         }
     }
 
-    /// What a snapshot holds of it: closed windows are alike, and take few bytes.
-    fn saved(self, now: Timestamp) -> FixedWindow {
+    /// Normalises a closed window, which then takes few bytes in a snapshot.
+    fn to_saved(self, now: Timestamp) -> FixedWindow {
         if self.is_open(now) { self } else { FixedWindow { closes_at: now, requests: 0 } }
     }
 
-    /// Counts a request if there is room under `limit`.
+    /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {
@@ -52,8 +52,8 @@ impl FixedWindow {
         Decision::Admitted(current.status(now, limit))
     }
 
-    /// The status of a window without room. Under a limit of 0 no window opens, so
-    /// the reset is always one full window away.
+    /// Returns the status if `limit` is reached. A limit of 0 never opens a window, so its reset is
+    /// always a full window away.
     fn exhausted(
         self,
         now: Timestamp,
@@ -67,8 +67,9 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    /// Two counts of one window: the part counted first opened it.
-    fn merged(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
+    /// Merges two separate counts of a window. If both are open, adds their requests and keeps the
+    /// earlier end.
+    fn merge(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
             (_, false) => self,
             (false, true) => other,
@@ -90,8 +91,8 @@ pub struct AccountWindows {
 }
 
 impl AccountWindows {
-    /// Counts a request in both windows if both have room. Otherwise reports the
-    /// exhausted window that resets last.
+    /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
+    /// window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         let mut minute = self.minute.current(now, Window::Minute);
         let mut day = self.day.current(now, Window::Day);
@@ -108,28 +109,29 @@ impl AccountWindows {
         *self = AccountWindows { minute, day };
         let minute = minute.status(now, limits.per_minute);
         let day = day.status(now, limits.per_day);
-        // The window with fewer requests remaining; on a tie the later reset.
+        // Return the window with fewer requests remaining; on a tie, the later reset.
         let day_is_closer =
             (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
         Decision::Admitted(if day_is_closer { day } else { minute })
     }
 
-    /// Whether either window is open at `now`.
+    /// True if either window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
     }
 
-    /// What a snapshot holds of them; `None` if both have closed.
-    pub fn saved(self, now: Timestamp) -> Option<AccountWindows> {
-        let saved = AccountWindows { minute: self.minute.saved(now), day: self.day.saved(now) };
+    /// Returns the windows for a snapshot, or `None` if both have closed.
+    pub fn to_saved(self, now: Timestamp) -> Option<AccountWindows> {
+        let saved =
+            AccountWindows { minute: self.minute.to_saved(now), day: self.day.to_saved(now) };
         self.is_open(now).then_some(saved)
     }
 
-    /// These windows, and what was counted in them apart.
-    pub fn merged(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
+    /// Adds requests that were counted separately to these windows.
+    pub fn merge(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
         AccountWindows {
-            minute: self.minute.merged(other.minute, now),
-            day: self.day.merged(other.day, now),
+            minute: self.minute.merge(other.minute, now),
+            day: self.day.merge(other.day, now),
         }
     }
 }
@@ -140,9 +142,9 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn counts_add_within_the_same_window_only() {
-        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
-        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
+    fn counts_of_open_windows_are_added() {
+        let seconds = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let window = |closes, requests| FixedWindow { closes_at: seconds(closes), requests };
         for (saved, since, merged) in [
             (window(50, 7), window(70, 2), window(50, 9)),
             (window(20, 7), window(70, 2), window(70, 2)),
@@ -150,22 +152,22 @@ mod tests {
             (FixedWindow::default(), window(70, 2), window(70, 2)),
             (window(50, u32::MAX), window(70, 2), window(50, u32::MAX)),
         ] {
-            assert_eq!(since.merged(saved, at(20)), merged, "{saved:?}");
+            assert_eq!(since.merge(saved, seconds(20)), merged, "{saved:?}");
         }
     }
 
     #[test]
-    fn windows_merge_each_with_its_own() {
-        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
-        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
+    fn minute_and_day_windows_are_merged_separately() {
+        let seconds = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let window = |closes, requests| FixedWindow { closes_at: seconds(closes), requests };
         let one = AccountWindows { minute: window(50, 1), day: window(500, 10) };
         let other = AccountWindows { minute: window(60, 2), day: window(600, 20) };
         let both = AccountWindows { minute: window(50, 3), day: window(500, 30) };
-        assert_eq!(one.merged(other, at(20)), both);
+        assert_eq!(one.merge(other, seconds(20)), both);
     }
 
     #[test]
-    fn a_limit_of_0_resets_in_a_whole_window_and_any_other_when_its_window_closes() {
+    fn a_limit_of_0_resets_in_a_full_window_and_other_limits_when_the_window_closes() {
         let now = Timestamp::from(Duration::from_secs(10));
         let window = FixedWindow { closes_at: now + Duration::from_secs(7), requests: 5 };
         let resets_in = |limit| {

@@ -49,14 +49,14 @@ pub fn select_changed_keys(change_number: &str, after: &str) -> String {
 /// An account or a key that a server reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// An account, whichever keys it has.
+    /// An account, without its keys.
     Account(AccountRow),
-    /// The key of this digest.
+    /// A key with its digest and its account.
     Key(Digest, KeyRow),
 }
 
 impl KeyChange {
-    /// Reads the columns of [`select_changed_keys`], starting at `first`. The account has six; the
+    /// Reads the columns of `select_changed_keys`, starting at `first`. The account has six; the
     /// nine of the key are NULL if the row is only an account.
     pub fn read(row: &Row<'_>, first: usize) -> Result<KeyChange, StoreError> {
         let (plan, limits) = row.plan_and_limits(first + 1)?;
@@ -96,7 +96,7 @@ pub fn key_ban(row: &Row<'_>, first: usize) -> Result<KeyBan, StoreError> {
     Ok(KeyBan { ends_at_ms, seconds, number: row.get(first + 2)? })
 }
 
-/// An account, as far as requests with its keys need it.
+/// The fields of an account that requests with its keys need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
     /// Its row in the store.
@@ -111,7 +111,7 @@ pub struct AccountRow {
     pub is_closed: bool,
 }
 
-/// A key and its account, as far as requests with the key need them.
+/// The fields of a key and its account that requests with the key need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
     /// The row of the key in the store.
@@ -124,7 +124,7 @@ pub struct KeyRow {
     pub is_revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
-    /// Its latest ban, or the lifting of it.
+    /// Its latest ban or lifting of a ban.
     pub ban: KeyBan,
     /// Its account.
     pub account: AccountRow,

@@ -15,8 +15,8 @@ pub use orders::OrderCommands;
 #[cfg(test)]
 pub use orders::PAGE_ORDERS;
 pub use steps::{
-    Ended, STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps,
-    import_in_steps, in_steps, statuses_in_steps,
+    STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, UnfinishedSteps,
+    existing_in_steps, import_in_steps, in_steps, statuses_in_steps,
 };
 
 use super::error::StoreError;

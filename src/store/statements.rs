@@ -74,8 +74,8 @@ impl Row<'_> {
     /// The date in this column, in Unix milliseconds.
     pub fn date_ms(&self, column: usize) -> Result<Option<i64>, StoreError> {
         let text: Option<String> = self.get(column)?;
-        let date = text.map(|_| self.parse::<DateTime<Utc>>(column)).transpose()?;
-        Ok(date.map(|date| date.timestamp_millis()))
+        let parsed = text.map(|_| self.parse::<DateTime<Utc>>(column)).transpose()?;
+        Ok(parsed.map(|date| date.timestamp_millis()))
     }
 
     /// The plan in the column `first`, and the limits in force. Enterprise's limits are in the next

@@ -126,7 +126,7 @@ impl Both {
         let memory = Some(Path::new("/dev/shm")).filter(|directory| directory.is_dir());
         let parent = memory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let directory = tempfile::tempdir_in(parent).unwrap();
-        let clock = Arc::new(ManualClock::at(NOON + Duration::from_nanos(123_456_789)));
+        let clock = Arc::new(ManualClock::new(NOON + Duration::from_nanos(123_456_789)));
         let (limits, mut record, begun) = Both::start_process(&directory, &clock);
         record.write();
         let model = Model::default();

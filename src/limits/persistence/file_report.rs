@@ -1,4 +1,4 @@
-//! What the limits file says to the operator's commands, also while a server writes it.
+//! Reads the limits file for the operator's commands, also while a server writes it.
 
 use super::FILE_NAME;
 use super::saved::{ReadError, SavedLimits, nanos};
@@ -10,7 +10,7 @@ use crate::log::ErrorChain;
 use std::path::Path;
 use std::time::Duration;
 
-/// The counts in a limits file, which was at most half a second behind the server.
+/// The counts in a limits file. They are at most half a second behind a running server.
 #[derive(Debug)]
 pub struct LimitsFileReport {
     /// `None` if no server has counted anything for this store.
@@ -19,8 +19,8 @@ pub struct LimitsFileReport {
 }
 
 impl LimitsFileReport {
-    /// Reads the file in this directory. `boot` is that of the clock whose readings the
-    /// methods get.
+    /// Reads the file in this directory. `boot` belongs to the clock that provides the `now` of
+    /// later calls.
     pub fn open(
         directory: &Path,
         store_id: &str,
@@ -31,8 +31,8 @@ impl LimitsFileReport {
         Ok(LimitsFileReport { saved: saved.filter(|saved| saved.store_id == store_id), boot })
     }
 
-    /// What is saved, how long ago that was, and the time now in its timestamps.
-    fn at(&self, now: Now) -> Option<(&SavedLimits, Duration, Timestamp)> {
+    /// Returns the saved limits, their age, and `now` as a timestamp of the file.
+    fn with_age(&self, now: Now) -> Option<(&SavedLimits, Duration, Timestamp)> {
         let saved = self.saved.as_ref()?;
         let age = saved.age(now, self.boot.as_ref());
         Some((saved, age, Timestamp::from_nanos(nanos(age))))
@@ -41,9 +41,11 @@ impl LimitsFileReport {
 
 impl LimitsReport for LimitsFileReport {
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError> {
-        let Some((saved, age, now)) = self.at(now) else { return Ok(AccountUsage::default()) };
-        let of_account = saved.limits.accounts.iter().find(|(row, _)| *row == account);
-        let windows = of_account.map(|(_, windows)| *windows).unwrap_or_default();
+        let Some((saved, age, now)) = self.with_age(now) else {
+            return Ok(AccountUsage::default());
+        };
+        let entry = saved.limits.accounts.iter().find(|(row, _)| *row == account);
+        let windows = entry.map(|(_, windows)| *windows).unwrap_or_default();
         let usage = |window: FixedWindow| {
             window.is_open(now).then(|| WindowUsage {
                 requests: window.requests,
@@ -54,8 +56,8 @@ impl LimitsReport for LimitsFileReport {
     }
 }
 
-/// For `check`: the accounts whose requests the file in this directory counts, if there is
-/// a file; or what is wrong with it.
+/// Checks the limits file in this directory for the command `check`. Returns the number of accounts
+/// in it, or `None` if there is no file.
 pub fn check(directory: &Path) -> Result<Option<usize>, String> {
     let saved = SavedLimits::read(&directory.join(FILE_NAME));
     let accounts = saved.map(|saved| saved.map(|saved| saved.limits.accounts.len()));

@@ -7,31 +7,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// With the duration of a write, this is what a crash may lose; it must stay below
-/// a second of counting.
+/// A crash loses the counts of this interval and of one write. Together they must stay below a
+/// second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a write may take before the log says so: a write that hangs has no error.
+/// A write that takes longer is logged, because a hanging write returns no error.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 
-/// A thread that writes a limits file until it is told to finish.
+/// A thread that periodically writes a limits file until [`LimitsPersister::finish`].
 #[derive(Debug)]
 pub struct LimitsPersister {
-    /// Dropped to end the thread.
+    /// Dropping it stops the thread.
     running: Sender<()>,
-    /// Whether the last write completed.
+    /// Receives true if the last write completed.
     ended: Receiver<bool>,
 }
 
 impl LimitsPersister {
-    /// Writes the file, so that a disk that refuses it is logged at the start, and starts the
-    /// thread.
+    /// Writes the file once, so that the log reports an unwritable disk at the start, and then
+    /// starts the thread.
     pub fn start(mut file: LimitsFile) -> io::Result<LimitsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
         let mut write = move |write: fn(&mut LimitsFile) -> bool| {
-            // The receiver outlives this.
+            // Cannot fail: the receiver lives until this sender is dropped.
             let _ = progress.send(());
-            // A panic is logged by the hook, and the next write is not skipped.
+            // The panic hook logs a panic. The next write takes place as usual.
             let is_saved = catch_unwind(AssertUnwindSafe(|| write(&mut file))).unwrap_or(false);
             let _ = progress.send(());
             is_saved
@@ -48,16 +48,16 @@ impl LimitsPersister {
         Ok(LimitsPersister { running, ended })
     }
 
-    /// Writes what has changed and ends the thread. Blocks, but not past the timeout
-    /// if the disk does not respond; returns whether the write completed.
+    /// Writes the file a last time and stops the thread. Blocks until then or until the timeout.
+    /// Returns true if the write completed.
     pub fn finish(self, timeout: Duration) -> bool {
         drop(self.running);
         self.ended.recv_timeout(timeout) == Ok(true)
     }
 }
 
-/// Starts the thread that logs when a write hangs and when it ends. It is sent a message when a
-/// write begins and another when it ends, until the sender is dropped.
+/// Starts the thread that logs hanging writes. The caller must send a message at the begin and
+/// another at the end of each write. Dropping the sender stops the thread.
 fn log_slow_writes(log: Logger) -> io::Result<Sender<()>> {
     let (progress, messages) = channel();
     let run = move || {
@@ -89,7 +89,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A clock that can be made to panic, as a write may.
+    /// A clock that a test can make panic, to make a write panic.
     struct PanickingClock {
         clock: ManualClock,
         panics: AtomicBool,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn start(directory: &Path) -> (LimitsPersister, Arc<PanickingClock>) {
-        let clock = ManualClock::at(Duration::from_secs(1_000_000));
+        let clock = ManualClock::new(Duration::from_secs(1_000_000));
         let (panics, has_panicked) = Default::default();
         let clock = Arc::new(PanickingClock { clock, panics, has_panicked });
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
@@ -123,7 +123,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_last_write_completes_also_after_one_that_panicked() {
+    fn the_last_write_completes_after_an_earlier_one_panicked() {
         let directory = tempfile::tempdir().unwrap();
         let (persister, clock) = start(directory.path());
         clock.panics.store(true, Ordering::Relaxed);

@@ -1,10 +1,9 @@
-//! The content of the limits file: a line with its version and checksum, then the limits.
-//! A write replaces the file by a rename, so that a reader finds it whole.
+//! Reads and writes the limits file: a line with its version and checksum, then the limits. A write
+//! replaces the file by a rename, so that readers always see a complete file.
 //!
-//! Its timestamps count from the moment of saving. How long ago that was is told by the
-//! clock of the machine's boot, so that setting the wall clock changes nothing; after a
-//! reboot by the wall clock, but it is never negative: no window lasts longer than its
-//! length.
+//! Timestamps count from the moment of saving. The age of the file is measured with the clock since
+//! boot, so that setting the wall clock has no effect. After a reboot it is measured with the wall
+//! clock. The age is never negative, so no window lasts longer than its length.
 
 use crate::clock::{Boot, Now};
 use crate::limits::snapshot::LimitsSnapshot;
@@ -16,35 +15,35 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The first line, but for the checksum. A file of another version is not read.
+/// The first line without the checksum. Files of other versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
-/// Limits, and the clocks when they were saved.
+/// Limits, with the clock readings at the moment of saving.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedLimits {
-    /// The store whose requests are counted: another's ids mean other accounts and keys.
+    /// The store that the account ids belong to. In another store they mean other accounts.
     pub store_id: String,
     /// Since the Unix epoch.
     wall: Duration,
-    /// The id of the boot, and the time since then; `None` if it was unknown.
+    /// The id of the boot, and the time since then. `None` if unknown.
     boot: Option<(String, Duration)>,
     /// Timestamps are in nanoseconds since the moment of saving.
     pub limits: LimitsSnapshot,
 }
 
-/// Why the file was not read.
+/// The error of reading the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Its content is not what was written.
+    /// The content is invalid.
     #[error("{0}")]
     Damaged(String),
-    /// The disk or the permissions prevent it.
+    /// The file could not be read, for example because of its permissions.
     #[error("cannot be read")]
     Unavailable(#[source] io::Error),
 }
 
 impl SavedLimits {
-    /// These limits, whose timestamps are in monotonic time, saved at `now`.
+    /// Converts limits with monotonic timestamps to limits saved at `now`.
     pub fn new(
         store_id: &str,
         limits: LimitsSnapshot,
@@ -62,7 +61,7 @@ impl SavedLimits {
         }
     }
 
-    /// The time since they were saved.
+    /// The time since the limits were saved.
     pub fn age(&self, now: Now, boot: Option<&Boot>) -> Duration {
         match (&self.boot, boot) {
             (Some((id, saved)), Some(boot)) if *id == boot.id => {
@@ -72,7 +71,7 @@ impl SavedLimits {
         }
     }
 
-    /// Reads the file; `None` if there is none.
+    /// Reads the file. Returns `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
         let content = match std::fs::read(path) {
             Ok(content) => content,
@@ -91,20 +90,20 @@ impl SavedLimits {
         postcard::from_bytes(body).map(Some).map_err(|error| ReadError::Damaged(error.to_string()))
     }
 
-    /// Replaces the file; it is on the disk on return.
+    /// Replaces the file. It is synced to the disk on return.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let body = postcard::to_stdvec(self).map_err(io::Error::other)?;
         let new = path.with_extension("new");
         let directory = path.parent().unwrap_or(Path::new("."));
         let mut file = private_file(&new, directory)?;
-        // One may be left of a write that was cut short.
+        // An interrupted write may have left this file.
         file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;
-        // Also after a crash of the machine at most a second of counting is lost.
+        // Sync so that a crash of the machine, too, loses at most a second of counts.
         file.sync_all()?;
         std::fs::rename(&new, path)?;
-        // The name too: a rename alone may be on the disk seconds later.
+        // Sync the directory: otherwise the rename may reach the disk seconds later.
         File::open(directory)?.sync_all()
     }
 }
@@ -117,7 +116,7 @@ fn since_boot(boot: &Boot, now: Now) -> Duration {
     boot.age_at_start.saturating_add(now.monotonic)
 }
 
-/// Nanoseconds, which last for 292 years.
+/// Converts to nanoseconds, which suffice for 292 years.
 pub fn nanos(duration: Duration) -> i64 {
     Timestamp::from(duration).as_nanos()
 }

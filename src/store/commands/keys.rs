@@ -17,10 +17,10 @@ pub trait KeyCommands {
     /// Issues a successor of a key. The old key stays valid for the overlap.
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Revokes a key for good. Does nothing if the key is already revoked.
+    /// Revokes a key for good. Has no effect on a revoked key.
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
 
-    /// Lifts the ban of a key, if it is banned. The next ban is as short as a first one.
+    /// Lifts the ban of a key, if it is banned. The next ban has the length of a first ban.
     fn unban_key(&self, key_id: &str) -> Result<(), StoreError>;
 
     /// Returns every key that was ever issued, oldest first.

@@ -48,7 +48,8 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Returns the ids that the store already has, in the order given. Includes cancelled orders.
+    /// Returns the ids that the store already has, in the order of `ids`. Includes cancelled
+    /// orders.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Returns the status of each of these orders that exists.

@@ -19,11 +19,11 @@ pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
 /// The pause after a step, as a multiple of the step's time. On a busy machine, steps and pauses
 /// take longer.
-const REST_FACTOR: u32 = 3;
+const PAUSE_FACTOR: u32 = 3;
 
 /// The longest pause. Without it, a command that was suspended during a step would pause for
-/// [`REST_FACTOR`] times the suspension.
-const MAX_REST: Duration = Duration::from_secs(10);
+/// [`PAUSE_FACTOR`] times the suspension.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// An import that ended before its last record.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct UnfinishedImport {
     /// The result so far, which stays in the store.
     pub done: ImportOutcome,
     /// The number of records to import.
-    pub given: usize,
+    pub total: usize,
     /// The type of the records.
     pub kind: RecordKind,
     /// The error. `None` if `progress` stopped the import.
@@ -45,14 +45,14 @@ impl fmt::Display for UnfinishedImport {
             imported if matches!(self.why, Some(StoreError::Unconfirmed)) => write!(
                 f,
                 "before the last step, {imported} of {} {noun}s were imported",
-                self.given
+                self.total
             ),
             0 => f.write_str("nothing was imported"),
             imported => write!(
                 f,
                 "{imported} of {} {noun}s were imported; the same command with --skip-existing \
                  imports the rest",
-                self.given
+                self.total
             ),
         }
     }
@@ -65,9 +65,9 @@ impl std::error::Error for UnfinishedImport {
 }
 
 /// The error of work in steps that stopped before its last item.
-pub struct Ended {
+pub struct UnfinishedSteps {
     /// The number of completed items.
-    pub done: usize,
+    pub completed: usize,
     /// The error. `None` if the step stopped the work.
     pub why: Option<StoreError>,
 }
@@ -78,23 +78,25 @@ pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,
     step: &mut dyn FnMut(Range<usize>) -> Result<ControlFlow<()>, StoreError>,
-) -> Result<(), Ended> {
-    let mut done = 0;
-    while done < items {
+) -> Result<(), UnfinishedSteps> {
+    let mut completed = 0;
+    while completed < items {
         let began = Instant::now();
-        let is_served = store.is_served().map_err(|why| Ended { done, why: Some(why) })?;
+        let is_served =
+            store.is_served().map_err(|why| UnfinishedSteps { completed, why: Some(why) })?;
         let size = if is_served { STEP_RECORDS_BESIDE_SERVERS } else { STEP_RECORDS };
-        let next = items.min(done + size);
-        let flow = step(done..next).map_err(|why| Ended { done, why: Some(why) })?;
-        done = next;
-        if done == items {
+        let next = items.min(completed + size);
+        let flow =
+            step(completed..next).map_err(|why| UnfinishedSteps { completed, why: Some(why) })?;
+        completed = next;
+        if completed == items {
             break;
         }
         if flow.is_break() {
-            return Err(Ended { done, why: None });
+            return Err(UnfinishedSteps { completed, why: None });
         }
         if is_served {
-            rest_after(began);
+            pause_after(began);
         }
     }
     Ok(())
@@ -108,18 +110,23 @@ pub fn import_in_steps(
     skip_existing: bool,
     progress: &mut dyn FnMut(ImportOutcome) -> ControlFlow<()>,
 ) -> Result<ImportOutcome, UnfinishedImport> {
-    let (kind, given) = (records.kind(), records.count());
-    let mut done = ImportOutcome::default();
-    let stored = in_steps(store, given, &mut |range| {
+    let (kind, total) = (records.kind(), records.count());
+    let mut outcome = ImportOutcome::default();
+    let result = in_steps(store, total, &mut |range| {
         let stored = store.import(records.step(range), skip_existing)?;
-        done.imported += stored.imported;
-        done.skipped += stored.skipped;
-        Ok(progress(done))
+        outcome.imported += stored.imported;
+        outcome.skipped += stored.skipped;
+        Ok(progress(outcome))
     });
-    stored.map(|()| done).map_err(|Ended { why, .. }| UnfinishedImport { done, given, kind, why })
+    result.map(|()| outcome).map_err(|UnfinishedSteps { why, .. }| UnfinishedImport {
+        outcome,
+        total,
+        kind,
+        why,
+    })
 }
 
-/// Returns the ids that the store already has, in the order given.
+/// Returns the ids that the store already has, in the order of `ids`.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
     kind: RecordKind,
@@ -146,13 +153,13 @@ fn read_in_steps<T, C: IntoIterator<Item = T>, All: Default + Extend<T>>(
         let began = Instant::now();
         all.extend(read(ids)?);
         if store.is_served()? {
-            rest_after(began);
+            pause_after(began);
         }
     }
     Ok(all)
 }
 
 /// Pauses after a step that began at this time, so that requests can run.
-fn rest_after(began: Instant) {
-    std::thread::sleep(MAX_REST.min(REST_FACTOR * began.elapsed()));
+fn pause_after(began: Instant) {
+    std::thread::sleep(MAX_PAUSE.min(PAUSE_FACTOR * began.elapsed()));
 }

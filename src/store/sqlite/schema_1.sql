@@ -1,8 +1,8 @@
 -- The schema of version 1. A change of the schema is a new file, never an edit of this one.
 
--- How often each half has changed. Every change raises its half's number in the same
--- transaction, so that a server catches up by reading the rows after the version it
--- knows.
+-- The numbers of the last change of orders, and of accounts and keys. Every change increments
+-- one of them in the same transaction. A server catches up by reading the rows with a higher
+-- version than the last one it has read.
 CREATE TABLE versions (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,
@@ -10,8 +10,8 @@ CREATE TABLE versions (
 ) STRICT;
 INSERT INTO versions VALUES (1, 0, 0);
 
--- Every order that ever was: a cancelled one stays, so that its id is never used
--- again. ship_date is RFC 3339 in UTC with Z, as it goes over the wire.
+-- All orders ever. Cancelled orders stay, so that their ids are never reused. ship_date is in the
+-- wire format: RFC 3339 in UTC with Z.
 CREATE TABLE orders (
     id           INTEGER PRIMARY KEY,
     pet_id       INTEGER NOT NULL,
@@ -44,8 +44,8 @@ CREATE TABLE accounts (
     CHECK ((plan = 'enterprise') = (per_day IS NOT NULL))
 ) STRICT;
 
--- digest is SHA-256 of the whole key; the key itself is nowhere. Times that the
--- server compares are Unix milliseconds.
+-- digest is the SHA-256 of the whole key; the key itself is not stored. Times that the server
+-- compares are Unix milliseconds.
 CREATE TABLE keys (
     row         INTEGER PRIMARY KEY AUTOINCREMENT,
     id          TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),

@@ -20,7 +20,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// system releases when the holder ends in any way.
 const LOCK_FILE_NAME: &str = "server.lock";
 
-/// The right to serve a store, until it is dropped.
+/// The exclusive right to serve a store. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct ServerLock {
     file: File,
@@ -40,7 +40,7 @@ impl ServerLock {
                 TryLockError::WouldBlock if file.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
-                error => return Err(server_is_running(error, file, directory)),
+                error => return Err(refusal(error, file, directory)),
             }
         }
         let mut lock = ServerLock { file };
@@ -74,7 +74,7 @@ pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     let file = open(directory)?;
     match file.try_lock_shared() {
         Ok(()) => Ok(file),
-        Err(error) => Err(server_is_running(error, file, directory)),
+        Err(error) => Err(refusal(error, file, directory)),
     }
 }
 
@@ -110,7 +110,8 @@ fn used_by_command(directory: &Path) -> StoreError {
     ))
 }
 
-fn server_is_running(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
+/// The error for a lock that cannot be taken, usually because a server has it.
+fn refusal(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
     match error {
         TryLockError::Error(error) => lock_error(directory, error),
         TryLockError::WouldBlock => {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_has_one_server_at_a_time() {
+    fn a_store_has_at_most_one_server() {
         let directory = tempfile::tempdir().unwrap();
         let mut first = ServerLock::take(directory.path()).unwrap();
         first.record_addresses("127.0.0.1:8080".parse().unwrap(), None).unwrap();

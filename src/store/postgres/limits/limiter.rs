@@ -166,7 +166,7 @@ impl Shared {
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
-        self.memory.banned(request, now)
+        self.memory.refuse_banned(request, now)
     }
 
     /// Removes expired counts from memory and the database, once per [`REMOVAL_INTERVAL`].

@@ -53,7 +53,7 @@ impl TestSetup {
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
-        let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
+        let (clock, log) = (Arc::new(ManualClock::new(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
         let setup = TestSetup {
             directory,
