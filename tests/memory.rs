@@ -85,7 +85,7 @@ fn cached_keys_take_less_than_40_megabytes() {
         for number in 0..3 * MAX_CACHED_KEYS as i64 {
             let mut digest = [0; 32];
             fastrand::fill(&mut digest);
-            keys.known(Digest(digest), row(number), true);
+            keys.add(Digest(digest), row(number), true);
         }
         cached = Some(keys);
     });

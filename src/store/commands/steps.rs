@@ -119,7 +119,7 @@ pub fn import_in_steps(
         Ok(progress(outcome))
     });
     result.map(|()| outcome).map_err(|UnfinishedSteps { why, .. }| UnfinishedImport {
-        outcome,
+        done: outcome,
         total,
         kind,
         why,
