@@ -46,7 +46,7 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Most errors are of reads; [`doing`] changes the action of the others.
+/// Most errors are of reads; `doing` changes the action of the others.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
