@@ -1,6 +1,6 @@
-//! Servers, clients of all kinds, and faults drawn by a seed; what the clients see is held against
-//! the rules of `tests/support/history` while it goes on and at the end. Controls, which are damaged on
-//! purpose, prove that the rules would notice.
+//! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
+//! `tests/support/history` check what the clients see during the run and at its end. Negative
+//! controls, which are damaged on purpose, prove that the rules detect violations.
 
 mod controls;
 mod databases;
@@ -23,28 +23,28 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
 
-/// Which faults, and for how long.
+/// Selects the faults and the length of chaos runs.
 #[derive(Args, Debug)]
 pub struct DrillArgs {
-    /// Where random choices begin; each drill runs once for each seed [default: a random one for
+    /// Seed of the random choices; may be repeated, for one drill each [default: a random one for
     /// drills, 1 for other scenarios]
     #[arg(long = "seed", value_name = "N")]
     seeds: Vec<u64>,
-    /// For how long a drill draws faults
+    /// Time during which a drill draws faults
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
-    lasts: humantime::Duration,
-    /// Drills have this fault alone, again and again
+    duration: humantime::Duration,
+    /// Draw only this fault, again and again
     #[arg(long, value_enum, value_name = "NAME")]
     fault: Option<FaultKind>,
 }
 
 impl DrillArgs {
-    /// Where random choices of other scenarios begin.
+    /// Returns the seed of all scenarios but drills.
     pub fn first_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }
 
-    /// A drill for each seed, on each topology that has the fault.
+    /// Returns a drill for each seed and each topology that can have the fault.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let seeds = match self.seeds.is_empty() {
             true => vec![fastrand::u64(..1_000_000)],
@@ -60,26 +60,27 @@ impl DrillArgs {
                 let plan = Plan {
                     topology: *topology,
                     seed: *seed,
-                    lasts: Duration::from(self.lasts),
-                    only: self.fault,
+                    duration: Duration::from(self.duration),
+                    only_kind: self.fault,
                     damage: Damage::default(),
-                    until: None,
-                    repeat: self.command(&group, *seed),
+                    expected_rule: None,
+                    repeat_command: self.command(&group, *seed),
                 };
-                let lasts = plan.lasts;
+                let duration = plan.duration;
                 let scenario =
                     Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
                         Box::pin(run::drill(tools, plan.clone(), report))
                     });
-                scenarios.push(scenario.drawing_for(lasts));
+                scenarios.push(scenario.drawing_for(duration));
             }
         }
         scenarios
     }
 
-    /// The command that repeats a seed.
+    /// Returns the command that repeats a drill.
     fn command(&self, group: &str, seed: u64) -> String {
-        let mut command = format!("cargo xtask faults {group} --seed {seed} --for {}", self.lasts);
+        let mut command =
+            format!("cargo xtask faults {group} --seed {seed} --for {}", self.duration);
         if let Some(fault) = self.fault {
             // Writing to a String cannot fail.
             let _ = write!(command, " --fault {}", fault.name());

@@ -1,9 +1,10 @@
-//! Negative controls: damaged set-ups that break a promise which the drills check. `tests/support/history`
-//! shows with recordings that each rule fires; the controls show that the drills record what the
-//! rules need. Each breaks another rule, by another part of the set-up.
+//! Negative controls: set-ups with a seeded defect that breaks a promise of the service. Tests with
+//! recordings in `tests/support/history` show that each rule fires; the controls show that the
+//! drills record what the rules need. Each control breaks a different rule with a different part of
+//! the set-up.
 //!
-//! All are damaged from outside, so that the tested program is the released one: by relays that
-//! rewrite the statements which servers prepare, or by the disk of an embedded store.
+//! The tested program is the released one. The defects are outside of it: relays rewrite the
+//! statements that servers prepare, or the disk of an embedded store lies.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
@@ -16,35 +17,35 @@ use std::time::Duration;
 use testbed::Report;
 use testbed::relay::Tampering;
 
-/// The damage.
+/// A seeded defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Control {
-    /// Another user of the heartbeat's connection commits its write: a replaced primary confirms
+    /// The heartbeat locks no row, so its commit writes nothing: a replaced primary confirms it
     SharedHeartbeat,
-    /// Admissions that are not counted
+    /// Admitted requests are not counted
     Uncounted,
-    /// An embedded store on a disk that syncs nothing, and a power cut
+    /// The disk of an embedded store syncs nothing, and the power is cut
     LyingDisk,
-    /// An embedded store that does not wait for its disk, which holds what is to be synced
+    /// An embedded store answers without waiting for its hung disk
     UnheldAnswers,
-    /// A key cache that does not expire: revoked keys are accepted
+    /// The key cache does not expire: revoked keys are accepted
     KeyCache,
 }
 
-/// For how long the rule may not be broken.
-const LONGEST: Duration = Duration::from_secs(300);
+/// Time in which the control must break its rule.
+const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A scenario for each.
+/// Returns a scenario for each control.
 pub fn controls() -> Vec<Scenario> {
-    let of = |control: &Control| {
+    let scenario = |control: &Control| {
         let (control, name) = (*control, control.to_possible_value());
         let name = name.map_or_else(String::new, |name| name.get_name().replace('-', "_"));
         Scenario::new(format!("controls::{name}"), move |tools, report| {
             Box::pin(control.run(tools, report))
         })
-        .drawing_for(LONGEST)
+        .drawing_for(DETECTION_TIMEOUT)
     };
-    Control::value_variants().iter().map(of).collect()
+    Control::value_variants().iter().map(scenario).collect()
 }
 
 impl Control {
@@ -56,15 +57,15 @@ impl Control {
                 "FROM replicas WHERE id = $1",
             )]),
             Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
-            // In the poll for changes of keys, there is none after the first.
+            // The poll for changes of keys finds none after the first.
             Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
             Control::LyingDisk | Control::UnheldAnswers => {
-                Damage { syncs: true, ..Damage::default() }
+                Damage { has_lying_disk: true, ..Damage::default() }
             }
         }
     }
 
-    /// The fault that exposes the damage; `ServerClock` if none is needed.
+    /// Returns the fault that exposes the damage; `ServerClock` if none is needed.
     fn fault(self) -> FaultKind {
         match self {
             Control::SharedHeartbeat => FaultKind::PromoteCut,
@@ -74,7 +75,7 @@ impl Control {
         }
     }
 
-    /// The rule that it breaks.
+    /// Returns the rule that the control breaks.
     fn rule(self) -> Rule {
         match self {
             Control::SharedHeartbeat => Rule::ListedAfter204,
@@ -85,7 +86,7 @@ impl Control {
         }
     }
 
-    /// Runs it until its rule is broken, which must be.
+    /// Runs a drill until it breaks the control's rule, and fails if it never does.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {
@@ -93,16 +94,16 @@ impl Control {
                 _ => Topology::Postgres,
             },
             seed: tools.seed,
-            lasts: LONGEST,
-            only: Some(self.fault()),
+            duration: DETECTION_TIMEOUT,
+            only_kind: Some(self.fault()),
             damage: self.damage(),
-            until: Some(self.rule()),
-            repeat: "cargo xtask faults controls::".to_string(),
+            expected_rule: Some(self.rule()),
+            repeat_command: "cargo xtask faults controls::".to_string(),
         };
-        let found = run::run(tools, &plan, &mut Report::default()).await?;
-        let by_rule = found.iter().find(|violation| violation.rule == self.rule());
+        let violations = run::run(tools, &plan, &mut Report::default()).await?;
+        let by_rule = violations.iter().find(|violation| violation.rule == self.rule());
         report.expect(by_rule.is_some(), || {
-            format!("not found: {}; but {} others", self.rule(), found.len())
+            format!("not found: {}; but {} others", self.rule(), violations.len())
         });
         if let Some(violation) = by_rule {
             report.figure(format!("noticed: {violation}"));

@@ -1,5 +1,6 @@
-//! PostgreSQL under drill: a primary, its synchronous standby, and room for a third node, which
-//! becomes the standby of one that was promoted while the replaced primary may still run.
+//! The PostgreSQL servers of a drill: a primary, its synchronous standby, and room for a third
+//! node. After a promotion the replaced primary is the third node: it may still run while the new
+//! primary gets a standby.
 
 use anyhow::Context;
 use std::path::Path;
@@ -8,22 +9,22 @@ use testbed::postgres::{Cluster, Installed, Postgres};
 use testbed::relay::Relay;
 use tokio::task::block_in_place;
 
-/// How many nodes there are.
+/// The number of nodes.
 pub const NODES: usize = 3;
 
-/// Their names, which are those of their directories.
+/// The names of the nodes and of their directories.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
-/// All nodes.
+/// The cluster of all nodes.
 pub struct Databases {
     cluster: Cluster,
-    /// `None` while one does not run.
+    /// `None` if the node does not run.
     nodes: [Option<Postgres>; NODES],
     ports: [u16; NODES],
-    /// Which node is the primary, and which its standby.
+    /// Indexes of the current primary and standby in `nodes`.
     pub primary: usize,
     pub standby: usize,
-    /// The network from the standby to the primary.
+    /// The relay from the standby to the primary.
     pub link: Relay,
 }
 
@@ -39,32 +40,29 @@ impl Databases {
         Ok(Databases { cluster, nodes, ports, primary, standby, link })
     }
 
-    /// Where the nodes listen.
+    /// Returns the ports of all nodes.
     pub fn ports(&self) -> [u16; NODES] {
         self.ports
     }
 
-    /// The primary.
     pub fn primary(&self) -> anyhow::Result<&Postgres> {
         self.node(self.primary)
     }
 
-    /// The standby.
     pub fn standby(&self) -> anyhow::Result<&Postgres> {
         self.node(self.standby)
     }
 
-    /// Where the primary listens.
+    /// Returns the port of the primary.
     pub fn primary_port(&self) -> u16 {
         self.ports.get(self.primary).copied().unwrap_or_default()
     }
 
-    /// The node that is neither: after a promotion the primary that was replaced.
+    /// Returns the third node: after a promotion, the replaced primary.
     pub fn third(&self) -> anyhow::Result<&Postgres> {
         self.node(self.third_number())
     }
 
-    /// Its number.
     pub const fn third_number(&self) -> usize {
         NODES - self.primary - self.standby
     }
@@ -74,28 +72,29 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// SIGKILL for a node, if it runs: what it has not flushed is lost. Whether the system writes
-    /// what was flushed is PostgreSQL's promise; servers only set what a commit waits for.
+    /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so only data that
+    /// PostgreSQL has not written is lost. That written data is durable is PostgreSQL's own
+    /// promise.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }
 
-    /// Starts the primary or the standby again, where it was, and waits until commits can be
-    /// confirmed.
+    /// Restarts the primary or the standby on its data, and waits until the standby can confirm
+    /// commits.
     pub async fn restart(&mut self, number: usize) -> anyhow::Result<()> {
         self.start_node(number, number == self.standby).await?;
         self.primary()?.wait_for_standby().await
     }
 
-    /// Promotes the standby. The node that was the primary may go on, as the third.
+    /// Promotes the standby. The replaced primary becomes the third node and may continue to run.
     pub async fn promote(&mut self) -> anyhow::Result<()> {
         self.standby()?.promote().await?;
         (self.primary, self.standby) = (self.standby, self.third_number());
         Ok(())
     }
 
-    /// Gives the primary, which was promoted, a standby of its own.
-    pub async fn give_standby(&mut self) -> anyhow::Result<()> {
+    /// Builds a synchronous standby for the promoted primary.
+    pub async fn add_standby(&mut self) -> anyhow::Result<()> {
         let standby = self.standby;
         self.kill(standby)?;
         self.link.retarget(self.primary_port());
@@ -105,17 +104,17 @@ impl Databases {
         self.primary()?.demand_standby().await
     }
 
-    async fn start_node(&mut self, node: usize, follows: bool) -> anyhow::Result<()> {
+    async fn start_node(&mut self, node: usize, is_standby: bool) -> anyhow::Result<()> {
         let (name, port) = NAMES.get(node).zip(self.ports.get(node)).context("a node")?;
         let upstream = Cluster::upstream(self.link.port);
         let settings = [("primary_conninfo", upstream.as_str())];
-        let settings = if follows { &settings[..] } else { &[] };
+        let settings = if is_standby { &settings[..] } else { &[] };
         let started = self.cluster.start_at(name, *port, settings).await?;
         *self.nodes.get_mut(node).context("a node")? = Some(started);
         Ok(())
     }
 
-    /// Leaves data and logs where they are.
+    /// Keeps data and logs when this is dropped.
     pub fn keep(&mut self) {
         self.cluster.keep();
     }

@@ -1,14 +1,14 @@
-//! What fails in a drill, and how each fault is drawn.
+//! The kinds of faults of a drill, and their random selection.
 
 use super::topology::Topology;
 use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Something that fails, and is undone.
+/// A kind of fault. Each fault is undone later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
-    /// kill -9 of a server, which is started again
+    /// A server is killed (SIGKILL) and started again
     ServerKill,
     /// A server is suspended (SIGSTOP)
     ServerPause,
@@ -20,85 +20,86 @@ pub enum FaultKind {
     ClientsReset,
     /// The network between clients and a server delivers late
     ClientsDelay,
-    /// Clients' requests arrive at a server, its answers do not
+    /// Clients' requests reach a server, but its answers do not reach clients
     ClientsHalfOpen,
-    /// kill -9 of the primary, which is started again
+    /// The primary is killed (SIGKILL) and started again
     PrimaryKill,
     /// The primary is suspended (SIGSTOP)
     PrimaryPause,
-    /// kill -9 of the standby, which is started again
+    /// The standby is killed (SIGKILL) and started again
     StandbyKill,
     /// The standby is suspended (SIGSTOP)
     StandbyPause,
-    /// The network between primary and standby is silent
+    /// The network between primary and standby delivers nothing
     StandbyCut,
-    /// kill -9 of the primary, and the standby is promoted
+    /// The primary is killed (SIGKILL) and the standby promoted
     PromoteKilled,
-    /// The primary is suspended, the standby promoted, and the old primary goes on
+    /// The primary is suspended, the standby promoted, and the old primary resumed
     PromotePaused,
-    /// The standby is promoted while the old primary runs, and reaches it no longer
+    /// The standby is promoted while the old primary still runs but is cut off
     PromoteCut,
-    /// The network to PostgreSQL is silent
+    /// The network to PostgreSQL delivers nothing
     StoreCut,
     /// The network to PostgreSQL delivers late
     StoreDelay,
-    /// Requests arrive at PostgreSQL, answers do not
+    /// Requests reach PostgreSQL, but its answers do not come back
     StoreHalfOpen,
     /// Connections to PostgreSQL are reset
     StoreReset,
-    /// Connections to PostgreSQL end when a COMMIT is answered
+    /// Connections to PostgreSQL are closed before the answer to a COMMIT arrives
     StoreCutAtCommit,
-    /// The network between the operator's commands and PostgreSQL is silent
+    /// The network between the operator's commands and PostgreSQL delivers nothing
     CommandsCut,
-    /// Connections of the operator's commands end when a COMMIT is answered
+    /// The operator's connections are closed before the answer to a COMMIT arrives
     CommandsCutAtCommit,
     /// Each fsync of the server takes longer
     DiskSlow,
-    /// No fsync of the server comes back for seconds
+    /// Each fsync of the server hangs for seconds
     DiskHung,
     /// Each fsync of the server fails
     DiskFails,
     /// The server's disk is full
     DiskFull,
-    /// The power is cut: the server ends, and of its store is left what was synced
+    /// The power is cut: the server is killed, and unsynced writes of its store are lost
     PowerCut,
 }
 
-/// Upper estimate for one draw and its recovery.
-const A_DRAW: Duration = Duration::from_secs(6);
+/// Upper estimate of the time for one fault, or two at once, and the recovery.
+const FAULT_AND_RECOVERY_TIME: Duration = Duration::from_secs(6);
 
 impl FaultKind {
-    /// All that can happen there.
+    /// Returns the kinds that can happen in this topology.
     pub fn kinds_on(topology: Topology) -> impl Iterator<Item = FaultKind> {
         FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
     }
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
-    /// Whether a standby is promoted.
+    /// True if the standby is promoted.
     pub fn promotes(self) -> bool {
         use FaultKind::{PromoteCut, PromoteKilled, PromotePaused};
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
     }
 
-    /// Whether only a COMMIT meets it.
+    /// True if the fault has no effect until something commits.
     fn cuts_commits(self) -> bool {
         matches!(self, FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit)
     }
 
-    /// Whether it can happen there.
+    /// True if the fault can happen in this topology.
     pub fn is_on(self, topology: Topology) -> bool {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
         match self {
             ServerKill | ServerPause | ClientsReset | ClientsDelay | ClientsHalfOpen => true,
-            _ => (self.drawn().0 == Layer::Disk) == (topology == Topology::Embedded),
+            _ => (self.layer_and_duration().0 == Layer::Disk) == (topology == Topology::Embedded),
         }
     }
 
-    /// Whether the request counts of the last second may be lost: where they are counted ends.
+    /// True if the last second of request counts may be lost, because the process that counts them
+    /// is killed.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -106,22 +107,22 @@ impl FaultKind {
         }
     }
 
-    /// Whether a server that counts by itself cannot write them to its disk.
+    /// True if the server cannot save request counts to its disk.
     pub fn saves_no_counts(self) -> bool {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// How often it is drawn, relative to the others.
+    /// The relative frequency of the kind.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }
 
-    /// What it strikes, and how long it lasts, in milliseconds: between these. What waits for it
-    /// has deadlines, which the longest exceed.
-    fn drawn(self) -> (Layer, (u64, u64)) {
+    /// Returns the affected layer and the shortest and longest duration in milliseconds. The
+    /// longest durations exceed the timeouts of clients and servers.
+    fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
-            // What is killed is started again then, and what is paused goes on.
+            // A killed process is started again after this time; a suspended one resumes.
             FaultKind::ServerKill => (Servers, (0, 1_000)),
             FaultKind::ServerPause => (Servers, (200, 3_000)),
             FaultKind::ServerClock => (Servers, (200, 2_000)),
@@ -149,39 +150,37 @@ impl FaultKind {
         }
     }
 
-    /// Whether none of another layer comes at the same time.
+    /// True if no fault of another layer may happen at the same time.
     fn is_alone(self) -> bool {
-        matches!(self.drawn().0, Layer::All | Layer::Disk)
+        matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }
 }
 
-/// A fault that was drawn.
+/// One fault with its random details.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// What fails.
     pub kind: FaultKind,
-    /// For how long.
-    pub lasts: Duration,
-    /// Which server it strikes; the number chooses among them.
-    pub server: usize,
-    /// Whether it strikes all servers, where it can.
+    pub duration: Duration,
+    /// A random number that selects the affected server.
+    pub server_choice: usize,
+    /// True if the fault affects all servers instead of one; not every kind can.
     pub strikes_all: bool,
-    /// How late the network delivers, where it does.
+    /// The network's delay, for the kinds that delay.
     pub delay: Duration,
 }
 
-/// A fault, or two at once.
+/// One fault, or two at once.
 #[derive(Clone, Debug)]
-pub struct Drawn {
-    /// In the order in which they begin; they are undone in the opposite order.
+pub struct FaultGroup {
+    /// The faults in the order in which they begin; they are undone in the reverse order.
     pub faults: Vec<Fault>,
-    /// How long everything works before them.
+    /// Time without a fault before this group.
     pub after: Duration,
-    /// Whether clients send little meanwhile: full load hides what a request brings to light.
+    /// True if clients send few requests meanwhile: full load hides faults that a request exposes.
     pub is_calm: bool,
 }
 
-/// What faults strike. Two at once strike different things.
+/// The layer that a fault affects. Two faults at once affect different layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
     Servers,
@@ -191,90 +190,94 @@ enum Layer {
     All,
 }
 
-/// Of this many draws of faults that can come with another, one has two.
-const DRAWS_PER_PAIR: u8 = 2;
+/// One of this many groups has two faults, if its first fault allows another one.
+const GROUPS_PER_PAIR: u8 = 2;
 
-/// Draws faults by a seed: all kinds, each as often as its weight says, in a random order,
-/// again and again. In the first round no other fault hides one that only a COMMIT meets.
-pub struct Draw {
+/// Selects faults with a seeded random generator. Each round has every kind as often as its weight,
+/// in random order. In the first round, a fault that needs a COMMIT comes alone, because another
+/// fault could prevent all commits.
+pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
-    only: Option<FaultKind>,
-    left: Vec<FaultKind>,
+    only_kind: Option<FaultKind>,
+    remaining_kinds: Vec<FaultKind>,
     rounds: usize,
 }
 
-impl Draw {
-    /// Faults of this seed, or of one kind alone.
-    pub fn new(topology: Topology, seed: u64, only: Option<FaultKind>) -> Draw {
-        let (random, left) = (fastrand::Rng::with_seed(seed), Vec::new());
-        Draw { topology, random, only, left, rounds: 0 }
+impl FaultSchedule {
+    /// Creates a schedule of all kinds, or of only one.
+    pub fn new(topology: Topology, seed: u64, only_kind: Option<FaultKind>) -> FaultSchedule {
+        let (random, remaining_kinds) = (fastrand::Rng::with_seed(seed), Vec::new());
+        FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// How many draws this time is enough for.
+    /// The number of groups that fit into this time.
     pub fn count_in(time: Duration) -> usize {
-        usize::try_from(time.as_secs() / A_DRAW.as_secs()).unwrap_or(usize::MAX)
+        usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// The kinds that come in this time, and meet something.
+    /// Returns the kinds that occur within this time and certainly have an effect.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
-        let kinds = |drawn: Drawn| {
-            let is_alone = drawn.faults.len() == 1;
-            let kinds = drawn.faults.into_iter().map(|fault| fault.kind);
-            // There may be no COMMIT next to another fault.
+        let kinds = |group: FaultGroup| {
+            let is_alone = group.faults.len() == 1;
+            let kinds = group.faults.into_iter().map(|fault| fault.kind);
+            // Next to another fault there may be no COMMIT.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
-        self.take(Draw::count_in(time)).flat_map(kinds).collect()
+        self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()
     }
 
     fn kind(&mut self) -> Option<FaultKind> {
-        if self.left.is_empty() {
+        if self.remaining_kinds.is_empty() {
             let kinds = FaultKind::kinds_on(self.topology);
-            self.left = kinds.flat_map(|kind| vec![kind; kind.weight()]).collect();
-            self.random.shuffle(&mut self.left);
+            self.remaining_kinds = kinds.flat_map(|kind| vec![kind; kind.weight()]).collect();
+            self.random.shuffle(&mut self.remaining_kinds);
             self.rounds += 1;
         }
-        let drawn = self.left.pop()?;
-        Some(self.only.unwrap_or(drawn))
+        let kind = self.remaining_kinds.pop()?;
+        Some(self.only_kind.unwrap_or(kind))
     }
 
-    /// The last of the kinds that are left which can fail at the same time as this one.
+    /// Removes and returns the last remaining kind that can happen together with `first`.
     fn second_kind(&mut self, first: FaultKind) -> Option<FaultKind> {
         let must_be_alone =
             |kind: FaultKind| kind.is_alone() || (self.rounds == 1 && kind.cuts_commits());
         if must_be_alone(first) {
             return None;
         }
-        let other = |kind: &FaultKind| !must_be_alone(*kind) && kind.drawn().0 != first.drawn().0;
-        let at = self.left.iter().rposition(other)?;
-        Some(self.left.remove(at))
+        let other = |kind: &FaultKind| {
+            !must_be_alone(*kind) && kind.layer_and_duration().0 != first.layer_and_duration().0
+        };
+        let index = self.remaining_kinds.iter().rposition(other)?;
+        Some(self.remaining_kinds.remove(index))
     }
 
     fn fault(&mut self, kind: FaultKind) -> Fault {
-        let (shortest, longest) = kind.drawn().1;
+        let (shortest, longest) = kind.layer_and_duration().1;
         let random = &mut self.random;
         let mut ms = |range| Duration::from_millis(random.u64(range));
-        let (lasts, delay) = (ms(shortest..=longest), ms(10..=200));
-        let (server, strikes_all) = (self.random.usize(0..60), self.random.bool());
-        Fault { kind, lasts, server, strikes_all, delay }
+        let (duration, delay) = (ms(shortest..=longest), ms(10..=200));
+        let (server_choice, strikes_all) = (self.random.usize(0..60), self.random.bool());
+        Fault { kind, duration, server_choice, strikes_all, delay }
     }
 }
 
-impl Iterator for Draw {
-    type Item = Drawn;
+impl Iterator for FaultSchedule {
+    type Item = FaultGroup;
 
-    fn next(&mut self) -> Option<Drawn> {
+    fn next(&mut self) -> Option<FaultGroup> {
         let first = self.kind()?;
         let mut kinds = vec![first];
-        let is_alone = self.only.is_some() || first.is_alone();
-        if !is_alone && self.random.u8(0..DRAWS_PER_PAIR) == 0 {
+        let is_alone = self.only_kind.is_some() || first.is_alone();
+        if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // A server that is started again may need the other fault undone before.
-            kinds.sort_by_key(|kind| kind.drawn().0 != Layer::Servers);
+            // Servers come first, so they are restored last: a restarted server may need the other
+            // fault undone.
+            kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();
         let after = Duration::from_millis(self.random.u64(200..=900));
-        Some(Drawn { faults, after, is_calm: self.random.bool() })
+        Some(FaultGroup { faults, after, is_calm: self.random.bool() })
     }
 }
 
@@ -283,32 +286,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_comes_within_ten_minutes_whatever_the_seed() {
+    fn every_kind_occurs_within_ten_minutes_for_any_seed() {
         for topology in [Topology::Postgres, Topology::Embedded] {
             let all: BTreeSet<FaultKind> = FaultKind::kinds_on(topology).collect();
             for seed in 0..2_000 {
-                let kinds = Draw::new(topology, seed, None).kinds_in(Duration::from_secs(600));
+                let kinds =
+                    FaultSchedule::new(topology, seed, None).kinds_in(Duration::from_secs(600));
                 assert_eq!(kinds, all, "seed {seed}");
             }
         }
     }
 
     #[test]
-    fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {
+    fn a_seed_always_gives_the_same_faults_and_all_kinds_occur() {
         for topology in [Topology::Postgres, Topology::Embedded] {
-            let drawn = |seed, only| -> Vec<String> {
-                let faults = Draw::new(topology, seed, only).take(200);
+            let draw = |seed, only_kind| -> Vec<String> {
+                let faults = FaultSchedule::new(topology, seed, only_kind).take(200);
                 faults.map(|fault| format!("{fault:?}")).collect()
             };
-            assert_eq!(drawn(7, None), drawn(7, None));
-            assert_ne!(drawn(7, None), drawn(8, None));
+            assert_eq!(draw(7, None), draw(7, None));
+            assert_ne!(draw(7, None), draw(8, None));
             for kind in FaultKind::kinds_on(topology) {
                 let name = format!("{kind:?}");
-                assert!(drawn(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
-                assert!(drawn(7, Some(kind)).iter().all(|fault| fault.contains(&name)), "{name}");
+                assert!(draw(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
+                assert!(draw(7, Some(kind)).iter().all(|fault| fault.contains(&name)), "{name}");
             }
-            let pairs =
-                Draw::new(topology, 7, None).take(200).filter(|drawn| drawn.faults.len() == 2);
+            let pairs = FaultSchedule::new(topology, 7, None)
+                .take(200)
+                .filter(|group| group.faults.len() == 2);
             assert!(pairs.count() > 10);
         }
     }

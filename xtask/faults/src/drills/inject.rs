@@ -1,7 +1,7 @@
-//! Carries faults out, and undoes them.
+//! Injects faults and undoes them.
 
 use super::databases::Databases;
-use super::faults::{Drawn, Fault, FaultKind};
+use super::faults::{Fault, FaultGroup, FaultKind};
 use super::server::Server;
 use super::site::Site;
 use super::topology::Topology;
@@ -13,27 +13,28 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// How long servers do not reach the old primary after a promotion.
-const LOST_FOR: Duration = Duration::from_millis(800);
+/// Time after a promotion during which servers cannot reach the old primary.
+const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
-/// How long the disk holds what is to be synced before the power is cut.
-const HELD_FOR: Duration = Duration::from_millis(300);
+/// Time during which syncs hang before the power is cut.
+const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// How soon something meets a fault: the operator rests between two commands. A fault that comes
-/// with another may find that nothing commits.
-const MET_WITHIN: Duration = Duration::from_secs(10);
-const PAIR_MET_WITHIN: Duration = Duration::from_secs(1);
+/// Time within which a fault must affect an operation; the operator pauses between commands.
+const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How far a server's wall clock is moved, in seconds.
-const CLOCK_STEP: i64 = 100_000;
+/// The same for two faults at once: the other fault may prevent all commits.
+const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How late the store answers a server that is told to stop, so that requests are under way, and
-/// how long before that no client chooses it any more.
+const CLOCK_STEP_SECONDS: i64 = 100_000;
+
+/// Delay of the store while a server is stopped, so that requests are in progress.
 const STORE_DELAY: Duration = Duration::from_millis(150);
-const OUT_BEFORE: Duration = Duration::from_millis(200);
 
-impl Drawn {
-    /// Its name in the recording.
+/// Time without new requests before a server is stopped.
+const DRAIN_TIME: Duration = Duration::from_millis(200);
+
+impl FaultGroup {
+    /// Returns the name in the recording.
     pub fn name(&self) -> String {
         let names: Vec<String> = self.faults.iter().map(|fault| fault.kind.name()).collect();
         names.join(" and ")
@@ -43,32 +44,32 @@ impl Drawn {
         self.faults.iter().any(|fault| fault.kind.may_lose_counts(topology))
     }
 
-    /// Whether a standby is promoted, which is to get one of its own afterwards.
+    /// True if the standby is promoted, so that the new primary needs one.
     pub fn promotes(&self) -> bool {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
 
-    /// Carries it out and undoes it.
+    /// Injects the faults, waits for their duration, and undoes them.
     pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
-        let of_servers = self.faults.iter().filter_map(|fault| fault.struck(site));
-        let (servers, are_kept): (Vec<_>, Vec<_>) = of_servers.unzip();
+        let affected_servers = self.faults.iter().filter_map(|fault| fault.affected_server(site));
+        let (servers, keep_answers): (Vec<_>, Vec<_>) = affected_servers.unzip();
         journal.note(What::Fault(FaultBegun {
             name: self.name(),
             servers,
-            loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
+            loses_no_answers: keep_answers.into_iter().all(|keeps_answers| keeps_answers),
             may_lose_counts: self.may_lose_counts(site.topology),
             saves_no_counts: self.faults.iter().any(|fault| fault.kind.saves_no_counts()),
         }));
-        let within = if self.faults.len() == 1 { MET_WITHIN } else { PAIR_MET_WITHIN };
+        let timeout = if self.faults.len() == 1 { EFFECT_TIMEOUT } else { PAIR_EFFECT_TIMEOUT };
         for fault in &self.faults {
             fault.begin(site, workload).await.with_context(|| fault.kind.name())?;
             if fault.kind.promotes() {
                 journal.note(What::Promoted);
             }
-            sleep(fault.lasts).await;
+            sleep(fault.duration).await;
             let has_dropped = fault.kind != FaultKind::PowerCut || site.has_dropped();
-            if has_dropped && fault.is_met(site, within).await? {
+            if has_dropped && fault.wait_for_effect(site, timeout).await? {
                 site.injected.insert(fault.kind);
             }
         }
@@ -82,18 +83,18 @@ impl Drawn {
 
 impl Fault {
     fn number(&self, site: &Site) -> usize {
-        self.server % site.servers.len()
+        self.server_choice % site.servers.len()
     }
 
-    /// The server whose answers may be late until it is undone, and whether none of them may be
-    /// lost.
-    fn struck(&self, site: &Site) -> Option<(String, bool)> {
-        let is_kept = match self.kind {
+    /// Returns the server whose answers may be late until the fault is undone, and true if none of
+    /// its answers may be lost.
+    fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
+        let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
             FaultKind::ServerPause | FaultKind::ClientsDelay | FaultKind::ClientsHalfOpen => true,
             _ => return None,
         };
-        Some((site.servers.get(self.number(site))?.name.to_string(), is_kept))
+        Some((site.servers.get(self.number(site))?.name.to_string(), keeps_answers))
     }
 
     async fn begin(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
@@ -101,12 +102,12 @@ impl Fault {
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
             FaultKind::PowerCut => {
-                // A command that goes on would write to files that are gone.
+                // A command that continues would write to removed files.
                 let _no_command = workload.pool.commands.write().await;
-                // It has written a commit, which no client may know of.
-                self.stop_syncs(site, workload, site.held())?;
-                self.is_met(site, MET_WITHIN).await?;
-                sleep(HELD_FOR).await;
+                // The server has written a commit that no client may learn of.
+                self.stop_syncs(site, workload, site.hung_disk_setting())?;
+                self.wait_for_effect(site, EFFECT_TIMEOUT).await?;
+                sleep(HUNG_TIME).await;
                 site.server_mut(number)?.kill()?;
                 site.drop_unsynced()?;
                 self.sync_again(site, workload)?;
@@ -114,16 +115,16 @@ impl Fault {
             FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
-                let step = if self.strikes_all { CLOCK_STEP } else { -CLOCK_STEP };
+                let step = if self.strikes_all { CLOCK_STEP_SECONDS } else { -CLOCK_STEP_SECONDS };
                 site.server(number)?.preload.set(step)?;
             }
             FaultKind::DiskSlow => site.server(number)?.preload.set(millis(self.delay)?)?,
             FaultKind::DiskFails => self.stop_syncs(site, workload, -1)?,
-            FaultKind::DiskHung => self.stop_syncs(site, workload, site.held())?,
+            FaultKind::DiskHung => self.stop_syncs(site, workload, site.hung_disk_setting())?,
             FaultKind::DiskFull => site.full = Some(site.disk()?.keep_full()?),
             FaultKind::PrimaryKill | FaultKind::StandbyKill => {
                 let databases = site.databases_mut()?;
-                databases.kill(self.killed(databases))?;
+                databases.kill(self.node_to_kill(databases))?;
             }
             FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::STOP)?,
             FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::STOP)?,
@@ -137,10 +138,10 @@ impl Fault {
     }
 
     /// Waits until the fault has affected an operation, and returns whether it has.
-    async fn is_met(&self, site: &Site, within: Duration) -> anyhow::Result<bool> {
+    async fn wait_for_effect(&self, site: &Site, timeout: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
-        let is_met = async || {
-            let is_met = match self.kind {
+        let has_effect = async || {
+            let has_effect = match self.kind {
                 FaultKind::ServerClock
                 | FaultKind::DiskSlow
                 | FaultKind::DiskFails
@@ -150,12 +151,12 @@ impl Fault {
                 FaultKind::CommandsCutAtCommit => site.to_commands.iter().any(Relay::has_cut),
                 _ => true,
             };
-            is_met.then_some(())
+            has_effect.then_some(())
         };
-        Ok(wait_for("something meets it", within, is_met).await.is_ok())
+        Ok(wait_for("something meets it", timeout, has_effect).await.is_ok())
     }
 
-    /// From now on the server's disk does this instead of a sync.
+    /// Makes the server's disk handle syncs as this setting of [`testbed::Preload::disk`] says.
     fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
         site.server(self.number(site))?.preload.set(number)?;
         workload.journal.note(What::Unsynced);
@@ -177,18 +178,18 @@ impl Fault {
             FaultKind::DiskFull => site.full = None,
             FaultKind::PrimaryKill | FaultKind::StandbyKill => {
                 let databases = site.databases_mut()?;
-                databases.restart(self.killed(databases)).await?;
+                databases.restart(self.node_to_kill(databases)).await?;
             }
             FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::CONT)?,
             FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::CONT)?,
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // It believes that it is the primary.
+                    // The resumed node still considers itself the primary.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {
-                    sleep(LOST_FOR).await;
+                    sleep(CUT_OFF_TIME).await;
                     self.cut_off_others(
                         site,
                         site.databases()?.third_number(),
@@ -202,7 +203,7 @@ impl Fault {
         Ok(())
     }
 
-    /// Stops and starts all servers, one after the other. Each answers what it was asked.
+    /// Restarts all servers, one after the other. Each answers the requests that it has received.
     async fn restart_all(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         for number in 0..site.servers.len() {
             let to_store = |site: &Site, fault| {
@@ -211,13 +212,13 @@ impl Fault {
             };
             to_store(site, relay::Fault::Delay(STORE_DELAY))?;
             workload.pool.avoid(Some(number));
-            sleep(OUT_BEFORE).await;
+            sleep(DRAIN_TIME).await;
             site.server_mut(number)?.stop()?;
             to_store(site, relay::Fault::None)?;
             site.start_server(number).await?;
             site.server(number)?.ready().await?;
             workload.pool.avoid(None);
-            sleep(self.lasts).await;
+            sleep(self.duration).await;
         }
         Ok(())
     }
@@ -233,7 +234,7 @@ impl Fault {
             self.cut_off_others(site, site.databases()?.primary, relay::Fault::Reset)?;
         }
         if self.kind != FaultKind::PromotePaused {
-            sleep(self.lasts).await;
+            sleep(self.duration).await;
         }
         site.databases_mut()?.promote().await?;
         if self.kind == FaultKind::PromoteCut {
@@ -246,7 +247,7 @@ impl Fault {
         Ok(())
     }
 
-    fn killed(&self, databases: &Databases) -> usize {
+    fn node_to_kill(&self, databases: &Databases) -> usize {
         if self.kind == FaultKind::PrimaryKill { databases.primary } else { databases.standby }
     }
 
@@ -254,17 +255,18 @@ impl Fault {
         self.strikes_all || self.kind == FaultKind::PromoteCut
     }
 
-    /// All servers but one lose this node, which may still answer that one.
+    /// Applies the fault to the connections of all servers but one to this node.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
-        let (stays, primary_port) = (self.number(site), site.databases()?.primary_port());
+        let (not_cut_off, primary_port) = (self.number(site), site.databases()?.primary_port());
         for (number, server) in site.servers.iter().enumerate() {
-            let is_struck = number != stays;
+            let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // An address that moves to the primary: for one server it moves late.
-                ([address], _) if is_struck || fault == relay::Fault::None => {
+                // A virtual address moves to the new primary, late for the one server that is not
+                // cut off.
+                ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }
-                ([_, _, ..], Some(relay)) if is_struck => relay.set(fault),
+                ([_, _, ..], Some(relay)) if is_cut_off => relay.set(fault),
                 _ => {}
             }
         }
@@ -283,7 +285,7 @@ impl Fault {
         }
     }
 
-    /// The networks that the fault strikes do this from now on.
+    /// Sets the fault on every relay that this kind affects.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;
@@ -296,12 +298,12 @@ impl Fault {
         };
         let is_of_clients = matches!(self.kind, ClientsReset | ClientsDelay | ClientsHalfOpen);
         let number = self.number(site);
-        let struck = site
+        let affected_servers = site
             .servers
             .iter()
             .enumerate()
             .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
-        struck.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
+        affected_servers.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
     }
 }
 

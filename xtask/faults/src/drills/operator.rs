@@ -1,5 +1,5 @@
-//! The operator of a drill: imports and ships orders, issues and revokes keys, with the
-//! program's own commands; and an import that is killed.
+//! The operator of a drill: imports and ships orders, and issues and revokes keys, with the
+//! program's own commands. A separate long import is killed.
 
 use crate::replicas::{begin_import, blocking};
 use history::ACCOUNT;
@@ -11,27 +11,26 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// How many orders are imported when fewer are left.
-const IMPORTED: usize = 500;
+/// Size of an import; the operator imports when fewer orders are left.
+const ORDERS_PER_IMPORT: usize = 500;
 
-/// How many keys are valid before one is revoked.
+/// The number of valid keys to keep when one is revoked.
 pub const VALID_KEYS: usize = 2;
 
-/// How far ahead of the writers orders are shipped.
+/// Distance of shipped orders ahead of the clients that cancel.
 const AHEAD: usize = 15;
 
-/// How long the operator rests between two commands.
-const RESTS: Duration = Duration::from_millis(250);
+/// Pause between two commands.
+const PAUSE: Duration = Duration::from_millis(250);
 
-/// The ids of an import that is killed: far above those of other orders, and two steps.
-const KILLED: [RangeInclusive<usize>; 2] =
+/// The ids of the import that is killed, far above all other orders: two steps.
+const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
-/// When it begins, and how long after that it is killed.
-const KILLED_FROM: Duration = Duration::from_secs(5);
-const KILLED_AFTER_MS: Range<u64> = 200..3_000;
+/// Start of that import, and the time until it is killed.
+const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
+const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
-/// The operator's commands.
 pub struct Operator {
     workload: Arc<Workload>,
     data: Arc<DataDir>,
@@ -40,17 +39,17 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Works with these commands on a store that has orders up to this one.
+    /// Creates an operator for a store that has orders up to `last`.
     pub fn new(workload: Arc<Workload>, data: Arc<DataDir>, last: usize, seed: u64) -> Operator {
         Operator { workload, data, last, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Works until everything is over.
+    /// Runs random commands until the drill is over.
     pub async fn work(mut self) -> anyhow::Result<()> {
         let workload = Arc::clone(&self.workload);
         while !workload.pool.is_over() {
             let under_way = workload.pool.commands.read().await;
-            if self.workload.pool.left() < IMPORTED {
+            if self.workload.pool.left() < ORDERS_PER_IMPORT {
                 self.import().await?;
             }
             match self.random.u8(0..3) {
@@ -59,28 +58,28 @@ impl Operator {
                 _ => self.revoke().await?,
             }
             drop(under_way);
-            tokio::time::sleep(RESTS).await;
+            tokio::time::sleep(PAUSE).await;
         }
         Ok(())
     }
 
-    /// Kills a long import. Of each of its steps all orders are listed from some moment on, or
-    /// none ever is.
+    /// Begins a long import and kills it. A step is atomic: its orders are either all listed from
+    /// some moment on, or never.
     pub async fn kill_import(mut self) -> anyhow::Result<()> {
-        let kill_after = Duration::from_millis(self.random.u64(KILLED_AFTER_MS));
+        let kill_after = Duration::from_millis(self.random.u64(KILL_AFTER_MS));
         let Operator { workload, data, .. } = &self;
-        let after = |wait| Instant::now() + wait;
-        workload.pool.sleep_until(after(KILLED_FROM)).await;
+        let from_now = |wait| Instant::now() + wait;
+        workload.pool.sleep_until(from_now(KILLED_IMPORT_START)).await;
         let asks = |step: &RangeInclusive<usize>| {
             let request = Request::Import(*step.start(), *step.end());
             workload.journal.asks("long-import", None, None, request)
         };
         let _under_way = workload.pool.commands.read().await;
-        let ops = KILLED.each_ref().map(asks);
-        let killed = begin_import(data, KILLED.into_iter().flatten()).await;
+        let ops = KILLED_IMPORT.each_ref().map(asks);
+        let killed = begin_import(data, KILLED_IMPORT.into_iter().flatten()).await;
         let why = match killed {
             Ok(mut import) => {
-                workload.pool.sleep_until(after(kill_after)).await;
+                workload.pool.sleep_until(from_now(kill_after)).await;
                 import.kill().await?;
                 "killed".to_string()
             }
@@ -93,8 +92,8 @@ impl Operator {
     }
 
     async fn import(&mut self) -> anyhow::Result<()> {
-        let (first, last) = (self.last + 1, self.last + IMPORTED);
-        // If the command fails, they may be there: their ids are not used again.
+        let (first, last) = (self.last + 1, self.last + ORDERS_PER_IMPORT);
+        // A failed command may have imported them, so their ids are not used again.
         self.last = last;
         let range = i64::try_from(first)?..=i64::try_from(last)?;
         let is_done =
@@ -125,7 +124,7 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A command that failed may have issued one, which is unknown here.
+        // A failed command may have issued a key, which nobody knows.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });
@@ -143,7 +142,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Runs a command; whether it succeeded.
+    /// Runs a command and records its outcome. Returns true if it succeeded.
     async fn run(
         &self,
         request: Request,
@@ -152,9 +151,9 @@ impl Operator {
         let journal = &self.workload.journal;
         let op = journal.asks("operator", None, None, request);
         let data = Arc::clone(&self.data);
-        let done = blocking(move || command(&data)).await;
-        let is_done = done.is_ok();
-        let answer = match done {
+        let result = blocking(move || command(&data)).await;
+        let is_done = result.is_ok();
+        let answer = match result {
             Ok(()) => Answer::Done,
             Err(error) => Answer::Failed(format!("{error:#}")),
         };

@@ -1,9 +1,8 @@
-//! One run: everything is started, clients work, faults come and go, and what the clients saw
-//! is judged.
+//! One drill: starts everything, runs clients, injects faults, and checks the recorded history.
 
-use super::faults::{Draw, FaultKind};
+use super::faults::{FaultKind, FaultSchedule};
 use super::operator::{Operator, VALID_KEYS};
-use super::server::{GIVEN_UP_AFTER, Server};
+use super::server::{READY_TIMEOUT, Server};
 use super::site::{Damage, Site};
 use super::topology::Topology;
 use crate::replicas::wrong_connections;
@@ -24,52 +23,51 @@ use testbed::{DataDir, Key, Report, wait_for};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-/// How many orders there are at first.
+/// The number of orders at the start.
 const ORDERS: usize = 400;
 
-/// How long everything works before the first fault, and after the last one.
-const WORKS: Duration = Duration::from_secs(2);
+/// Time without faults before the first one and after the last one.
+const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// How long lists may differ, or a server refuse, before the run goes on.
-const COMPARED_FOR: Duration = Duration::from_secs(8);
+/// Time within which servers must serve and their lists agree before the drill continues.
+const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// An order that there is not: to cancel it is a transaction all the same.
-const NO_ORDER: usize = 0;
+/// The id of an order that does not exist: cancelling it is a transaction too.
+const UNKNOWN_ORDER: usize = 0;
 
-/// How long the connections of sessions that ended may be seen at the primary.
-const CLOSED_WITHIN: Duration = Duration::from_secs(5);
+/// Time within which the primary closes connections of ended sessions.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often each server is asked whether it is ready.
+/// Time between two readiness checks of a server.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How soon a server on its embedded store serves again, all kinds of requests.
+/// Time within which a server on its embedded store serves all kinds of requests again.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is run.
+/// The settings of a drill.
 #[derive(Clone)]
 pub struct Plan {
-    /// What servers run on.
     pub topology: Topology,
-    /// Where the random choices begin.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// For how long faults are drawn.
-    pub lasts: Duration,
-    /// This fault alone.
-    pub only: Option<FaultKind>,
-    /// What a control damages.
+    /// Time during which faults are drawn.
+    pub duration: Duration,
+    /// Draw only this kind of fault.
+    pub only_kind: Option<FaultKind>,
+    /// The seeded defect of a negative control.
     pub damage: Damage,
-    /// It ends when this is found.
-    pub until: Option<Rule>,
-    /// The command that runs it again.
-    pub repeat: String,
+    /// The rule that a negative control must break; the drill ends when it does.
+    pub expected_rule: Option<Rule>,
+    /// The command that repeats the drill.
+    pub repeat_command: String,
 }
 
-/// Runs it; the report says what was found.
+/// Runs a drill and reports the violations.
 pub async fn drill(tools: &Tools, plan: Plan, report: &mut Report) -> anyhow::Result<()> {
     run(tools, &plan, report).await.map(drop)
 }
 
-/// Runs it, and returns what was found.
+/// Runs a drill and returns the violations.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -78,9 +76,9 @@ pub async fn run(
     let mut site = Site::start(tools, plan.topology, ORDERS, plan.damage).await?;
     let journal = Journal::new(Some(File::create(site.root().join("history.jsonl"))?));
     let mut result = record(&mut site, plan, &journal, report).await;
-    let is_control = plan.until.is_some();
+    let is_control = plan.expected_rule.is_some();
     if result.is_ok() && !is_control {
-        result = expect_order(&site, report).await;
+        result = expect_clean_end(&site, report).await;
     }
     let violations = journal.judge(report);
     result = result.and(journal.close());
@@ -89,14 +87,14 @@ pub async fn run(
     }
     if (!is_control && !report.holds()) || result.is_err() {
         site.keep();
-        let at = site.root();
-        report.figure(format!("history.jsonl, logs and data are kept in {}", at.display()));
-        report.figure(format!("to run it again: {}", plan.repeat));
+        let directory = site.root();
+        report.figure(format!("history.jsonl, logs and data are kept in {}", directory.display()));
+        report.figure(format!("to run it again: {}", plan.repeat_command));
     }
     result.map(|()| violations)
 }
 
-/// Each kind of fault that its time is enough for was there.
+/// Expects each kind of fault for which there was enough time.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let never = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -109,31 +107,31 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     if !site.dropped.is_empty() {
         report.figure(format!("bytes not synced that power cuts dropped: {:?}", site.dropped));
     }
-    let due = Draw::new(plan.topology, plan.seed, plan.only).kinds_in(plan.lasts);
+    let due = FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).kinds_in(plan.duration);
     let missed = never(due);
     report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
 }
 
-/// The store is sound, and each server has its connections to the primary and none of sessions
-/// that ended.
-async fn expect_order(site: &Site, report: &mut Report) -> anyhow::Result<()> {
-    // Exits with an error if it finds anything.
-    let checked = block_in_place(|| site.operator.run(&["check"]));
-    if let Err(error) = checked {
+/// Checks that the store is sound, and that each server has exactly its own connections to the
+/// primary: none of ended sessions.
+async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()> {
+    // `check` exits with an error if it finds a problem.
+    let check_result = block_in_place(|| site.operator.run(&["check"]));
+    if let Err(error) = check_result {
         report.expect(false, || format!("{error:#}"));
     }
     if site.topology == Topology::Embedded {
         return Ok(());
     }
     let (primary, servers) = (site.databases()?.primary()?, site.servers.len());
-    if let Some(found) = wrong_connections(primary, servers, CLOSED_WITHIN).await? {
-        let text = format!("servers keep connections of ended sessions: {found:?}");
+    if let Some(connections) = wrong_connections(primary, servers, CLOSE_TIMEOUT).await? {
+        let text = format!("servers keep connections of ended sessions: {connections:?}");
         report.expect_unless_stalled(false, || text);
     }
     Ok(())
 }
 
-/// Everything but the judgement.
+/// Runs clients, the operator and the faults, and records the history.
 async fn record(
     site: &mut Site,
     plan: &Plan,
@@ -157,7 +155,7 @@ async fn record(
         || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
     let killed = tokio::spawn(operator().kill_import());
     let operator = tokio::spawn(operator().work());
-    let failed = fail(site, plan, &workload, report).await;
+    let failed = inject_faults(site, plan, &workload, report).await;
     traffic.stop().await?;
     for commands in [operator, killed] {
         commands.await.context("the operator panicked")??;
@@ -166,95 +164,97 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Faults, one after the other, until the time is over or something is found. On a slow machine, the
-/// draws that the time is enough for may take up to twice as long.
-async fn fail(
+/// Injects faults until the time is over or a violation is found. On a slow machine, the faults
+/// that fit into the time may take up to twice as long.
+async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
     workload: &Workload,
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let journal = &workload.journal;
-    sleep(WORKS).await;
+    sleep(FAULT_FREE_TIME).await;
     let began = Instant::now();
-    let due = Draw::count_in(plan.lasts);
-    for (done, drawn) in Draw::new(plan.topology, plan.seed, plan.only).enumerate() {
-        let is_found = match plan.until {
-            // A control's rule may be about what is left when everything is over.
+    let due = FaultSchedule::count_in(plan.duration);
+    for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
+        let is_found = match plan.expected_rule {
+            // Whether cancellations were lost is only checked at the end, so any violation ends
+            // this control.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
-            Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
+            Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
-        let time = if done < due { 2 * plan.lasts } else { plan.lasts };
+        let time = if done < due { 2 * plan.duration } else { plan.duration };
         if began.elapsed() > time || is_found {
             break;
         }
-        workload.pool.set_rests(if drawn.is_calm { CALM } else { 1 });
-        sleep(drawn.after).await;
-        drawn.inject(site, workload).await?;
+        workload.pool.set_rests(if group.is_calm { CALM } else { 1 });
+        sleep(group.after).await;
+        group.inject(site, workload).await?;
         let recovered = recover(&site.servers, workload);
-        let served_after = match (drawn.promotes(), &mut site.databases) {
+        let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // The primary that was replaced may go on meanwhile.
-                let (served_after, given) = tokio::join!(recovered, databases.give_standby());
-                given?;
+                // Meanwhile the replaced primary may still run.
+                let (served_after, standby_added) =
+                    tokio::join!(recovered, databases.add_standby());
+                standby_added?;
                 databases.kill(databases.third_number())?;
                 served_after
             }
             _ => recovered.await,
         };
         if plan.topology == Topology::Embedded {
-            let what = format!("service after {}", drawn.name());
+            let what = format!("service after {}", group.name());
             report.time(what, served_after, EMBEDDED_SERVES_WITHIN);
         }
     }
-    sleep(WORKS).await;
+    sleep(FAULT_FREE_TIME).await;
     Ok(())
 }
 
-/// Waits until all servers are ready and serve and their lists agree, and notes when that is.
-/// Returns how long it was until they served: to compare lists is to wait for every client's last
-/// request, and one begun on a connection that is reset may hang until it is given up.
+/// Waits until all servers are ready, serve and list the same orders, and records it. Returns the
+/// time until they served. It excludes the comparison, which waits for every client's last request:
+/// a request on a connection that is reset may hang until it times out.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // What was not in time is found by the rules.
-        let _ = wait_for("servers are ready", GIVEN_UP_AFTER, are_ready).await;
+        // The rules report servers that are not ready in time.
+        let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
         compare(servers, workload).await;
         served_after
     };
     tokio::select! {
-        // Probes end with the rest.
+        // The probes never end by themselves.
         _ = join_all(probes) => undone.elapsed(),
         served_after = agreement => served_after,
     }
 }
 
-/// Has each server carry out each kind of request.
+/// Waits until each server has answered each kind of request.
 async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {
-        for request in [Request::List, Request::Cancel(NO_ORDER), Request::Pet] {
+        for request in [Request::List, Request::Cancel(UNKNOWN_ORDER), Request::Pet] {
             let is_served = async || {
-                let asked = workload.send("prober", number, &workload.key, request.clone());
-                match asked.await {
+                let answer = workload.send("prober", number, &workload.key, request.clone());
+                match answer.await {
                     Answer::Lost(_) => None,
                     Answer::Status(one) if one.status == 503 => None,
                     _ => Some(()),
                 }
             };
-            let left = COMPARED_FOR.saturating_sub(began.elapsed());
-            let _ = wait_for("it is served", left, is_served).await;
+            let remaining = AGREEMENT_TIMEOUT.saturating_sub(began.elapsed());
+            let _ = wait_for("it is served", remaining, is_served).await;
         }
     }
 }
 
-/// Notes whenever a server becomes ready: one whose primary was replaced may be ready until it
-/// notices, and then again.
+/// Records each time a server becomes ready. A server whose primary was replaced may be ready until
+/// it notices, and become ready again later.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -270,7 +270,7 @@ async fn probe(
     }
 }
 
-/// Compares the lists of all servers while no client changes an order, until they agree.
+/// Compares the lists of all servers until they agree. Meanwhile no client changes orders.
 async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;
@@ -287,7 +287,7 @@ async fn compare(servers: &[Server], workload: &Workload) {
         journal.note(What::Compared { digests });
         is_equal.then_some(())
     };
-    let _ = wait_for("lists agree", COMPARED_FOR, agree).await;
+    let _ = wait_for("lists agree", AGREEMENT_TIMEOUT, agree).await;
 }
 
 fn digest(list: &[u8]) -> String {
@@ -296,8 +296,8 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Keys of accounts with a limit, and then of one without: the first is the clients', the
-/// others are revoked.
+/// Issues a key for each account with a limit, then the clients' key of an account without one, and
+/// further keys of that account, which are revoked.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

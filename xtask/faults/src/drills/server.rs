@@ -1,5 +1,4 @@
-//! A server process under drill, with a relay to each of its neighbours: its clients and
-//! the nodes of PostgreSQL, if it has any.
+//! A server process of a drill, with relays from its clients and to the nodes of PostgreSQL.
 
 use crate::replicas::Replica;
 use anyhow::Context;
@@ -9,27 +8,27 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// How long a server may take until it is ready, before the drill gives it up.
-pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
+/// Time within which a server must be ready; afterwards the drill does not wait for it.
+pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A server.
 pub struct Server {
-    /// Its name in the recording.
+    /// The name in the recording.
     pub name: &'static str,
     data: DataDir,
     logs: PathBuf,
     replica: Option<Replica>,
-    lives: u32,
-    /// What it is loaded with: its wall clock, or on an embedded store its disk.
+    starts: u32,
+    /// The preloaded library that controls the server's wall clock, or the disk of an embedded
+    /// store.
     pub preload: Preload,
-    /// From its clients; the port stays when the server is started again.
+    /// The relay from clients; its port stays the same when the server is restarted.
     pub to_clients: Relay,
-    /// To the nodes of PostgreSQL.
+    /// The relays to the nodes of PostgreSQL.
     pub to_store: Vec<Relay>,
 }
 
 impl Server {
-    /// The server of this name, which is not started yet. Its logs are in this directory.
+    /// Creates a server that is not started yet. Its logs are written to `logs`.
     pub fn new(
         name: &'static str,
         data: DataDir,
@@ -37,31 +36,31 @@ impl Server {
         preload: Preload,
         to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
-        // Led to the server when it listens.
+        // `start` sets the real target.
         let to_clients = Relay::to(1)?;
-        let (replica, lives, logs) = (None, 0, logs.to_path_buf());
-        Ok(Server { name, data, logs, replica, lives, preload, to_clients, to_store })
+        let (replica, starts, logs) = (None, 0, logs.to_path_buf());
+        Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })
     }
 
-    /// Starts it, and leads its clients to it; each life has a log of its own.
+    /// Starts the server and connects its clients to it. Each start has its own log.
     pub fn start(&mut self) -> anyhow::Result<()> {
-        self.lives += 1;
+        self.starts += 1;
         std::fs::create_dir_all(self.data.path())?;
         std::fs::create_dir_all(&self.logs)?;
         let mut command = self.data.command();
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // So that nothing but 401 answers a key that was revoked.
+        // A revoked key must be answered 401, never 429.
         command.args(["--keyless-per-minute", "1000000"]);
-        let log = self.logs.join(format!("log-{}", self.lives));
+        let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
         self.replica = Some(Replica::of(process)?);
         Ok(())
     }
 
-    /// Where its clients send requests.
+    /// The base URL for clients, through the relay.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.to_clients.port)
     }
@@ -70,7 +69,7 @@ impl Server {
         self.replica.as_ref().with_context(|| format!("server {} does not run", self.name))
     }
 
-    fn ends(&mut self) -> anyhow::Result<ServerProcess> {
+    fn take_process(&mut self) -> anyhow::Result<ServerProcess> {
         Ok(self.replica.take().context("the server does not run")?.server)
     }
 
@@ -79,29 +78,28 @@ impl Server {
         self.running()?.server.signal(signal)
     }
 
-    /// SIGKILL.
+    /// Kills the server with SIGKILL.
     pub fn kill(&mut self) -> anyhow::Result<()> {
-        self.ends()?.kill().map(drop)
+        self.take_process()?.kill().map(drop)
     }
 
-    /// SIGTERM; it must exit cleanly.
+    /// Sends SIGTERM and expects a clean exit.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        let process = self.ends()?;
+        let process = self.take_process()?;
         block_in_place(|| process.stop())
     }
 
-    /// Waits until it is ready.
     pub async fn ready(&self) -> anyhow::Result<()> {
-        self.running()?.ready(GIVEN_UP_AFTER).await.map(drop)
+        self.running()?.ready(READY_TIMEOUT).await.map(drop)
     }
 
-    /// Whether it says that it is ready.
+    /// True if the server runs and reports that it is ready.
     pub async fn is_ready(&self) -> bool {
         let Ok(replica) = self.running() else { return false };
         replica.unready_because().await.is_none()
     }
 
-    /// The bytes of its list, not through the relay; `None` unless it is answered 200.
+    /// Returns the body of the list, read without the relay; `None` unless it is answered 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

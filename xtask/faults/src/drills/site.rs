@@ -1,4 +1,4 @@
-//! All that a drill starts: servers, what they run on, the relays between them, and the
+//! All processes of a drill: servers, the stores they run on, the relays between them, and the
 //! operator's commands.
 
 use super::databases::Databases;
@@ -19,52 +19,48 @@ use testbed::relay::{Relay, Tampering};
 use testbed::{DataDir, Full, Preload, SmallDisk};
 use tokio::task::block_in_place;
 
-/// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The damage of a negative control; by default there is none.
+/// The seeded defects of a negative control; the default is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Damage {
-    /// Changes of what relays carry.
+    /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
-    /// The disk of an embedded store syncs nothing.
-    pub syncs: bool,
+    /// True if the disk of an embedded store syncs nothing.
+    pub has_lying_disk: bool,
 }
 
-/// All that runs.
+/// The processes of a drill and their directories.
 pub struct Site {
-    /// What servers run on.
     pub topology: Topology,
-    /// PostgreSQL, where servers run on it.
+    /// PostgreSQL, unless the store is embedded.
     pub databases: Option<Databases>,
-    /// The servers.
     pub servers: Vec<Server>,
-    /// The operator's commands.
     pub operator: Arc<DataDir>,
-    /// The networks between them and each node of PostgreSQL.
+    /// The relays from the operator's commands to each node of PostgreSQL.
     pub to_commands: Vec<Relay>,
-    /// While the disk of an embedded store is full.
+    /// Keeps the disk of an embedded store full until it is dropped.
     pub full: Option<Full>,
-    /// The kinds of fault that there were.
+    /// The kinds of fault that have occurred.
     pub injected: BTreeSet<FaultKind>,
-    /// How many bytes of the store each power cut dropped.
+    /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// Copies of the files that were synced.
+    /// Copies of the synced content of the store's files.
     synced: Option<SmallDisk>,
     damage: Damage,
     root: TempDir,
 }
 
-/// How often a server is started, and how long after it ended.
-const STARTS: u32 = 10;
-const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// Attempts to start a server, and the pause between them.
+const START_ATTEMPTS: u32 = 10;
+const START_PAUSE: Duration = Duration::from_millis(200);
 
-/// Room for an embedded store.
+/// Large enough for an embedded store.
 const DISK_KIB: u64 = 64 * 1024;
 
 impl Site {
-    /// Starts everything but the servers, with pending orders from 1 to this one.
+    /// Starts everything but the servers. The store has pending orders 1 to `orders`.
     pub async fn start(
         tools: &Tools,
         topology: Topology,
@@ -72,7 +68,7 @@ impl Site {
         damage: Damage,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
-        // The accounts of the database servers have directories below it.
+        // Database servers run as another user and have directories inside.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, damage).await?,
@@ -85,8 +81,8 @@ impl Site {
             site.operator.import_pending(1..=i64::try_from(orders)?)?;
             site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if damage.syncs {
-            site.server(0)?.preload.set(site.held())?;
+        if damage.has_lying_disk {
+            site.server(0)?.preload.set(site.hung_disk_setting())?;
         }
         Ok(site)
     }
@@ -113,7 +109,7 @@ impl Site {
             let clock = Preload::wall_clock()?;
             servers.push(Server::new(name, data, &directory, clock, to_store)?);
         }
-        let site = Site::of(Topology::Postgres, servers, operator, damage, root);
+        let site = Site::without_stores(Topology::Postgres, servers, operator, damage, root);
         Ok(Site { databases: Some(databases), to_commands, ..site })
     }
 
@@ -124,11 +120,11 @@ impl Site {
         let logs = root.path().join(name);
         let operator = data();
         let server = Server::new(name, data(), &logs, fsync, Vec::new())?;
-        let site = Site::of(Topology::Embedded, vec![server], operator, damage, root);
+        let site = Site::without_stores(Topology::Embedded, vec![server], operator, damage, root);
         Ok(Site { disk: Some(disk), synced: Some(synced), ..site })
     }
 
-    fn of(
+    fn without_stores(
         topology: Topology,
         servers: Vec<Server>,
         operator: DataDir,
@@ -151,38 +147,37 @@ impl Site {
         }
     }
 
-    /// PostgreSQL.
     pub fn databases(&self) -> anyhow::Result<&Databases> {
         self.databases.as_ref().context("there is no PostgreSQL")
     }
 
-    /// PostgreSQL, to be changed.
     pub fn databases_mut(&mut self) -> anyhow::Result<&mut Databases> {
         self.databases.as_mut().context("there is no PostgreSQL")
     }
 
-    /// The disk of the embedded store.
     pub fn disk(&self) -> anyhow::Result<&SmallDisk> {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// What a disk does that holds all syncs, for [`testbed::Preload`]; in a control it lies.
-    pub fn held(&self) -> i64 {
-        if self.damage.syncs { -2 } else { -3 }
+    /// The setting of [`testbed::Preload::disk`] with which syncs hang; with a seeded defect they
+    /// succeed without syncing.
+    pub fn hung_disk_setting(&self) -> i64 {
+        if self.damage.has_lying_disk { -2 } else { -3 }
     }
 
-    /// Whether the last power cut dropped something.
+    /// True if the last power cut discarded something.
     pub fn has_dropped(&self) -> bool {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
 
-    /// Leaves of an embedded store what was synced. The file of its counts is replaced whole.
+    /// Discards what the embedded store has written but not synced. The file of request counts is
+    /// not affected: the server replaces it as a whole.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
             let (file, copy) = (self.disk()?.path().join(name), synced.path().join(name));
-            // The index of the log is never synced.
+            // The shared-memory index of the WAL is never synced.
             if !name.ends_with("-shm") {
                 dropped += differing_bytes(&file, &copy)?;
             }
@@ -197,28 +192,26 @@ impl Site {
         Ok(())
     }
 
-    /// Starts this server, again if it finds no primary in time, as a supervisor does.
+    /// Starts a server, and again if it finds no primary in time, as a supervisor would.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
-        for _ in 1..STARTS {
+        for _ in 1..START_ATTEMPTS {
             if self.server_mut(number)?.start().is_ok() {
                 return Ok(());
             }
-            tokio::time::sleep(START_AGAIN_AFTER).await;
+            tokio::time::sleep(START_PAUSE).await;
         }
         self.server_mut(number)?.start()
     }
 
-    /// The server of this number.
     pub fn server(&self, number: usize) -> anyhow::Result<&Server> {
         self.servers.get(number).context("there is no such server")
     }
 
-    /// The server of this number, to be stopped or started.
     pub fn server_mut(&mut self, number: usize) -> anyhow::Result<&mut Server> {
         self.servers.get_mut(number).context("there is no such server")
     }
 
-    /// Starts all servers, and waits until they are ready.
+    /// Starts all servers and waits until they are ready.
     pub async fn start_servers(&mut self) -> anyhow::Result<()> {
         for number in 0..self.servers.len() {
             self.start_server(number).await?;
@@ -229,19 +222,19 @@ impl Site {
         Ok(())
     }
 
-    /// Where everything is.
+    /// The directory that contains everything.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
     }
 
-    /// Leaves data and logs where they are.
+    /// Keeps data and logs when this is dropped.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);
     }
 }
 
-/// How many bytes of two files differ; one that is missing is empty.
+/// Counts the bytes in which two files differ; a missing file counts as empty.
 fn differing_bytes(one: &Path, other: &Path) -> anyhow::Result<usize> {
     let read = |path: &Path| if path.exists() { std::fs::read(path) } else { Ok(Vec::new()) };
     let (one, other) = (read(one)?, read(other)?);

@@ -1,12 +1,11 @@
-//! What the servers of a drill run on.
+//! The stores on which the servers of a drill run.
 
 use clap::ValueEnum;
 
-/// What servers run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Topology {
-    /// Three of them, on a primary with a synchronous standby, and relays between all
+    /// Three servers on a primary with a synchronous standby, with relays between all of them
     Postgres,
-    /// One, on its embedded store, on a disk of its own
+    /// One server on its embedded store, on its own disk
     Embedded,
 }
