@@ -71,7 +71,7 @@ impl DrillArgs {
                     Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
                         Box::pin(run::drill(tools, plan.clone(), report))
                     });
-                scenarios.push(scenario.drawing_for(duration));
+                scenarios.push(scenario.with_fault_time(duration));
             }
         }
         scenarios

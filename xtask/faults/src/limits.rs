@@ -1,4 +1,4 @@
-//! Windows, strikes and bans in PostgreSQL: each scenario on servers of its own.
+//! Scenarios of rate limits in PostgreSQL: windows, strikes and bans. Each has its own servers.
 
 mod agreement;
 mod servers;
@@ -7,7 +7,6 @@ mod waits;
 
 use crate::scenario::{Scenario, scenario};
 
-/// All of them.
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("limits::agreement", agreement::run).untimed(),

@@ -1,8 +1,8 @@
-//! Whether servers hold what the service promises while disks, networks, databases, clocks and
-//! the servers themselves fail.
+//! Checks that servers keep the service's promises while disks, networks, databases, clocks and the
+//! servers themselves fail.
 //!
-//! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are children on free ports of the
-//! loopback, and are ended by their ids.
+//! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are child processes that listen on
+//! free loopback ports. They are ended by their process ids.
 
 mod drills;
 mod limits;
@@ -31,16 +31,16 @@ use testbed::{Program, exit_code};
     help_template = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}\n\n{after-help}",
     after_help = "\
 Scenarios are named by what they try:
-  sqlite::       a server on its embedded store: its disk, clock, clients and proxy
+  sqlite::       a server on its embedded store: commands, disk, clients and proxy
   conformance::  what every engine of the store must do, in PostgreSQL
   orders::       orders, accounts and keys in PostgreSQL
   limits::       windows, strikes and bans in PostgreSQL
   drills::       faults drawn by a seed
-  controls::     damaged set-ups, which the drills' rules must notice
+  controls::     damaged set-ups, which the drills' rules must detect
 
-Those that bound times run alone, others several at once. Debian and Ubuntu have what they
-need: apt-get install curl gcc libc6-dev nginx-light postgresql; a disk that can be full is
-mounted as root or with sudo.
+Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
+what they need: apt-get install curl gcc libc6-dev nginx-light postgresql. Mounting a small disk
+needs root or sudo.
 
 Examples:
   cargo xtask faults --list
@@ -49,7 +49,7 @@ Examples:
   cargo xtask faults drills::postgres --seed 7      a minute of random faults
   cargo xtask faults drills::embedded --for 10m
   cargo xtask faults drills::postgres --for 10m --fault promote-paused
-  cargo xtask faults --judge history.jsonl          what a kept history breaks
+  cargo xtask faults --judge history.jsonl          the violations in a kept history
 
 Exit status: 0 everything held, 1 something did not, 2 a scenario could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -59,7 +59,7 @@ struct Cli {
     tests: Arguments,
     #[command(flatten)]
     drills: DrillArgs,
-    /// Judge a history that a drill recorded, and run nothing
+    /// Check a history that a drill recorded, and run nothing
     #[arg(long, value_name = "FILE")]
     judge: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     if let Some(history) = &cli.judge {
-        return judge(history, out);
+        return check_history(history, out);
     }
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenarios = scenarios(cli)?;
@@ -82,7 +82,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
 }
 
-/// All scenarios, of which some are to run.
+/// Returns all scenarios. Fails if the command line selects none of them.
 fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
     let groups = [
         sqlite::scenarios(),
@@ -93,20 +93,22 @@ fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         drills::controls(),
     ];
     let scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
-    let is_left_out =
-        |one: &Scenario| cli.tests.is_filtered_out(&Trial::test(one.name(), || Ok(())));
-    if scenarios.iter().all(is_left_out) {
-        let mut groups: Vec<&str> =
-            scenarios.iter().filter_map(|one| Some(one.name().rsplit_once("::")?.0)).collect();
+    let is_filtered_out =
+        |scenario: &Scenario| cli.tests.is_filtered_out(&Trial::test(scenario.name(), || Ok(())));
+    if scenarios.iter().all(is_filtered_out) {
+        let mut groups: Vec<&str> = scenarios
+            .iter()
+            .filter_map(|scenario| Some(scenario.name().rsplit_once("::")?.0))
+            .collect();
         groups.dedup();
         bail!("no scenario has such a name: they are in {}", groups.join(", "));
     }
     Ok(scenarios)
 }
 
-fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let opened = File::open(file).with_context(|| file.display().to_string())?;
-    let violations = history::violations(history::read_events(BufReader::new(opened))?);
+fn check_history(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let history = File::open(file).with_context(|| file.display().to_string())?;
+    let violations = history::violations(history::read_events(BufReader::new(history))?);
     for violation in &violations {
         writeln!(out, "violation: {violation}")?;
     }
@@ -119,7 +121,7 @@ mod tests {
     use testbed::{assert_text, str};
 
     #[test]
-    fn a_name_of_no_scenario_is_an_error_that_lists_the_groups() {
+    fn an_unknown_scenario_is_an_error_that_lists_the_groups() {
         let groups = |arguments: &[&str]| {
             let cli = Cli::parse_from([&["faults"], arguments].concat());
             scenarios(&cli).err().map(|error| error.to_string()).unwrap_or_default()
@@ -127,8 +129,8 @@ mod tests {
         let all = "no scenario has such a name: they are in sqlite, conformance, orders, limits, \
                    drills::postgres, drills::embedded, controls";
         assert_eq!(groups(&["drill::postgres"]), all);
-        let of_disks = all.replace("drills::postgres, ", "");
-        assert_eq!(groups(&["drills::postgres", "--fault", "disk-full"]), of_disks);
+        let without_postgres = all.replace("drills::postgres, ", "");
+        assert_eq!(groups(&["drills::postgres", "--fault", "disk-full"]), without_postgres);
         assert_eq!(groups(&["drills::embedded", "--fault", "disk-full"]), "");
     }
 
@@ -137,7 +139,8 @@ mod tests {
         let recordings =
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/history/tests/recordings");
         let mut printed = Vec::new();
-        let status = judge(&Path::new(recordings).join("listed-after204.jsonl"), &mut printed);
+        let status =
+            check_history(&Path::new(recordings).join("listed-after204.jsonl"), &mut printed);
         assert_eq!(status.unwrap(), 1);
         let expected = str![[r#"
 violation: a list that began after a 204 shows the id: order 2

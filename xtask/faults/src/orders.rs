@@ -1,4 +1,4 @@
-//! Orders, accounts and keys in PostgreSQL: each scenario on servers of its own.
+//! Scenarios of orders, accounts and keys in PostgreSQL. Each has its own servers.
 
 mod absent_standby;
 pub mod conformance;
@@ -11,7 +11,6 @@ pub mod setup;
 
 use crate::scenario::{Scenario, scenario};
 
-/// All of them.
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("orders::restored_in_place", restored_in_place::run),

@@ -1,4 +1,4 @@
-//! Real server processes on one store.
+//! Server processes on one PostgreSQL store.
 
 use anyhow::{Context, bail};
 use history::GIVES_UP_AFTER;
@@ -12,35 +12,35 @@ use testbed::{DataDir, Key, Program, ServerProcess, wait_for};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 
-/// The store, filled by the operator's commands.
+/// A store in PostgreSQL, and the operator's commands on it.
 pub struct StoreUnderTest {
     program: Program,
-    /// Where it is.
+    /// The store's URL.
     pub url: String,
     directory: tempfile::TempDir,
 }
 
 impl StoreUnderTest {
-    /// A new store at this URL, with pending orders from 1 to this one.
+    /// Creates a store at this URL with pending orders 1 to `orders`.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
-        let store = StoreUnderTest::at(program, url)?;
+        let store = StoreUnderTest::open(program, url)?;
         store.run(&["migrate"]).await?;
         store.operate(move |operator| operator.import_pending(1..=orders)).await?;
         Ok(store)
     }
 
-    /// The store at this URL, whatever it holds.
-    pub fn at(program: &Program, url: &str) -> anyhow::Result<Self> {
+    /// Uses the store at this URL as it is.
+    pub fn open(program: &Program, url: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
     }
 
-    /// The operator's commands on it, reached at this URL.
+    /// Returns the operator's commands on the store, which they reach at `url`.
     pub fn operator(&self, url: &str) -> DataDir {
         DataDir::on_store(&self.program, &self.directory.path().join("operator"), url)
     }
 
-    /// Does this with the operator's commands.
+    /// Runs blocking work with the operator's commands.
     pub async fn operate<T: Send + 'static>(
         &self,
         work: impl FnOnce(&DataDir) -> anyhow::Result<T> + Send + 'static,
@@ -49,7 +49,7 @@ impl StoreUnderTest {
         blocking(move || work(&operator)).await
     }
 
-    /// Runs one of them; what it prints.
+    /// Runs an operator's command and returns its output.
     pub async fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let all: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let run = move |operator: &DataDir| {
@@ -58,14 +58,14 @@ impl StoreUnderTest {
         self.operate(run).await
     }
 
-    /// The key of an account without a practical limit.
+    /// Issues a key of an account without a practical limit.
     pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
         let account = account.to_string();
         self.operate(move |operator| operator.issue_enterprise_key(&account, u32::MAX, u32::MAX))
             .await
     }
 
-    /// Starts a replica of this name on the store as it is reached at this URL.
+    /// Starts a replica that reaches the store at `url`.
     pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
         let data = DataDir::on_store(&self.program, &self.directory.path().join(name), url);
         let mut all = vec!["--log-level", "warning"];
@@ -77,28 +77,26 @@ impl StoreUnderTest {
             data.serve(&flags)
         })
         .await?;
-        Replica::of(server)
+        Replica::new(server)
     }
 }
 
-/// A server process.
 pub struct Replica {
-    /// The process.
     pub server: ServerProcess,
     admin: String,
     http: Client,
 }
 
 impl Replica {
-    /// A server that has an admin listener.
-    pub fn of(server: ServerProcess) -> anyhow::Result<Replica> {
+    /// Wraps a server process that has an admin listener.
+    pub fn new(server: ServerProcess) -> anyhow::Result<Replica> {
         let admin =
             server.printed_after("admin listener on ").context("no admin listener")?.to_string();
         let http = Client::builder().timeout(GIVES_UP_AFTER).build()?;
         Ok(Replica { server, admin, http })
     }
 
-    /// `None` if it is ready, or what it says instead.
+    /// Returns `None` if the server is ready, otherwise the reason.
     pub async fn unready_because(&self) -> Option<String> {
         let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;
         match answer {
@@ -108,7 +106,7 @@ impl Replica {
         }
     }
 
-    /// Waits until it is ready; how long that took.
+    /// Waits until the server is ready, and returns how long it took.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;
@@ -121,25 +119,25 @@ impl Replica {
         Ok(began.elapsed())
     }
 
-    /// What it says of itself to Prometheus.
+    /// Returns the metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
-    /// The status of a request that asks no database: 400 comes after the key was checked, because
-    /// no pet has such an id.
+    /// Returns the status of a request that needs no database: 400 if the key is valid, because the
+    /// pet's id is not. The key is checked first.
     pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
         let url = format!("{}/pets/x", self.server.base_url());
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())
     }
 
-    /// The status of a cancellation.
+    /// Cancels an order and returns the status.
     pub async fn cancel(&self, key: &Key, order: i64) -> anyhow::Result<u16> {
         let url = format!("{}/store/orders/{order}", self.server.base_url());
         Ok(self.http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16())
     }
 
-    /// Its list, as bytes; an error unless it is answered 200.
+    /// Returns the body of the list; fails unless it is answered 200.
     pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}/store/orders", self.server.base_url());
         let answer = self.http.get(url).bearer_auth(&key.text).send().await?;
@@ -149,7 +147,7 @@ impl Replica {
         Ok(answer.bytes().await?.to_vec())
     }
 
-    /// The status and the entity tag of its list, of which a client may know this tag.
+    /// Requests the list with `If-None-Match: known`, and returns the status and the entity tag.
     pub async fn list_unless(&self, key: &Key, known: &str) -> anyhow::Result<(u16, String)> {
         let url = format!("{}/store/orders", self.server.base_url());
         let list = self.http.get(url).bearer_auth(&key.text).header("if-none-match", known);
@@ -159,12 +157,12 @@ impl Replica {
     }
 }
 
-/// The URLs of the API of each.
+/// Returns the base URL of each replica's API.
 pub fn bases(replicas: &[Replica]) -> Vec<String> {
     replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
 }
 
-/// A URL of the store that names these hosts.
+/// Returns a store URL that lists these ports on 127.0.0.1.
 pub fn url_of(ports: impl AsRef<[u16]>) -> String {
     let hosts: Vec<String> =
         ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();
@@ -172,11 +170,11 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
     format!("postgres://{USER}@{hosts}/{DATABASE}")
 }
 
-/// What the connections are for that each server has to the primary.
+/// The roles of the connections that each server has to the primary.
 pub const ROLES: [&str; 5] = ["writer", "freshness", "reader", "heartbeat", "limits"];
 
-/// The connections that as many servers have to this primary, by what each is for, if for so
-/// long they are not one of each.
+/// Waits until the primary has one connection of each role per server. Returns `None`, or the
+/// number of connections by role if that takes longer than `limit`.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,
@@ -201,7 +199,7 @@ async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usiz
     Ok(connections)
 }
 
-/// The command of an import of these orders, which has read them all.
+/// Starts an import of these orders and returns once the command has read them all.
 pub async fn begin_import(
     data: &DataDir,
     ids: impl Iterator<Item: Display>,
@@ -216,7 +214,7 @@ pub async fn begin_import(
     Ok(import)
 }
 
-/// Runs what blocks on a thread for it.
+/// Runs blocking work on another thread.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {

@@ -1,5 +1,5 @@
-//! A server on its embedded store: commands and disks, a burst of clients, nginx before it. Random
-//! faults are in the drills.
+//! Scenarios of a server on its embedded store: commands, slow and full disks, a burst of clients,
+//! and nginx as its proxy. Random faults are in the drills.
 
 mod commands;
 mod connect_burst;
@@ -10,7 +10,6 @@ mod proxy;
 
 use crate::scenario::{Scenario, scenario};
 
-/// All of them.
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("sqlite::commands", commands::run),

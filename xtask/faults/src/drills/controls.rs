@@ -43,7 +43,7 @@ pub fn controls() -> Vec<Scenario> {
         Scenario::new(format!("controls::{name}"), move |tools, report| {
             Box::pin(control.run(tools, report))
         })
-        .drawing_for(DETECTION_TIMEOUT)
+        .with_fault_time(DETECTION_TIMEOUT)
     };
     Control::value_variants().iter().map(scenario).collect()
 }

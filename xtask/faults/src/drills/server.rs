@@ -56,7 +56,7 @@ impl Server {
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
-        self.replica = Some(Replica::of(process)?);
+        self.replica = Some(Replica::new(process)?);
         Ok(())
     }
 

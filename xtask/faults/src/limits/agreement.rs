@@ -1,6 +1,6 @@
-//! The statement as it ships against the limiter in memory: random accounts, plans and clocks, in
-//! batches; they agree on every decision and every figure. And the statement on a clock that is set
-//! forward and back, as a failover may do.
+//! Compares the production SQL statement with the in-memory limiter: random accounts, plans and
+//! clocks, in batches. Both must agree on every decision and every figure. Also checks the
+//! statement on a clock that is set forward and back, as a failover may do.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -21,53 +21,55 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const MAX_BATCH: usize = 200;
 
-/// How far the clock of a promoted primary may be ahead.
-const AHEAD: Duration = Duration::from_secs(120);
+/// Lead of a promoted primary's clock.
+const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// More decisions than a limit of five requests takes.
-const MOST_DECISIONS: usize = 100;
+/// Ends the loop of requests; above any limit that is used here.
+const MAX_DECISIONS: usize = 100;
 
-/// A clock that the case sets, found before PostgreSQL's own.
+/// A clock that the scenario sets; the search path finds it before PostgreSQL's own.
 const CLOCK: &str = "
     CREATE SCHEMA test;
     CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
     $$ SELECT to_timestamp(0) + current_setting('test.now')::bigint * interval '1 microsecond' $$;";
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let (_cluster, _server, client) = with_clock(tools).await?;
-    let mut both = Both {
-        postgres: Clocked::prepare(client).await?,
+    let mut limiters = LimiterPair {
+        postgres: PostgresLimiter::prepare(client).await?,
         now: 1_700_000_000_000_000,
         memory: InMemoryLimits::new(1, Logger::root(Discard, o!())),
         plans: [PlanLimits { per_minute: 5, per_day: 30 }; ACCOUNTS],
         last_reset: Duration::ZERO,
-        seen: BTreeMap::new(),
+        decisions_by_kind: BTreeMap::new(),
     };
     let (mut requests, mut batches) = (0, 0);
     while requests < REQUESTS {
-        both.change();
-        let batch = both.batch();
+        limiters.change_plan_or_clock();
+        let batch = limiters.batch();
         requests += batch.len();
         batches += 1;
-        if let Some(difference) = both.admit(&batch).await? {
+        if let Some(difference) = limiters.admit(&batch).await? {
             report.expect(false, || format!("batch {batches}, {difference}"));
             return Ok(());
         }
     }
-    report.figure(format!("{requests} requests in {batches} batches: {:?}", both.seen));
-    report.expect(both.seen.len() == 3, || "a decision never came".to_string());
-    both.step_clock(report).await?;
-    // By the real clock, which is years ahead of that of the case, all have expired.
-    let client = &both.postgres.client;
+    report.figure(format!(
+        "{requests} requests in {batches} batches: {:?}",
+        limiters.decisions_by_kind
+    ));
+    report.expect(limiters.decisions_by_kind.len() == 3, || "a decision never came".to_string());
+    limiters.step_clock(report).await?;
+    // The real clock is years ahead of the simulated one, so everything has expired.
+    let client = &limiters.postgres.client;
     while remove_expired(client).await? {}
-    let left: i64 =
+    let remaining: i64 =
         client.query_one("SELECT count(*) FROM limits_accounts", &[]).await?.try_get(0)?;
-    report.expect(left == 0, || format!("{left} expired rows are left"));
+    report.expect(remaining == 0, || format!("{remaining} expired rows are left"));
     Ok(())
 }
 
-/// A server with a database that has [`CLOCK`], and a connection to it.
+/// Starts a server with a database that has [`CLOCK`], and connects to it.
 pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;
@@ -77,32 +79,36 @@ pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Cli
     Ok((cluster, server, client))
 }
 
-/// What the limiter in memory decides at this time, in microseconds. Strikes are counted elsewhere
-/// than in the statement: each request has a key of its own, which is never banned.
-pub async fn expected(memory: &InMemoryLimits, request: KeyedRequest, now: i64) -> Decision {
+/// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets its own
+/// key, which is never banned, because the statement does not count strikes.
+pub async fn expected_decision(
+    memory: &InMemoryLimits,
+    request: KeyedRequest,
+    now: i64,
+) -> Decision {
     let monotonic = Duration::from_micros(now.unsigned_abs());
     let now = Now { monotonic, wall: Duration::ZERO };
     let request = KeyedRequest { key: fastrand::i64(..), ..request };
     memory.admit(request, &Arc::from("key_1"), now, Instant::now()).await
 }
 
-/// The limiter in PostgreSQL on a connection whose clock is set.
-pub struct Clocked {
+/// The limiter in PostgreSQL, on a connection with a simulated clock.
+pub struct PostgresLimiter {
     client: Client,
-    /// The connection's process.
+    /// The process id of the connection's backend.
     pub backend: i32,
     admission: Admission,
 }
 
-impl Clocked {
-    /// On this connection, to a database with [`CLOCK`].
-    pub async fn prepare(client: Client) -> anyhow::Result<Clocked> {
+impl PostgresLimiter {
+    /// Prepares the statement on a connection to a database with [`CLOCK`].
+    pub async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
         let backend = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
-        Ok(Clocked { admission: Admission::prepare(&client).await?, client, backend })
+        Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client, backend })
     }
 
-    /// Decides these at this time, in microseconds.
+    /// Decides on these requests at `now`, in microseconds.
     pub async fn admit(
         &self,
         now: i64,
@@ -113,22 +119,22 @@ impl Clocked {
     }
 }
 
-/// The two, and what both are given.
-struct Both {
-    postgres: Clocked,
-    /// Microseconds of the database's clock.
+/// Both limiters and their common input.
+struct LimiterPair {
+    postgres: PostgresLimiter,
+    /// The time of the simulated clock, in microseconds.
     now: i64,
     memory: InMemoryLimits,
     plans: [PlanLimits; ACCOUNTS],
-    /// The reset of some answer of the last batch.
+    /// `resets_in` of a random decision of the last batch.
     last_reset: Duration,
-    /// How often each kind of decision came.
-    seen: BTreeMap<&'static str, usize>,
+    /// The number of decisions of each kind.
+    decisions_by_kind: BTreeMap<&'static str, usize>,
 }
 
-impl Both {
-    /// Something happens between two batches.
-    fn change(&mut self) {
+impl LimiterPair {
+    /// Changes a plan or advances the clock, at random.
+    fn change_plan_or_clock(&mut self) {
         match fastrand::u8(..20) {
             0..3 => {
                 let limits = PlanLimits {
@@ -151,31 +157,31 @@ impl Both {
         }
     }
 
-    fn batch(&self) -> Vec<KeyedRequest> {
+    fn random_batch(&self) -> Vec<KeyedRequest> {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
-        // Now and then all are of one account.
-        let only = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
+        // Some batches have only one account.
+        let single_account = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
         let request = |_| {
-            let account = only.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));
+            let account = single_account.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));
             let limits = self.plans.get(account).copied().unwrap_or_else(|| unreachable!());
             request(account as i64, limits)
         };
         let mut batch: Vec<KeyedRequest> = (0..length).map(request).collect();
-        // The order in which the statement admits them.
+        // The statement admits requests in this order.
         batch.sort_by_key(|request| request.account);
         batch
     }
 
-    /// Both decide. The first difference, if there is one.
+    /// Lets both decide and returns the first difference, if any.
     async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
-            let expected = expected(&self.memory, *request, self.now).await;
-            if *decision != expected {
-                let difference = format!("{decision:?} instead of {expected:?}");
+            let expected_decision = expected_decision(&self.memory, *request, self.now).await;
+            if *decision != expected_decision {
+                let difference = format!("{decision:?} instead of {expected_decision:?}");
                 return Ok(Some(format!("request {number}, {request:?}: {difference}")));
             }
-            *self.seen.entry(kind(decision)).or_default() += 1;
+            *self.decisions_by_kind.entry(kind(decision)).or_default() += 1;
             if fastrand::bool() {
                 self.last_reset = decision.status().resets_in;
             }
@@ -187,15 +193,15 @@ impl Both {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Set forward, the clock closes windows early by as much. Set back, it opens no window that was
-    /// used up.
+    /// Checks the statement on a clock that is set forward and back. Forward, windows close early
+    /// by the same time. Back, exhausted windows stay exhausted.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });
-        let (began, ahead) = (self.now, i64::try_from(AHEAD.as_micros())?);
+        let (began, ahead) = (self.now, i64::try_from(CLOCK_LEAD.as_micros())?);
         for (now, allowed) in [(began, 5), (began + ahead, 5), (began, 0)] {
             self.now = now;
             let mut admitted = 0;
-            while admitted < MOST_DECISIONS
+            while admitted < MAX_DECISIONS
                 && let Decision::Admitted(_) = self.decide(limited).await?
             {
                 admitted += 1;
@@ -206,7 +212,7 @@ impl Both {
     }
 }
 
-/// A request of this account with its one key.
+/// Returns a request of this account; the account has one key.
 pub fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }

@@ -1,5 +1,6 @@
-//! Three server processes on one store, from nothing as an operator sets them up: they count
-//! together, in a database of their own, and the operator sees it.
+//! Three server processes share one store, which is set up from scratch as an operator does: they
+//! count requests together in a separate limits database, and the operator's commands show the
+//! counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
@@ -13,22 +14,21 @@ use testbed::{Key, Report, wait_for};
 
 const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
-const WITHIN: Duration = Duration::from_secs(5);
+const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How soon a ban reaches the other servers.
-const REACHES_WITHIN: Duration = Duration::from_secs(1);
+/// Time within which a ban reaches the other servers.
+const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is refused within so long of the first 429 adds no strike.
+/// Refusals within this time of the first 429 count as one strike.
 const BURST: Duration = Duration::from_secs(2);
 
-/// Where the counts are: not in the database that is the default.
+/// The limits database, with another name than the default.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::at(&tools.program, &primary.url())?;
+    let store = StoreUnderTest::open(&tools.program, &primary.url())?;
     let operate = async |arguments: &[&str]| store.run(&[arguments, &LIMITS].concat()).await;
     operate(&["migrate"]).await?;
     let mut keys = Vec::new();
@@ -40,15 +40,16 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     for name in ["one", "two", "three"] {
         replicas.push(store.replica(name, &store.url, &LIMITS).await?);
     }
-    let elsewhere = store.replica("four", &store.url, &[]).await.err();
-    let refused = format!("{:#}", elsewhere.context("a server that counts elsewhere started")?);
+    let wrong_database = store.replica("four", &store.url, &[]).await.err();
+    let refused =
+        format!("{:#}", wrong_database.context("a server that counts elsewhere started")?);
     let is_clear = refused.contains("_limits") && refused.contains("does not exist");
     report.expect(is_clear, || refused.clone());
     for key in &keys {
         let answers = send(&replicas, key, REQUESTS).await?;
-        let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
-        let counts = (with(200), with(429));
-        // Those that are neither were not counted in time.
+        let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
+        let counts = (count(200), count(429));
+        // A request with another status was not counted in time.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
@@ -58,7 +59,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
-    // Each server counts the refusals that it saw.
+    // Each server counts only the refusals that it has sent itself.
     let (first, others) = replicas.split_at(1);
     for key in &keys {
         send(first, key, REQUESTS - 60).await?;
@@ -77,8 +78,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         Some(())
     };
     if begun == ACCOUNTS {
-        wait_for("the banned keys are refused", 2 * WITHIN, is_refused).await?;
-        report.time("until other servers refused the banned keys", began.elapsed(), REACHES_WITHIN);
+        wait_for("the banned keys are refused", 2 * UNBAN_TIMEOUT, is_refused).await?;
+        report.time("until other servers refused the banned keys", began.elapsed(), BAN_TIMEOUT);
     }
     let shown: Value =
         serde_json::from_str(&operate(&["accounts", "show", "account-0", "--json"]).await?)?;
@@ -90,26 +91,26 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let key = keys.first().context("a key")?;
     operate(&["keys", "unban", &key.id]).await?;
     let began = Instant::now();
-    let is_taken = async || {
+    let is_accepted = async || {
         let answer = send(&replicas, key, 1).await.ok()?.pop()?.text().await.ok()?;
         (!answer.contains("key_banned")).then_some(())
     };
-    wait_for("the unbanned key is taken", 2 * WITHIN, is_taken).await?;
-    report.time("until an unbanned key was taken", began.elapsed(), WITHIN);
+    wait_for("the unbanned key is taken", 2 * UNBAN_TIMEOUT, is_accepted).await?;
+    report.time("until an unbanned key was taken", began.elapsed(), UNBAN_TIMEOUT);
     report.figure(format!("{REQUESTS} requests at once through 3 servers, {ACCOUNTS} times"));
     Ok(())
 }
 
 async fn send(replicas: &[Replica], key: &Key, requests: usize) -> anyhow::Result<Vec<Response>> {
     let http = Client::new();
-    let sent = replicas.iter().cycle().take(requests).map(|replica| {
+    let requests_sent = replicas.iter().cycle().take(requests).map(|replica| {
         let url = format!("{}/store/orders", replica.server.base_url());
         http.get(url).bearer_auth(&key.text).send()
     });
-    Ok(join_all(sent).await.into_iter().collect::<Result<_, _>>()?)
+    Ok(join_all(requests_sent).await.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// How many bans began, as all servers together tell Prometheus.
+/// Returns the number of bans that began, summed over the servers' metrics.
 async fn bans_begun(replicas: &[Replica]) -> anyhow::Result<usize> {
     let mut bans = 0;
     for replica in replicas {

@@ -1,4 +1,4 @@
-//! A server that is suspended while it counts keeps no other from counting.
+//! Suspends a server while it counts requests: other servers must still be able to count.
 
 use crate::orders::setup::{OnPrimary, READY_WITHIN};
 use crate::scenario::Tools;
@@ -6,7 +6,6 @@ use futures::future::join_all;
 use std::time::{Duration, Instant};
 use testbed::{Report, Signal};
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let on = OnPrimary::start(tools, 10, 2).await?;
     let (key, [one, other]) = (&on.key, &on.replicas[..]) else { anyhow::bail!("two replicas") };
@@ -14,7 +13,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_millis(500);
         let load = (0..16).map(|_| async {
             while Instant::now() < until {
-                // What is under way when the server is suspended is given up.
+                // Gives up the requests that are in progress when the server is suspended.
                 let _ = tokio::time::timeout_at(until.into(), one.list(key)).await;
             }
         });
@@ -25,7 +24,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let (_, suspended) = tokio::join!(join_all(load), suspend);
         suspended?;
         let began = Instant::now();
-        // The same account, whose row the suspended server was updating.
+        // Counts in the row of the account that the suspended server was updating.
         other.list(key).await?;
         report.time("a list next to a suspended server", began.elapsed(), Duration::from_secs(1));
         one.server.signal(Signal::CONT)?;

@@ -1,6 +1,6 @@
-//! The demanded synchronous standby is away, then suspended, while servers are started again and
-//! again: they say which one it is, and leave no connections that wait for it. Also what a
-//! server says at its start of standbys of which not all have to confirm.
+//! The required synchronous standby is stopped, then suspended, while servers are started
+//! repeatedly. Servers must name the standby, and leave no connections that wait for it. Also
+//! checks the warning at start if only some of the listed standbys must confirm commits.
 
 use super::setup::{OnPair, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -9,44 +9,43 @@ use std::time::{Duration, Instant};
 use testbed::postgres::Postgres;
 use testbed::{Report, Signal, wait_for};
 
-/// How often a server is started.
+/// The number of attempts to start a server.
 const STARTS: usize = 5;
 
-/// How soon a running server says what is away.
-const SAID_WITHIN: Duration = Duration::from_secs(6);
+/// Time within which a running server reports the missing standby.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// What a server warns of.
+/// The server's warning about unused standbys.
 const WARNING: &str = "not every synchronous standby confirms commits";
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let OnPair { cluster, primary, standby, link, store, key, replicas: mut servers } =
         OnPair::start(tools, 10, 1).await?;
     for (names, warns) in [("ANY 1 (standby, other)", true), ("standby", false)] {
         primary.set("synchronous_standby_names", names).await?;
         let server = store.replica(&format!("warns-{warns}"), &store.url, &[]).await?;
-        server.ready(SAID_WITHIN).await?;
+        server.ready(REPORT_TIMEOUT).await?;
         server.server.signal(Signal::TERM)?;
         let (_, log) = blocking(move || server.server.wait()).await?;
         report.expect(log.contains(WARNING) == warns, || format!("{names}: {log}"));
     }
 
     standby.kill()?;
-    expect_none_waits(&servers, &store, &primary, "away: standby", report).await?;
+    expect_unready(&servers, &store, &primary, "away: standby", report).await?;
     let upstream = testbed::postgres::Cluster::upstream(link.port);
     let standby = cluster.start("standby", &[("primary_conninfo", &upstream)]).await?;
     primary.wait_for_standby().await?;
     expect_agreement(&servers, &key, report).await?;
     standby.signal_all(Signal::STOP)?;
-    expect_none_waits(&servers, &store, &primary, "confirm no commit: standby", report).await?;
+    expect_unready(&servers, &store, &primary, "confirm no commit: standby", report).await?;
     standby.signal_all(Signal::CONT)?;
     servers.push(store.replica("later", &store.url, &[]).await?);
     expect_agreement(&servers, &key, report).await
 }
 
-/// Running servers are not ready for this reason, and those that are started refuse with it. None of
-/// their connections waits for the standby.
-async fn expect_none_waits(
+/// Running servers must be unready for this reason, and new ones must fail to start with it. No
+/// connection of theirs may keep waiting for the standby.
+async fn expect_unready(
     servers: &[Replica],
     store: &StoreUnderTest,
     primary: &Postgres,
@@ -69,27 +68,29 @@ async fn expect_none_waits(
     let before = backends_waiting(primary).await?;
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
-        let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
-        report.expect(!said.is_empty(), || format!("start {number} succeeded: {reason}"));
-        report.expect_unless_stalled(said.contains(reason), || format!("start {number}: {said:?}"));
+        let message = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        report.expect(!message.is_empty(), || format!("start {number} succeeded: {reason}"));
+        report.expect_unless_stalled(message.contains(reason), || {
+            format!("start {number}: {message:?}")
+        });
     }
     let now = backends_waiting(primary).await?;
-    // A session that was cut off leaves at most those that were committing then.
+    // An interrupted session may leave only the connections that were committing at that time.
     report.expect_unless_stalled(before <= 4 && now == before, || {
         format!("{reason}: {now} connections wait for it, {before} before the starts")
     });
     Ok(())
 }
 
-/// A running server is not ready, for this reason.
+/// Running servers must be unready for this reason.
 async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
     let began = Instant::now();
     for server in servers {
-        let is_said = async || server.unready_because().await?.contains(reason).then_some(());
-        let waited = wait_for(reason, 2 * SAID_WITHIN, is_said).await;
+        let is_reported = async || server.unready_because().await?.contains(reason).then_some(());
+        let waited = wait_for(reason, 2 * REPORT_TIMEOUT, is_reported).await;
         report.expect_unless_stalled(waited.is_ok(), || format!("/readyz does not say {reason:?}"));
     }
-    report.time(format!("/readyz says {reason:?}"), began.elapsed(), SAID_WITHIN);
+    report.time(format!("/readyz says {reason:?}"), began.elapsed(), REPORT_TIMEOUT);
 }
 
 async fn backends_waiting(primary: &Postgres) -> anyhow::Result<i64> {

@@ -1,5 +1,5 @@
-//! The cases that hold on every engine, and those of PostgreSQL alone, each in a database of its
-//! own.
+//! Conformance cases in PostgreSQL: those for every engine, and those for PostgreSQL only. Each
+//! case has its own database.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};
@@ -15,20 +15,20 @@ use testbed::postgres::{Cluster, Postgres, USER};
 
 type Case = Arc<dyn Fn(&PostgresUnderTest) -> anyhow::Result<()> + Send + Sync>;
 
-/// The servers that no case uses. A case has one to itself: a transaction that writes for long delays
-/// lists in every database of its server. The servers end with the last case, each before its
-/// directory is removed.
-type Idle = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
+/// Database servers that no case uses at the moment. A case has a server to itself, because a long
+/// write transaction delays lists in every database of its server. The servers end after the last
+/// case, each before its directory is removed.
+type IdleServers = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
 
-/// A scenario for each case.
+/// Returns a scenario for each case.
 pub fn scenarios() -> Vec<Scenario> {
-    let of_engines = conformance::cases().into_iter().map(|case| -> (&str, Case) {
+    let engine_cases = conformance::cases().into_iter().map(|case| -> (&str, Case) {
         (case.name, Arc::new(move |server| (case.run)(&server.new_store()?)))
     });
-    let of_postgres = postgres_cases()
+    let postgres_only_cases = postgres_cases()
         .into_iter()
         .map(|case| -> (&str, Case) { (case.name, Arc::new(move |server| (case.run)(server))) });
-    let idle = Idle::default();
+    let idle = IdleServers::default();
     let scenario = |(name, case): (&str, Case)| {
         let idle = Arc::clone(&idle);
         let scenario = Scenario::new(format!("conformance::{name}"), move |tools, report| {
@@ -36,13 +36,18 @@ pub fn scenarios() -> Vec<Scenario> {
         });
         scenario.untimed()
     };
-    // The longest begin first: those of several servers, which stand last.
-    of_postgres.rev().chain(of_engines).map(scenario).collect()
+    // Cases with several servers take longest. They are last in the list, so it is reversed.
+    postgres_only_cases.rev().chain(engine_cases).map(scenario).collect()
 }
 
-async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyhow::Result<()> {
-    let found = idle.lock().pop();
-    let (primary, cluster) = match found {
+async fn run(
+    tools: &Tools,
+    report: &mut Report,
+    idle: IdleServers,
+    case: Case,
+) -> anyhow::Result<()> {
+    let idle_server = idle.lock().pop();
+    let (primary, cluster) = match idle_server {
         Some(server) => server,
         None => {
             let cluster = Cluster::create(&tools.postgres()?)?;
@@ -51,7 +56,7 @@ async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyh
         }
     };
     let server = PostgresUnderTest::new(&format!("127.0.0.1:{}", primary.port), USER);
-    // Cases ask for a thread that belongs to no runtime.
+    // Cases need a thread without a tokio runtime.
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
     idle.lock().push((primary, cluster));
@@ -61,7 +66,7 @@ async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyh
         Err(anyhow!("it panicked: {message}"))
     };
     if let Err(error) = outcome.unwrap_or_else(panicked) {
-        match is_of_time(&error) {
+        match is_late_or_unreachable(&error) {
             true => report.expect_unless_stalled(false, || format!("{error:#}")),
             false => report.expect(false, || format!("{error:#}")),
         }
@@ -69,12 +74,12 @@ async fn run(tools: &Tools, report: &mut Report, idle: Idle, case: Case) -> anyh
     Ok(())
 }
 
-/// Whether something did not come in time, or the store could not be reached, which clients see as
-/// 503. Whatever else a case finds is a wrong answer.
-fn is_of_time(error: &anyhow::Error) -> bool {
+/// True if something was late or the store was unreachable, which clients see as 503. Any other
+/// error of a case is a wrong answer, which a stall does not excuse.
+fn is_late_or_unreachable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        let waited = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);
-        waited || matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
+        let is_timeout = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);
+        is_timeout || matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
     })
 }
 
@@ -87,7 +92,7 @@ mod tests {
     use testbed::wait_blocking;
 
     #[test]
-    fn a_stall_excuses_what_is_late_and_no_wrong_answer() {
+    fn a_stall_excuses_late_answers_but_not_wrong_ones() {
         let late = wait_blocking("an answer", Duration::ZERO, || None::<()>);
         let source = io::Error::other("no session").into();
         let unreachable = Err(StoreError::Engine { doing: "read", source });
@@ -95,7 +100,7 @@ mod tests {
         let refused = Err(StoreError::Refused("the plan has no limits".to_string()));
         let errors =
             [late, unreachable.context("while it waits"), wrong, refused.context("a plan")];
-        let are_of_time = errors.map(|error| is_of_time(&error.unwrap_err()));
-        assert_eq!(are_of_time, [true, true, false, false]);
+        let are_excused = errors.map(|error| is_late_or_unreachable(&error.unwrap_err()));
+        assert_eq!(are_excused, [true, true, false, false]);
     }
 }

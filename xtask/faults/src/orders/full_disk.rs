@@ -1,6 +1,6 @@
-//! A database whose disk is full: what must be written is answered 503 and none of it is lost, lists
-//! of accounts without a limit go on, an account whose day is used up is not admitted again, and
-//! service is whole when there is room.
+//! The disk of the database is full. Requests that must write are answered 503 and lose nothing,
+//! lists of accounts without a limit continue, an account with an exhausted daily limit is not
+//! admitted again, and full service returns once there is room.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::bases;
@@ -14,15 +14,14 @@ use tokio::task::block_in_place;
 
 const ORDERS: usize = 4_000;
 
-/// Room for a small cluster.
+/// Large enough for a small cluster.
 const DISK_KIB: u64 = 160 * 1024;
 
-/// How soon counts are on the disk, without `synchronous_commit`.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+/// Time until request counts are on the disk; they are written without `synchronous_commit`.
+const COUNT_FLUSH_TIME: Duration = Duration::from_secs(1);
 
 const FULL_FOR: Duration = Duration::from_secs(4);
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let disk = SmallDisk::mount(DISK_KIB)?;
     let cluster = Cluster::create_in(&tools.postgres()?, disk.path())?;
@@ -36,26 +35,27 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         replica.list(&exhausted).await?;
     }
     let traffic = Clients::new(bases(&replicas), &key, ORDERS).start(Journal::new(None))?;
-    tokio::time::sleep(WRITTEN_WITHIN).await;
+    tokio::time::sleep(COUNT_FLUSH_TIME).await;
     disk.fill(0)?;
     let admin = primary.admin(DATABASE).await?;
-    // A file of its own can no longer be made larger.
-    let grown = admin.batch_execute("CREATE TABLE large AS SELECT generate_series(1, 1000000)");
-    report.expect(grown.await.is_err(), || "the disk is not full".to_string());
+    // Without free space, a new table cannot grow.
+    let table_growth =
+        admin.batch_execute("CREATE TABLE large AS SELECT generate_series(1, 1000000)");
+    report.expect(table_growth.await.is_err(), || "the disk is not full".to_string());
     let (filled, mut admitted) = (Instant::now(), 0);
     while filled.elapsed() < FULL_FOR {
         admitted += usize::from(replica.list(&exhausted).await.is_ok());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     disk.make_room()?;
-    let room = traffic.workload.journal.now();
+    let room_at = traffic.workload.journal.now();
     tokio::time::sleep(READY_WITHIN).await;
     admitted += usize::from(replica.list(&exhausted).await.is_ok());
     report.expect(admitted == 0, || format!("the exhausted account was admitted {admitted} times"));
-    traffic.expect_recovery("room again", room, READY_WITHIN, report);
-    let seen = traffic.stop().await?;
+    traffic.expect_recovery("room again", room_at, READY_WITHIN, report);
+    let journal = traffic.stop().await?;
     let agreed = expect_agreement(&replicas, &key, report).await;
-    let ended = block_in_place(|| seen.end(&store.operator(&store.url)));
-    seen.judge(report);
+    let ended = block_in_place(|| journal.end(&store.operator(&store.url)));
+    journal.judge(report);
     agreed.and(ended)
 }

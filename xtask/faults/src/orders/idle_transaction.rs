@@ -1,6 +1,7 @@
-//! A REPEATABLE READ transaction stays open, as that of a running `pg_dump`, while orders are
-//! cancelled: no statement on orders may have more to read because of it. The requests are counted
-//! in the same database, where it slows down the one row of their account: each is answered.
+//! A REPEATABLE READ transaction stays open, like that of a running `pg_dump`, while orders are
+//! cancelled. It must not make statements on orders read more pages. The same database counts the
+//! requests, all in the row of one account, which the transaction slows down: each request must
+//! still be answered.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -16,27 +17,25 @@ use testbed::{Key, Report};
 const ORDERS: i64 = 140_000;
 const CLIENTS: usize = 64;
 
-/// Cancelled before anything is compared.
+/// The number of orders cancelled before and for each measurement.
 const ROUND: i64 = 10_000;
 
-/// Cancelled while the transaction is open.
+/// The number of orders cancelled while the transaction is open.
 const CANCELLED: i64 = 100_000;
 
-/// How many times as many pages a cancellation may read. The number of cancellations that share
-/// a transaction varies with the machine; rows that nothing removes cost hundreds of times as
-/// many.
-const MOST: f64 = 4.0;
+/// The maximum factor by which the pages read per cancellation may grow. The number of
+/// cancellations that share a transaction varies with the machine. Dead rows that are not removed
+/// would cost a factor of hundreds.
+const MAX_PAGE_RATIO: f64 = 4.0;
 
-/// What statements on the store's database have read since the last reset, in pages. The
-/// extension counts each statement as it ends, and is in another database than the store.
+/// The pages that statements on the store's database have read since the last reset. The extension
+/// counts a statement when it ends, and is installed in another database than the store.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create(&tools.postgres()?)?;
-    // A commit need not wait for a disk here.
     let settings = [("fsync", "off"), ("shared_preload_libraries", "pg_stat_statements")];
     let on = OnPrimary::start_in(tools, cluster, &settings, ORDERS, 1).await?;
     let statistics = on.primary.admin("postgres").await?;
@@ -61,13 +60,13 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     report.figure(format!(
         "pages read for a cancellation: {before:.0} before the transaction, {at_end:.0} at its end"
     ));
-    report.expect_unless_stalled(at_end <= MOST * before, || {
+    report.expect_unless_stalled(at_end <= MAX_PAGE_RATIO * before, || {
         format!("after {CANCELLED} cancellations one reads {:.1} times the pages", at_end / before)
     });
     Ok(())
 }
 
-/// Cancels these orders, many at once; how long the slowest cancellation took.
+/// Cancels these orders, many at once, and returns the time of the slowest cancellation.
 async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<Duration> {
     let cancels = stream::iter(orders).map(async |order| {
         let began = Instant::now();

@@ -1,7 +1,7 @@
-//! An account of a million keys, next to clients whose keys were never issued: single keys are
-//! issued and revoked, and the account gets another plan and is closed. A key is accepted on every
-//! server as soon as the command that issued it has ended, refused everywhere within a second of
-//! its end, and no other key is refused meanwhile. A change writes no more rows than it changes.
+//! An account has a million keys, and clients also send unknown keys. Keys of the account are
+//! issued and revoked; then the account gets another plan and is closed. Every server accepts a key
+//! as soon as the command that issued it has ended, and refuses it within a second of its end. No
+//! other key is refused meanwhile. A change writes only the rows that it changes.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::Replica;
@@ -14,16 +14,16 @@ use store_orders::keys::{ApiKey, Environment};
 use testbed::postgres::DATABASE;
 use testbed::{Key, Report};
 
-/// Copies of the key of the account, with ids and digests of their own.
-const KEYS: &str = "
+/// Inserts copies of the account's key with their own ids and digests.
+const INSERT_KEYS: &str = "
     INSERT INTO keys
     SELECT (jsonb_populate_record(k, jsonb_build_object('row', n + 1000, 'id', 'key_' || n + 1e11,
             'digest', '\\x' || md5(n::text) || md5('of ' || n)))).*
     FROM keys k, generate_series(1, 1000000) n
     WHERE k.account = (SELECT id FROM accounts WHERE name = 'crowd')";
 
-/// The rows of accounts and of keys that the last change wrote.
-const WRITTEN: &str = "
+/// The number of rows of accounts and of keys that the last change wrote.
+const ROWS_WRITTEN: &str = "
     SELECT (SELECT count(*) FROM accounts WHERE changed_in = version),
            (SELECT count(*) FROM keys WHERE changed_in = version)
     FROM changes ORDER BY version DESC LIMIT 1";
@@ -31,31 +31,30 @@ const WRITTEN: &str = "
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
 
-/// Keys issued, and how many of them are revoked.
+/// The numbers of keys issued, and of those that are revoked again.
 const ISSUED: usize = 20;
 const REVOKED: usize = 5;
 
-/// How soon a revocation holds.
-const REVOKED_WITHIN: Duration = Duration::from_secs(1);
+/// Time within which every server refuses a revoked key.
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let on = OnPrimary::start(tools, 1, 0).await?;
     let crowd = on.store.key("crowd").await?;
-    on.primary.admin(DATABASE).await?.batch_execute(KEYS).await?;
+    on.primary.admin(DATABASE).await?.batch_execute(INSERT_KEYS).await?;
     let began = Instant::now();
     let replicas = start_replicas(&on.store, SERVERS).await?;
     report.time("ready with a million keys", began.elapsed(), READY_WITHIN);
-    let (is_over, requests, taken) = (Cell::new(false), Cell::new(0_u32), Cell::new(None));
+    let (is_over, requests, wrong_status) = (Cell::new(false), Cell::new(0_u32), Cell::new(None));
     let flood = replicas.iter().cycle().take(FLOODING_CLIENTS).map(async |replica: &Replica| {
         while !is_over.get() {
             let key = ApiKey::generate(Environment::Production);
             let status = replica.key_status(key.expose()).await?;
-            // Above its limit, an address without a valid key has 429.
+            // An address without a valid key gets 429 above its own limit.
             match status {
                 401 | 429 => {}
                 503 => bail!("an unknown key was answered 503"),
-                _ => taken.set(Some(status)),
+                _ => wrong_status.set(Some(status)),
             }
             requests.set(requests.get() + 1);
         }
@@ -83,13 +82,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let ((refused, unavailable), (), _) = try_join3(others, changes, try_join_all(flood)).await?;
     report.expect(refused == 0, || format!("another key was refused {refused} times"));
     report.expect_unless_stalled(unavailable == 0, || format!("{unavailable} times 503"));
-    let taken = taken.into_inner();
-    report.expect(taken.is_none(), || format!("an unknown key was answered {taken:?}"));
+    let wrong_status = wrong_status.into_inner();
+    report
+        .expect(wrong_status.is_none(), || format!("an unknown key was answered {wrong_status:?}"));
     report.figure(format!("{ISSUED} keys; {} requests with unknown ones", requests.get()));
     Ok(())
 }
 
-/// Issues keys, and revokes some of them.
+/// Issues keys and revokes some of them.
 async fn change_keys(
     on: &OnPrimary,
     replicas: &[Replica],
@@ -114,7 +114,7 @@ async fn change_keys(
     Ok(())
 }
 
-/// Moves the account of all these keys to another plan, and closes it.
+/// Moves the account of the million keys to another plan, and closes it.
 async fn change_account(
     on: &OnPrimary,
     crowd: &Key,
@@ -127,22 +127,23 @@ async fn change_account(
         let began = Instant::now();
         on.store.run(&[&["accounts"], command].concat()).await?;
         report.figure(format!("{} in {:.1?}", command.join(" "), began.elapsed()));
-        let row = admin.query_one(WRITTEN, &[]).await?;
-        let written: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        report.expect(written == (1, 0), || format!("{command:?} wrote {written:?} rows"));
+        let row = admin.query_one(ROWS_WRITTEN, &[]).await?;
+        let rows_written: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        report
+            .expect(rows_written == (1, 0), || format!("{command:?} wrote {rows_written:?} rows"));
     }
     expect_end("a key of a closed account", accepted_for(crowd, replicas).await?, report);
     Ok(())
 }
 
-/// How long after now, when a key has ended, the last request was sent that one of these accepted;
-/// no longer than it takes to see that it is accepted for too long.
+/// Returns the time from now, when the key ends, until the last request that a replica accepted was
+/// sent. Stops once that time is clearly too long.
 async fn accepted_for(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {
-        while longest <= 2 * REVOKED_WITHIN {
+        while longest <= 2 * REVOCATION_TIMEOUT {
             let sent = ended.elapsed();
-            // Above its limit, an address without a valid key has 429.
+            // An address without a valid key gets 429 above its own limit.
             if replica.key_status(&key.text).await? != 400 {
                 break;
             }
@@ -152,9 +153,10 @@ async fn accepted_for(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duratio
     Ok(longest)
 }
 
-/// No stall excuses it: a server that has not looked at the store for so long accepts no key.
+/// Checks the time for which a key was accepted after its end. A stall is no excuse: a server that
+/// has not read the store for so long accepts no key.
 fn expect_end(what: &str, accepted: Duration, report: &mut Report) {
-    let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOKED_WITHIN:?})");
+    let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());
-    report.expect(accepted <= REVOKED_WITHIN, || text);
+    report.expect(accepted <= REVOCATION_TIMEOUT, || text);
 }

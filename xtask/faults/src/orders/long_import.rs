@@ -1,6 +1,6 @@
-//! Long imports next to servers: each step is listed at once and can be cancelled for good, no
-//! request is refused, a server that starts meanwhile serves, and what a killed command leaves is
-//! sound and can be finished.
+//! Long imports while servers run. The orders of each step are listed at once and stay cancelled
+//! once cancelled. No request is refused, and a server that starts during the import serves. A
+//! killed import leaves a sound store and can be completed.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};
@@ -12,59 +12,59 @@ use std::time::{Duration, Instant};
 use testbed::{DataDir, Key, Report, wait_for};
 use tokio::time::sleep;
 
-/// The orders before, the first of which are cancelled meanwhile.
+/// The number of orders before the import.
 const ORDERS: i64 = 2_000;
 
-/// Many steps each.
+/// The ids of the two imports; each has many steps.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
-/// How long an import may take next to three servers.
-const IMPORT: Duration = Duration::from_secs(60);
+/// The time limit of an import while three servers run.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long any request may wait meanwhile.
-const LONGEST: Duration = Duration::from_secs(1);
+/// The time limit of any request during the import.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let OnPrimary { cluster: _cluster, primary: _primary, store, key, mut replicas } =
         OnPrimary::start(tools, ORDERS, 2).await?;
     let operator = store.operator(&store.url);
     let mut import = begin_import(&operator, IMPORTED).await?;
-    let (mut watched, began) = (Watched::default(), Instant::now());
+    let (mut observed, began) = (Observations::default(), Instant::now());
     while import.try_wait()?.is_none() {
-        ensure!(began.elapsed() < 2 * IMPORT, "the import does not end");
-        if replicas.len() < 3 && watched.cancelled.len() > 2 {
+        ensure!(began.elapsed() < 2 * IMPORT_TIMEOUT, "the import does not end");
+        if replicas.len() < 3 && observed.cancelled.len() > 2 {
             let started = store.replica("started-meanwhile", &store.url, &[]).await?;
             started.ready(READY_WITHIN).await?;
             replicas.push(started);
         }
-        watched.round(&replicas, &key).await?;
+        observed.list_and_cancel(&replicas, &key).await?;
     }
-    report.time("an import of 100,000 orders", began.elapsed(), IMPORT);
-    report.time("a request during the import", watched.longest, LONGEST);
+    report.time("an import of 100,000 orders", began.elapsed(), IMPORT_TIMEOUT);
+    report.time("a request during the import", observed.longest, REQUEST_TIMEOUT);
     report.expect_unless_stalled(replicas.len() == 3, || {
         "no server was started during the import".to_string()
     });
-    report.expect(watched.problems.is_empty(), || watched.problems.join("; "));
-    report.figure(format!("{} orders of it cancelled meanwhile", watched.cancelled.len()));
-    let expected = IMPORTED.count() - watched.cancelled.len();
+    report.expect(observed.problems.is_empty(), || observed.problems.join("; "));
+    report.figure(format!("{} orders of it cancelled meanwhile", observed.cancelled.len()));
+    let expected = IMPORTED.count() - observed.cancelled.len();
     for replica in &replicas {
-        let listed = imported(replica, &key, IMPORTED).await?.len();
+        let listed = list_ids(replica, &key, IMPORTED).await?.len();
         report.expect(listed == expected, || format!("{listed} of {expected} are listed"));
     }
 
     let mut import = begin_import(&operator, KILLED).await?;
     let first = replicas.first().context("there are replicas")?;
-    let begun = async || match imported(first, &key, KILLED).await {
+    let has_begun = async || match list_ids(first, &key, KILLED).await {
         Ok(listed) if listed.is_empty() => None,
         listed => Some(listed),
     };
-    wait_for("a part of the import is listed", IMPORT, begun).await??;
+    wait_for("a part of the import is listed", IMPORT_TIMEOUT, has_begun).await??;
     import.kill().await?;
-    let left = imported(first, &key, KILLED).await?.len();
-    report.expect_unless_stalled(left < KILLED.count(), || "the import was not killed".to_string());
-    report.figure(format!("{left} orders stored by a killed import"));
+    let stored = list_ids(first, &key, KILLED).await?.len();
+    report
+        .expect_unless_stalled(stored < KILLED.count(), || "the import was not killed".to_string());
+    report.figure(format!("{stored} orders stored by a killed import"));
     store.run(&["check"]).await?;
     let finish = |operator: &DataDir| {
         let rows: String = KILLED.map(|id| format!("{id},7,1\n")).collect();
@@ -72,29 +72,29 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         operator.run_with_input(&["orders", "import", "-", "--skip-existing"], csv.as_bytes())
     };
     store.operate(finish).await?;
-    let listed = imported(first, &key, KILLED).await?.len();
+    let listed = list_ids(first, &key, KILLED).await?.len();
     report.expect(listed == KILLED.count(), || format!("{listed} are listed at the end"));
     expect_agreement(&replicas, &key, report).await
 }
 
-/// What clients saw during an import.
+/// The observations of clients during an import.
 #[derive(Default)]
-struct Watched {
-    /// Orders of the import.
+struct Observations {
+    /// The imported orders that were cancelled.
     cancelled: Vec<i64>,
     longest: Duration,
     problems: Vec<String>,
 }
 
-impl Watched {
-    /// Each replica lists, and the last order of the import that one lists is cancelled at the
-    /// next.
-    async fn round(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
+impl Observations {
+    /// Lists orders at each replica, and cancels the last listed order of the import at the next
+    /// replica.
+    async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();
             let listed = replica.list(key).await?;
             self.longest = self.longest.max(sent.elapsed());
-            // Not what this program takes to read 100,000 orders, which is as long again.
+            // Parsing 100,000 orders takes as long again and is not part of the request.
             let listed = ids(&listed, IMPORTED)?;
             if let Some(id) = self.cancelled.iter().find(|id| listed.contains(id)) {
                 self.problems.push(format!("order {id} is listed after its 204"));
@@ -116,8 +116,8 @@ impl Watched {
     }
 }
 
-/// The ids of this range that a replica lists.
-async fn imported(
+/// Returns the ids within this range that a replica lists.
+async fn list_ids(
     replica: &Replica,
     key: &Key,
     range: RangeInclusive<i64>,
@@ -125,7 +125,7 @@ async fn imported(
     ids(&replica.list(key).await?, range)
 }
 
-/// The ids of this range in a list.
+/// Returns the ids within this range in the body of a list.
 fn ids(list: &[u8], range: RangeInclusive<i64>) -> anyhow::Result<Vec<i64>> {
     let listed: Vec<Value> = serde_json::from_slice(list)?;
     let listed = listed.iter().filter_map(|order| order.get("id")?.as_i64());

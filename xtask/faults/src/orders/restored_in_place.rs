@@ -1,6 +1,6 @@
-//! A server's changes are lost, and as many others made, where nothing of PostgreSQL's own tells: an
-//! earlier copy of the data directory is put back. The server finds that the journal lacks its last
-//! change, and reads everything again, keys too.
+//! An earlier copy of the data directory is restored, and as many other changes are made as were
+//! lost. PostgreSQL itself gives no sign of it. The server must find that the journal lacks the
+//! last change it knows, and read everything again, including keys.
 
 use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -12,16 +12,15 @@ use testbed::{Key, Report};
 
 const ORDERS: i64 = 20;
 
-/// A server, and what it knows.
+/// A server, its store and its keys.
 struct Scene {
     store: StoreUnderTest,
     replica: Replica,
     key: Key,
-    /// Revoked by those changes that are not lost.
+    /// A key that is revoked after the restore.
     leaked: Key,
 }
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
@@ -32,13 +31,13 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     cluster.copy("primary", "backup")?;
     let primary = cluster.start_at("primary", port, &[]).await?;
     let relay = Relay::to(port)?;
-    let store = StoreUnderTest::at(&tools.program, &Postgres::url_at(relay.port))?;
+    let store = StoreUnderTest::open(&tools.program, &Postgres::url_at(relay.port))?;
     let scene = Scene::open(store, key, leaked).await?;
     let lost = scene.change_and_lose().await?;
     relay.set(Fault::Reset);
     primary.kill()?;
     let restored = cluster.start_at("backup", port, &[]).await?;
-    scene.expect_what_is_there(&restored, &lost, &relay, report).await
+    scene.expect_restored_state(&restored, &lost, &relay, report).await
 }
 
 impl Scene {
@@ -48,8 +47,8 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    /// Three changes of orders and two of keys, which the server knows. Returns the key that was
-    /// issued, and the tag of the list that is lost.
+    /// Makes three changes of orders and two of keys, which the server reads. Returns the key that
+    /// was issued and the entity tag of the list; the restore loses both.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {
@@ -62,8 +61,9 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// As many other changes are made at this primary before the server reaches it.
-    async fn expect_what_is_there(
+    /// Makes as many other changes while the server cannot reach the primary, and checks what it
+    /// serves afterwards.
+    async fn expect_restored_state(
         &self,
         primary: &Postgres,
         (lost, lost_tag): &(Key, String),
@@ -80,8 +80,8 @@ impl Scene {
         })
         .await?;
         relay.set(Fault::None);
-        let taken = self.replica.ready(READY_WITHIN).await?;
-        report.time("ready after it was reached", taken, READY_WITHIN);
+        let ready_after = self.replica.ready(READY_WITHIN).await?;
+        report.time("ready after it was reached", ready_after, READY_WITHIN);
         for (key, what) in [(&self.leaked, "revoked"), (lost, "lost")] {
             let status = self.replica.key_status(&key.text).await?;
             let text = || format!("the {what} key: {status}");

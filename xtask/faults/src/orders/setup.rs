@@ -1,5 +1,5 @@
-//! What most scenarios begin with, database servers, a store with a key on them and replicas, and
-//! what they end with, replicas that agree.
+//! The setup of most scenarios (database servers, a store with a key, and replicas) and their last
+//! check: that the replicas agree.
 
 use crate::replicas::{Replica, StoreUnderTest, url_of};
 use crate::scenario::Tools;
@@ -8,51 +8,47 @@ use testbed::postgres::{Cluster, Pair, Postgres};
 use testbed::relay::Relay;
 use testbed::{Key, Report, wait_for};
 
-/// How soon every server is ready after the last fault.
+/// Time within which every server is ready after the last fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// How soon lists agree after that.
-const AGREEMENT: Duration = Duration::from_secs(2);
+/// Time within which the lists agree once all servers are ready.
+const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A store on a single primary.
 pub struct OnPrimary {
-    /// Where the server lives.
     pub cluster: Cluster,
-    /// The server.
     pub primary: Postgres,
-    /// The store, with pending orders.
+    /// The store; it has pending orders.
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
-    /// Its servers, which are ready.
+    /// The store's servers; all are ready.
     pub replicas: Vec<Replica>,
 }
 
 /// A store on a primary with a synchronous standby.
 pub struct OnPair {
-    /// Where the servers live.
     pub cluster: Cluster,
-    /// The servers.
     pub primary: Postgres,
     pub standby: Postgres,
-    /// The network between them.
+    /// The relay from the standby to the primary.
     pub link: Relay,
-    /// The store, with pending orders, reached at the primary or else at the standby.
+    /// The store; it has pending orders. Its URL lists the primary and the standby.
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
-    /// Its servers, which are ready.
+    /// The store's servers; all are ready.
     pub replicas: Vec<Replica>,
 }
 
 impl OnPrimary {
-    /// With pending orders from 1 to this one, and as many replicas.
+    /// Creates a store with pending orders 1 to `orders`, and starts this many replicas.
     pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPrimary> {
         let cluster = Cluster::create(&tools.postgres()?)?;
         OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
     }
 
-    /// In this cluster, on a server with these settings; pending orders from 1 to this one.
+    /// Does the same in this cluster, with these settings of the database server.
     pub async fn start_in(
         tools: &Tools,
         cluster: Cluster,
@@ -69,7 +65,7 @@ impl OnPrimary {
 }
 
 impl OnPair {
-    /// With pending orders from 1 to this one, and as many replicas.
+    /// Creates a store with pending orders 1 to `orders`, and starts this many replicas.
     pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPair> {
         let cluster = Cluster::create(&tools.postgres()?)?;
         let Pair { primary, standby, link } = cluster.pair().await?;
@@ -81,7 +77,7 @@ impl OnPair {
     }
 }
 
-/// Starts servers that know all hosts, and waits until they are ready.
+/// Starts replicas whose store URL lists all hosts, and waits until they are ready.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {
@@ -92,7 +88,7 @@ pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Res
     Ok(replicas)
 }
 
-/// Holds the lists of all servers against each other.
+/// Checks that all servers are ready and list the same orders.
 pub async fn expect_agreement(
     replicas: &[Replica],
     key: &Key,
@@ -115,9 +111,9 @@ pub async fn expect_agreement(
         differ = lists.windows(2).any(|pair| pair.first() != pair.last());
         (!differ).then_some(())
     };
-    let waited = wait_for("lists agree", 5 * AGREEMENT, agree).await;
+    let waited = wait_for("lists agree", 5 * AGREEMENT_TIMEOUT, agree).await;
     report.expect(!differ, || "the servers' lists differ".to_string());
     report.expect_unless_stalled(waited.is_ok() || differ, || "a server lists nothing".to_string());
-    report.time("lists agree", began.elapsed(), AGREEMENT);
+    report.time("lists agree", began.elapsed(), AGREEMENT_TIMEOUT);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Operators' commands and a full load of cancellations on disks of several speeds: no command
-//! starves, and none starves the cancellations.
+//! Operators' commands during a full load of cancellations, on disks of several speeds: neither
+//! starves the other.
 
 use super::embedded::Embedded;
 use crate::scenario::Tools;
@@ -14,11 +14,11 @@ use tokio::task::{JoinSet, block_in_place};
 const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
 const ORDERS: usize = 100_000;
 
-/// How many commands run at each speed, one after the other.
+/// The number of commands at each speed, one after the other.
 const COMMANDS: usize = 5;
 
-/// How much slower each fsync is, and how long a command may take then.
-const SPEEDS: [(Duration, Duration); 5] = [
+/// The delay of each fsync, and the time limit of a command with it.
+const FSYNC_DELAYS: [(Duration, Duration); 5] = [
     (Duration::ZERO, Duration::from_secs(1)),
     (Duration::from_millis(5), Duration::from_secs(1)),
     (Duration::from_millis(20), Duration::from_secs(1)),
@@ -26,15 +26,14 @@ const SPEEDS: [(Duration, Duration); 5] = [
     (Duration::from_millis(500), Duration::from_secs(4)),
 ];
 
-/// Commands in a loop, for how long and on which disk.
+/// The commands in a loop: how many at once, for how long, and the delay of each fsync.
 const OPERATORS: usize = 8;
-const LOOP: Duration = Duration::from_secs(6);
-const LOOP_SLOWER: Duration = Duration::from_millis(20);
+const LOOP_TIME: Duration = Duration::from_secs(6);
+const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    for (slower, bound) in SPEEDS {
-        let loaded = LoadedServer::start(tools, slower)?;
+    for (fsync_delay, bound) in FSYNC_DELAYS {
+        let loaded = LoadedServer::start(tools, fsync_delay)?;
         let mut slowest = Duration::ZERO;
         for _ in 0..COMMANDS {
             let began = Instant::now();
@@ -42,13 +41,13 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             slowest = slowest.max(began.elapsed());
             tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
         }
-        report.time(format!("slowest command, fsync {slower:?} slower"), slowest, bound);
+        report.time(format!("slowest command, fsync {fsync_delay:?} slower"), slowest, bound);
         loaded.stop(report).await?;
     }
-    // Between two commands a batch is written, which each client has a cancellation in.
-    let loaded = LoadedServer::start(tools, LOOP_SLOWER)?;
+    // The server writes a batch between two commands, with a cancellation of each client.
+    let loaded = LoadedServer::start(tools, LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP);
+    let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);
     let mut operators = JoinSet::new();
     for _ in 0..OPERATORS {
         let mut command = loaded.command();
@@ -60,55 +59,55 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             anyhow::Ok(outputs)
         });
     }
-    let mut done = 0;
+    let mut commands = 0;
     while let Some(outputs) = operators.join_next().await {
         let outputs = outputs??;
-        done += outputs.len();
+        commands += outputs.len();
         outputs.iter().for_each(|output| expect_success(output, report));
     }
     let cancels = loaded.acknowledged() - before;
-    report.figure(format!("{cancels} cancels next to {done} commands in a loop"));
-    report.expect_unless_stalled(cancels >= done, || {
+    report.figure(format!("{cancels} cancels next to {commands} commands in a loop"));
+    report.expect_unless_stalled(cancels >= commands, || {
         "commands in a loop starve cancellations".to_string()
     });
     loaded.stop(report).await
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    // It waits for a minute to write.
+    // A command waits up to a minute for the write lock.
     report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });
 }
 
-/// A server on a slow disk, with clients that cancel.
+/// A server on a slow disk, with clients that cancel orders.
 struct LoadedServer {
     disk: Preload,
-    slower: Duration,
+    fsync_delay: Duration,
     store: Embedded,
     server: ServerProcess,
     traffic: Traffic,
 }
 
 impl LoadedServer {
-    fn start(tools: &Tools, slower: Duration) -> anyhow::Result<LoadedServer> {
+    fn start(tools: &Tools, fsync_delay: Duration) -> anyhow::Result<LoadedServer> {
         let (disk, store) = (Preload::disk()?, Embedded::new(tools, i64::try_from(ORDERS)?)?);
         let flags = ["--log-level", "warning"];
         let server = store.data.start(disk.put_into(&mut store.data.command()), &flags)?;
-        disk.set(i64::try_from(slower.as_millis())?)?;
+        disk.set(i64::try_from(fsync_delay.as_millis())?)?;
         let bases = vec![server.base_url().to_string()];
         let clients = Clients { load: LOAD, ..Clients::new(bases, &store.key, ORDERS) };
         let traffic = clients.start(Journal::new(None))?;
         traffic.workload.pool.set_rests(0);
-        Ok(LoadedServer { disk, slower, store, server, traffic })
+        Ok(LoadedServer { disk, fsync_delay, store, server, traffic })
     }
 
-    /// How many cancellations were acknowledged.
+    /// The number of acknowledged cancellations.
     fn acknowledged(&self) -> usize {
         self.traffic.workload.journal.figures().acknowledged.len()
     }
 
-    /// A command that writes, on the same disk.
+    /// Returns a command that writes to the store on the slow disk.
     fn command(&self) -> Command {
         let mut command = self.store.data.command();
         command.args(["keys", "issue", "--account", "clients", "--json"]);
@@ -118,18 +117,18 @@ impl LoadedServer {
         command
     }
 
-    /// Ends the load, then the server. No cancellation may have been refused.
+    /// Stops the clients and the server, and checks that no cancellation was refused.
     async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
-        let seen = self.traffic.stop().await?;
+        let journal = self.traffic.stop().await?;
         let stopped = self.disk.set(0).and_then(|()| self.server.stop());
-        let is_slow = self.slower.is_zero() || self.disk.was_used();
+        let is_slow = self.fsync_delay.is_zero() || self.disk.was_used();
         report.expect(is_slow, || "no sync met the slow disk".to_string());
-        let unavailable = seen.figures().count("503");
+        let unavailable = journal.figures().count("503");
         report.expect_unless_stalled(unavailable == 0, || {
             format!("{unavailable} cancellations were refused")
         });
-        let ended = block_in_place(|| seen.end(&self.store.data));
-        seen.judge(report);
+        let ended = block_in_place(|| journal.end(&self.store.data));
+        journal.judge(report);
         stopped.and(ended)
     }
 }

@@ -1,20 +1,19 @@
-//! The one start of a scenario on the embedded store.
+//! The setup of scenarios on the embedded store.
 
 use crate::scenario::Tools;
 use testbed::{DataDir, Key, ServerProcess};
 
-/// A store in a directory of its own, with pending orders.
+/// An embedded store with pending orders.
 pub struct Embedded {
-    /// The directory.
     pub data: DataDir,
     /// A key without a practical limit.
     pub key: Key,
-    /// Removed with it.
+    /// Removes the directory when this is dropped.
     _directory: tempfile::TempDir,
 }
 
 impl Embedded {
-    /// With orders from 1 to this one.
+    /// Creates a store with pending orders 1 to `orders`.
     pub fn new(tools: &Tools, orders: i64) -> anyhow::Result<Embedded> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(&tools.program, &directory.path().join("data"));
@@ -23,7 +22,7 @@ impl Embedded {
         Ok(Embedded { data, key, _directory: directory })
     }
 
-    /// Serves it.
+    /// Starts a server on the store.
     pub fn serve(&self) -> anyhow::Result<ServerProcess> {
         self.data.serve(&["--log-level", "warning"])
     }

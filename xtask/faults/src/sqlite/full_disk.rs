@@ -1,5 +1,5 @@
-//! Commands on a full disk fail with one line that says why, and leave nothing behind. What a
-//! server does there is in the drills.
+//! Commands on a full disk fail with one line that gives the reason, and leave no files behind. The
+//! drills test servers on a full disk.
 
 use crate::scenario::Tools;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use tokio::task::block_in_place;
 const DISK_KIB: u64 = 24 * 1024;
 const ORDERS: i64 = 20_000;
 
-/// Commands with their exit status: 4 says that the store cannot be written.
+/// Commands with their exit status; 4 means that the store cannot be written.
 const COMMANDS: [(i32, &[&str]); 4] = [
     (4, &["keys", "issue", "--account", "clients"]),
     (4, &["accounts", "create", "other", "--plan", "free"]),
@@ -18,15 +18,14 @@ const COMMANDS: [(i32, &[&str]); 4] = [
     (1, &["backup", "b.sqlite"]),
 ];
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let disk = SmallDisk::mount(DISK_KIB)?;
     let data = DataDir::at(&tools.program, disk.path());
     let server = block_in_place(|| {
         data.import_pending(1..=ORDERS)?;
         data.issue_key("clients", "free")?;
-        // Its files stay open, as under any load: a command that opens them first needs room for an
-        // index of the log.
+        // The server keeps the store's files open. A command that opens them first would need space
+        // for the WAL index.
         data.serve(&["--log-level", "warning"])
     })?;
     let full = disk.keep_full()?;
@@ -42,17 +41,17 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             format!("{arguments:?} on a full disk: {}, {error:?}", output.status)
         });
     }
-    // A backup, or the copy that becomes one.
-    let left = std::fs::read_dir(disk.path())?.flatten().map(|entry| entry.file_name());
-    let is_of_backup = |name: &OsString| {
+    // An incomplete backup, or its temporary copy.
+    let leftovers = std::fs::read_dir(disk.path())?.flatten().map(|entry| entry.file_name());
+    let is_backup = |name: &OsString| {
         name == "b.sqlite" || name.to_string_lossy().starts_with(".store-orders-")
     };
-    let left: Vec<OsString> = left.filter(is_of_backup).collect();
-    report.expect(left.is_empty(), || format!("the backup left {left:?}"));
+    let leftovers: Vec<OsString> = leftovers.filter(is_backup).collect();
+    report.expect(leftovers.is_empty(), || format!("the backup left {leftovers:?}"));
     drop(full);
     block_in_place(|| {
         server.stop()?;
-        // Exits with an error if it finds anything.
+        // `check` exits with an error if it finds a problem.
         data.run(&["check"]).map(drop)
     })
 }

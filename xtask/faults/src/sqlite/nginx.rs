@@ -1,4 +1,4 @@
-//! nginx with the configuration that `nginx-conf` prints.
+//! Runs nginx with the configuration that `nginx-conf` prints.
 
 use anyhow::{Context, bail};
 use reqwest::Client;
@@ -8,40 +8,39 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use testbed::{ChildProcess, Program, free_address, wait_blocking};
 
-/// nginx with the printed configuration: its paths and addresses are replaced, and
-/// nothing else.
+/// An nginx process. In the printed configuration, only paths and addresses are replaced.
 pub struct Nginx {
-    /// Where it listens for TLS.
+    /// The TLS listener's address.
     pub address: SocketAddr,
-    /// Where that server block listens without TLS, for requests that are not whole.
+    /// A listener of the same server block without TLS, for raw requests.
     pub plain: SocketAddr,
-    /// How long it keeps an idle connection to a server, if the configuration says so.
+    /// The keep-alive timeout of idle connections to servers, if the configuration has one.
     pub upstream_keepalive: Option<Duration>,
     access_log: PathBuf,
     process: Option<ChildProcess>,
 }
 
-/// SIGTERM, because the workers would go on without a master that was killed.
+/// Stops nginx with SIGTERM, because its workers survive a killed master.
 impl Drop for Nginx {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
-            // It has ended if it cannot be stopped.
+            // Stopping fails only if nginx has already ended.
             let _ = process.stop();
         }
     }
 }
 
 impl Nginx {
-    /// Starts it before these servers, with its files in this directory.
+    /// Starts nginx as the proxy of these servers, with its files in `prefix`.
     pub fn start(
         program: &Program,
         prefix: &Path,
         servers: &[SocketAddr],
     ) -> anyhow::Result<Nginx> {
         std::fs::create_dir_all(prefix)?;
-        let made = rcgen::generate_simple_self_signed(["localhost".to_string()])?;
-        std::fs::write(prefix.join("cert.pem"), made.cert.pem())?;
-        std::fs::write(prefix.join("key.pem"), made.signing_key.serialize_pem())?;
+        let certificate = rcgen::generate_simple_self_signed(["localhost".to_string()])?;
+        std::fs::write(prefix.join("cert.pem"), certificate.cert.pem())?;
+        std::fs::write(prefix.join("key.pem"), certificate.signing_key.serialize_pem())?;
         let (address, plain) = (free_address()?, free_address()?);
         let mut configuration = program.run(&["nginx-conf"])?.success()?;
         let path = prefix.display();
@@ -49,7 +48,7 @@ impl Nginx {
             .iter()
             .map(|server| format!("server {server} max_fails=1 fail_timeout=2s;\n"))
             .collect();
-        for (printed, own) in [
+        for (printed, replacement) in [
             ("/etc/ssl/store-orders", format!("{path}")),
             ("/var/log/nginx", format!("{path}")),
             ("/run/nginx.pid", format!("{path}/pid")),
@@ -61,14 +60,15 @@ impl Nginx {
             if !configuration.contains(printed) {
                 bail!("`nginx-conf` no longer has {printed:?}");
             }
-            configuration = configuration.replace(printed, &own);
+            configuration = configuration.replace(printed, &replacement);
         }
         let upstream = configuration.split("upstream store_orders {").nth(1).unwrap_or_default();
         let upstream = upstream.split('}').next().unwrap_or_default();
-        let kept =
+        let timeout =
             upstream.split("keepalive_timeout ").nth(1).and_then(|rest| rest.split(';').next());
-        let upstream_keepalive =
-            kept.and_then(|kept| kept.strip_suffix('s')?.parse().ok()).map(Duration::from_secs);
+        let upstream_keepalive = timeout
+            .and_then(|timeout| timeout.strip_suffix('s')?.parse().ok())
+            .map(Duration::from_secs);
         let file = prefix.join("nginx.conf");
         std::fs::write(&file, configuration)?;
         let nginx = installed().context("nginx is missing: apt-get install nginx-light")?;
@@ -84,30 +84,30 @@ impl Nginx {
         Ok(Nginx { address, plain, upstream_keepalive, access_log, process: Some(process) })
     }
 
-    /// A line for each request.
+    /// Returns the access log, which has a line for each request.
     pub fn access_log(&self) -> std::io::Result<String> {
         std::fs::read_to_string(&self.access_log)
     }
 
-    /// The address of this path.
+    /// Returns the URL of this path.
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 
-    /// A client of this address, with a connection of its own.
+    /// Creates a client that connects from this address.
     pub fn client(&self, from: IpAddr) -> reqwest::Result<Client> {
         Client::builder().local_address(from).no_gzip().danger_accept_invalid_certs(true).build()
     }
 }
 
-/// Where an unprivileged nginx may write.
+/// Returns directives with temporary directories that an unprivileged nginx may write.
 fn temporary_paths(prefix: &Path) -> String {
     ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {}/{kind};\n", prefix.display()))
         .concat()
 }
 
-/// nginx, if it is installed. Debian keeps it where only root looks for programs.
+/// Finds nginx. Debian installs it in a directory that is not in the `PATH` of users.
 fn installed() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

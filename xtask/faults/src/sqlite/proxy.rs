@@ -1,5 +1,5 @@
-//! Hostile clients before nginx with the configuration that `nginx-conf` prints, and
-//! real servers behind it.
+//! Hostile clients and failing servers behind nginx with the configuration that `nginx-conf`
+//! prints.
 
 use super::nginx::Nginx;
 use crate::scenario::Tools;
@@ -12,31 +12,30 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// The times of the configuration: for a handshake and a head, and between two reads of a
-/// body.
+/// The configured timeouts: of a TLS handshake, of a request head, and between two reads of a body.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// nginx looks at its timers with every event, so a connection ends soon after.
+/// nginx checks its timers with every event, so it closes a connection soon after its timeout.
 const TIMER_SLACK: Duration = Duration::from_secs(2);
 
 const SILENT: usize = 2_000;
 const HALF_HANDSHAKES: usize = 300;
 const SLOW_REQUESTS: usize = 300;
 
-/// Where hostile clients come from, and the one whose requests are timed.
+/// The addresses of hostile clients, and of the customer whose requests are timed.
 const HOSTILE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
 const CUSTOMER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
 
-/// How many requests of the customer are timed.
-const TIMED: usize = 400;
+/// The number of timed requests of the customer.
+const TIMED_REQUESTS: usize = 400;
 
-/// What a quiet machine takes for some of them is less than one turn of another program.
-const LEAST_P99_BOUND: Duration = Duration::from_millis(50);
+/// The smallest bound of the p99: on a quiet machine, five times the p99 may be less than one time
+/// slice of another program.
+const MIN_P99_BOUND: Duration = Duration::from_millis(50);
 
-/// How often a slow client sends a byte.
+/// Time between two bytes of a slow client.
 const BYTE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let program = &tools.program;
     let directory = tempfile::tempdir()?;
@@ -46,14 +45,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let flags = ["--trusted-proxy", "127.0.0.1/32"];
     let first = one.serve(&flags)?;
     let nginx = Nginx::start(program, &directory.path().join("nginx"), &[first.address()?])?;
-    hostile_clients(&nginx, key, report).await?;
-    own_errors(&nginx, report).await?;
-    client_addresses(&nginx, &first, report).await?;
-    outlives_idle_connections(&nginx, &first, report).await?;
-    drains(&nginx, first, key, report).await?;
-    own_errors_are_logged(&nginx, report)?;
+    resists_hostile_clients(&nginx, key, report).await?;
+    nginx_errors(&nginx, report).await?;
+    client_address_is_forwarded(&nginx, &first, report).await?;
+    server_outlives_idle_connections(&nginx, &first, report).await?;
+    stop_drains_requests(&nginx, first, key, report).await?;
+    nginx_errors_are_logged(&nginx, report)?;
     drop(nginx);
-    // A second server with the same orders and keys.
+    // The second server has the same orders and keys.
     std::fs::create_dir(two.path())?;
     std::fs::copy(one.path().join("store.sqlite"), two.path().join("store.sqlite"))?;
     let (first, second) = (one.serve(&flags)?, two.serve(&flags)?);
@@ -68,21 +67,21 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let (first, refusing) = (one.serve(&flags)?, two.serve(&flags)?);
     let addresses = [first.address()?, refusing.address()?];
     let nginx = Nginx::start(program, &directory.path().join("nginx-3"), &addresses)?;
-    lists_are_asked_of_another(&nginx, &refusing, key, report).await?;
+    lists_are_retried_elsewhere(&nginx, &refusing, key, report).await?;
     first.stop()?;
     refusing.stop()
 }
 
-/// A server of two refuses everything with 503: no client sees that of what it reads, and a cancellation
-/// is not sent to the other one.
-async fn lists_are_asked_of_another(
+/// One of two servers refuses everything with 503. nginx retries reads at the other server, so
+/// clients do not see the 503, but it does not retry cancellations.
+async fn lists_are_retried_elsewhere(
     nginx: &Nginx,
     refusing: &ServerProcess,
     key: &Key,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let is_found = async || refusing.log().contains("the store is damaged").then_some(());
-    wait_for("the damage is found", WAIT_TIMEOUT, is_found)
+    let is_damage_found = async || refusing.log().contains("the store is damaged").then_some(());
+    wait_for("the damage is found", WAIT_TIMEOUT, is_damage_found)
         .await
         .with_context(|| refusing.log())?;
     let http = nginx.client(CUSTOMER)?;
@@ -105,8 +104,8 @@ async fn lists_are_asked_of_another(
     Ok(())
 }
 
-/// nginx gives an idle connection up before the server closes it.
-async fn outlives_idle_connections(
+/// nginx closes an idle connection before the server does.
+async fn server_outlives_idle_connections(
     nginx: &Nginx,
     server: &ServerProcess,
     report: &mut Report,
@@ -115,20 +114,20 @@ async fn outlives_idle_connections(
     connection.write_all(b"GET /changelog.atom HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     let (mut reading, _writing) = connection.split();
     let began = Instant::now();
-    // Its last byte comes at once.
-    until_closed(&mut reading).await;
+    // Reading ends when the server closes the connection; the answer itself comes at once.
+    read_until_closed(&mut reading).await;
     let closed_after = began.elapsed();
-    let kept = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
+    let keepalive = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
     report.figure(format!("the server closes an idle connection after {closed_after:.1?}"));
-    // A stall makes the server close it later.
-    report.expect(kept + TIMER_SLACK < closed_after, || {
-        format!("nginx keeps idle connections for {kept:?}")
+    // A stall can only make the server close it later.
+    report.expect(keepalive + TIMER_SLACK < closed_after, || {
+        format!("nginx keeps idle connections for {keepalive:?}")
     });
     Ok(())
 }
 
-/// The line of a request that nginx answers has the client's path, and no query.
-fn own_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
+/// If nginx answers a request itself, its log line has the client's path and no query.
+fn nginx_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let log = nginx.access_log()?;
     for line in ["GET /v1/store/orders 502 ", "POST /v1/x 413 ", "GET /v1/store/orders 401 "] {
         report.expect(log.contains(line), || format!("nginx's log lacks {line:?}"));
@@ -139,11 +138,11 @@ fn own_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result<(
     Ok(())
 }
 
-/// The 99th percentile of a customer's small requests, one after the other.
+/// Returns the 99th percentile of the customer's small requests, sent one after the other.
 async fn p99(nginx: &Nginx, key: &Key) -> anyhow::Result<Duration> {
     let http = nginx.client(CUSTOMER)?;
     let mut times = Vec::new();
-    for _ in 0..TIMED {
+    for _ in 0..TIMED_REQUESTS {
         let began = Instant::now();
         let answer = http.get(nginx.url("/v1/pets/1")).bearer_auth(&key.text).send().await?;
         if answer.status() != StatusCode::NOT_FOUND {
@@ -153,12 +152,12 @@ async fn p99(nginx: &Nginx, key: &Key) -> anyhow::Result<Duration> {
         times.push(began.elapsed());
     }
     times.sort_unstable();
-    times.get(TIMED * 99 / 100).copied().context("no request was timed")
+    times.get(TIMED_REQUESTS * 99 / 100).copied().context("no request was timed")
 }
 
-/// How long it takes until the proxy ends a connection on which this is sent, and then these
-/// bytes one by one, if there are any.
-async fn held_open(
+/// Sends `sent` on a new connection, then the byte `then` repeatedly, and returns the time until
+/// the proxy closes the connection.
+async fn measure_open_time(
     address: SocketAddr,
     sent: Vec<u8>,
     then: Option<u8>,
@@ -179,30 +178,34 @@ async fn held_open(
         std::future::pending().await
     };
     tokio::select! {
-        _ = until_closed(&mut reading) => Ok(began.elapsed()),
+        _ = read_until_closed(&mut reading) => Ok(began.elapsed()),
         () = slowly => Ok(began.elapsed()),
     }
 }
 
-/// Reads until the connection ends; an error is an end too.
-async fn until_closed(connection: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
+/// Reads until the connection ends, also with an error.
+async fn read_until_closed(connection: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let mut received = Vec::new();
     while connection.read_buf(&mut received).await.is_ok_and(|read| read > 0) {}
     received
 }
 
-async fn hostile_clients(nginx: &Nginx, key: &Key, report: &mut Report) -> anyhow::Result<()> {
+async fn resists_hostile_clients(
+    nginx: &Nginx,
+    key: &Key,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let quiet = p99(nginx, key).await?;
     let mut hostile = JoinSet::new();
-    // The beginning of a TLS record that never goes on.
+    // The beginning of a TLS record that is never completed.
     let handshake = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc];
     for number in 0..SILENT + HALF_HANDSHAKES {
         let sent = if number < SILENT { Vec::new() } else { handshake.to_vec() };
-        hostile.spawn(held_open(nginx.address, sent, None));
+        hostile.spawn(measure_open_time(nginx.address, sent, None));
     }
     for number in 0..SLOW_REQUESTS {
         let (sent, then) = slow_request(number % 3);
-        hostile.spawn(held_open(nginx.plain, sent, then));
+        hostile.spawn(measure_open_time(nginx.plain, sent, then));
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let during = p99(nginx, key).await?;
@@ -210,7 +213,7 @@ async fn hostile_clients(nginx: &Nginx, key: &Key, report: &mut Report) -> anyho
     let mut refused = 0;
     while let Some(ended) = hostile.join_next().await {
         match ended.context("a hostile client panicked")? {
-            Ok(held) => longest = longest.max(held),
+            Ok(open_time) => longest = longest.max(open_time),
             Err(_) => refused += 1,
         }
     }
@@ -219,15 +222,15 @@ async fn hostile_clients(nginx: &Nginx, key: &Key, report: &mut Report) -> anyho
          that come byte by byte, bodies that stop, and heads of 100 KB ({refused} refused)"
     ));
     report.figure(format!("p99 of a customer: {quiet:.2?} quiet, {during:.2?} meanwhile"));
-    let bound = (5 * quiet).max(LEAST_P99_BOUND);
+    let bound = (5 * quiet).max(MIN_P99_BOUND);
     report.time("p99 meanwhile, 5 times the quiet one", during, bound);
-    // A slow body may come after a whole head.
+    // A slow body may follow a complete head.
     report.time("the last of them was ended after", longest, 2 * HEAD_TIMEOUT + TIMER_SLACK);
     Ok(())
 }
 
-/// What is sent of a request that never becomes whole, or should not be read to its end; and
-/// what is sent of it byte by byte.
+/// Returns the start of a request that is never completed or is too large, and the byte to repeat
+/// after it.
 fn slow_request(kind: usize) -> (Vec<u8>, Option<u8>) {
     let head = "POST /v1/store/orders HTTP/1.1\r\nHost: a\r\n";
     let (sent, then) = match kind {
@@ -238,8 +241,8 @@ fn slow_request(kind: usize) -> (Vec<u8>, Option<u8>) {
     (sent.into_bytes(), then)
 }
 
-/// What nginx answers itself has the contract's body.
-async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
+/// Errors that nginx answers itself have the body of the contract.
+async fn nginx_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     let large = "POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n".to_string();
     for (what, request, code, status) in [
@@ -249,7 +252,8 @@ async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     ] {
         let mut connection = TcpStream::connect(nginx.plain).await?;
         connection.write_all(request.as_bytes()).await?;
-        let answer = String::from_utf8_lossy(&until_closed(&mut connection).await).into_owned();
+        let answer =
+            String::from_utf8_lossy(&read_until_closed(&mut connection).await).into_owned();
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         let error: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         let is_right = error.get("code") == Some(&code.into())
@@ -267,8 +271,8 @@ async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The limits see the client's address, whatever it says itself.
-async fn client_addresses(
+/// The server sees the client's real address, whatever `X-Forwarded-For` the client sends.
+async fn client_address_is_forwarded(
     nginx: &Nginx,
     server: &ServerProcess,
     report: &mut Report,
@@ -278,13 +282,13 @@ async fn client_addresses(
     let answer = request.header("x-forwarded-for", "192.0.2.1").send().await?;
     report.expect(answer.status() == 401, || format!("without a key: {}", answer.status()));
     let is_seen = async || server.log().contains(r#""client":"127.0.0.99""#).then_some(());
-    let seen = wait_for("the server sees that client", Duration::from_secs(10), is_seen).await;
-    report.expect(seen.is_ok(), || format!("the server saw another client: {}", server.log()));
+    let result = wait_for("the server sees that client", Duration::from_secs(10), is_seen).await;
+    report.expect(result.is_ok(), || format!("the server saw another client: {}", server.log()));
     Ok(())
 }
 
-/// A list that is under way when the server is stopped arrives whole.
-async fn drains(
+/// A list that is in progress when the server is stopped arrives completely.
+async fn stop_drains_requests(
     nginx: &Nginx,
     server: ServerProcess,
     key: &Key,
@@ -313,8 +317,8 @@ async fn drains(
     Ok(())
 }
 
-/// A server is killed while it carries a cancellation out: the client is not told that
-/// the order does not exist, and no other server is asked.
+/// A server is killed while it carries out cancellations. nginx does not retry them at the other
+/// server, which could answer 404 for an order that was just cancelled.
 async fn no_delete_is_sent_twice(
     nginx: &Nginx,
     first: ServerProcess,
@@ -322,11 +326,11 @@ async fn no_delete_is_sent_twice(
     key: &Key,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let mut held = Vec::new();
+    let mut locks = Vec::new();
     for data in stores {
         let connection = rusqlite::Connection::open(data.path().join("store.sqlite"))?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        held.push(connection);
+        locks.push(connection);
     }
     let http = nginx.client(CUSTOMER)?;
     let cancels = (1..=8).map(|order| {
@@ -334,39 +338,41 @@ async fn no_delete_is_sent_twice(
         tokio::spawn(http.delete(url).bearer_auth(&key.text).send())
     });
     let cancels: Vec<_> = cancels.collect();
-    // They wait for the stores.
+    // Both servers now wait for the write locks.
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.kill()?;
-    drop(held);
+    drop(locks);
     let mut statuses = Vec::new();
     for cancel in cancels {
         statuses.push(cancel.await.context("a client panicked")??.status().as_u16());
     }
-    let done = expect_shares("cancels while a server of two is killed", statuses, 502, report);
+    let succeeded = expect_shares("cancels while a server of two is killed", statuses, 502, report);
     each_delete_was_sent_once(nginx, report)?;
     let [_, second] = stores;
     let cancelled = second.run_json(&["orders", "list", "--status", "cancelled"])?;
     let cancelled = cancelled.as_array().map_or(0, Vec::len);
-    report.expect(cancelled == done, || format!("{done} 204s and {cancelled} cancelled orders"));
+    report.expect(cancelled == succeeded, || {
+        format!("{succeeded} 204s and {cancelled} cancelled orders")
+    });
     Ok(())
 }
 
-/// Of two servers each answered its share of these cancels, one of them with this status. Returns
-/// how many were carried out.
-fn expect_shares(what: &str, mut statuses: Vec<u16>, fails: u16, report: &mut Report) -> usize {
+/// Expects that each of two servers answered a share of these cancellations, one of them with the
+/// status `failure`. Returns the number of successful ones.
+fn expect_shares(what: &str, mut statuses: Vec<u16>, failure: u16, report: &mut Report) -> usize {
     statuses.sort_unstable();
     let text = format!("{what}: {statuses:?}");
     report.figure(text.clone());
     let count = |status| statuses.iter().filter(|one| **one == status).count();
-    let (failed, done) = (count(fails), count(204));
-    // 404 is the second answer to a cancel that was sent twice.
+    let (failed, succeeded) = (count(failure), count(204));
+    // A cancellation that was sent twice would be answered 404.
     report.expect(statuses.iter().all(|one| *one == 204 || *one >= 502), || text.clone());
-    let is_shared = failed > 0 && done > 0 && failed + done == statuses.len();
+    let is_shared = failed > 0 && succeeded > 0 && failed + succeeded == statuses.len();
     report.expect_unless_stalled(is_shared, || text);
-    done
+    succeeded
 }
 
-/// The line of a request has the status of each server that it was sent to.
+/// The log line of a request lists the status of each server that it was sent to.
 fn each_delete_was_sent_once(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     for line in nginx.access_log()?.lines().filter(|line| line.contains(" DELETE ")) {
         report.expect(!line.contains(", "), || format!("a cancel was sent twice: {line}"));
