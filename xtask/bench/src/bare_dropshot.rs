@@ -1,4 +1,4 @@
-//! What a request is compared with: dropshot and nothing else, in a process of its own.
+//! The baseline of requests: a separate process with dropshot and nothing else.
 
 use crate::machine::on_served_core;
 use anyhow::Context;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::ServerProcess;
 
-/// As many segments as the path of the list.
+/// A path with as many segments as the path of the list.
 pub const PATH: &str = "/v1/store/body";
 
-/// Starts it with this body, which is kept in the directory.
+/// Starts the process, which serves this body. `directory` keeps the body and the log.
 pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     let file = directory.join("body");
     std::fs::write(&file, body)?;
@@ -25,7 +25,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the file until it is killed: no log, no key, and otherwise set up as the server is.
+/// Serves the file until the process is killed. It writes no log and checks no key; the rest is
+/// configured like the server.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();
@@ -44,10 +45,10 @@ pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
         ..ConfigDropshot::default()
     };
-    let nothing = slog::Logger::root(slog::Discard, slog::o!());
+    let log = slog::Logger::root(slog::Discard, slog::o!());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = ServerBuilder::new(api, (), nothing).config(config).start();
+        let server = ServerBuilder::new(api, (), log).config(config).start();
         let server = server.context("bare dropshot cannot be started")?;
         writeln!(out, "listening on http://{}", server.local_addr())?;
         out.flush()?;

@@ -1,5 +1,5 @@
-//! A keep-alive connection of the load generator: HTTP/1.1 without pipelining. It keeps no body, so
-//! that the generator costs less than what it measures.
+//! A keep-alive connection of the load generator: HTTP/1.1 without pipelining. It does not store
+//! bodies, so that the generator uses less processor time than the measured server.
 
 use anyhow::{Context, bail, ensure};
 use bytes::{Buf, BytesMut};
@@ -14,7 +14,7 @@ const MAX_HEADERS: usize = 32;
 /// Ends the benchmark if a server no longer answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection and what it has read ahead.
+/// A connection and its read buffer.
 pub struct Connection {
     stream: TcpStream,
     buffer: BytesMut,
@@ -36,8 +36,8 @@ impl Connection {
         Ok(Connection { stream, buffer: BytesMut::with_capacity(BUFFER_BYTES) })
     }
 
-    /// Sends a request and receives its answer, which must have this status; `body` gets the bytes
-    /// of the body as they come.
+    /// Sends a request and receives its answer, which must have this status. `body` is called with
+    /// each part of the body.
     pub async fn exchange(
         &mut self,
         request: &[u8],
@@ -45,7 +45,7 @@ impl Connection {
         mut body: impl FnMut(&[u8]),
     ) -> anyhow::Result<()> {
         self.stream.write_all(request).await?;
-        let (received, mut left) = loop {
+        let (received, mut remaining) = loop {
             match parse_head(&self.buffer)? {
                 Some((head_length, status, body_length)) => {
                     self.buffer.advance(head_length);
@@ -56,12 +56,12 @@ impl Connection {
         };
         ensure!(received == status, "an answer was {received} where {status} was expected");
         loop {
-            let part = self.buffer.get(..left).unwrap_or(&self.buffer);
+            let part = self.buffer.get(..remaining).unwrap_or(&self.buffer);
             body(part);
             let length = part.len();
             self.buffer.advance(length);
-            left -= length;
-            if left == 0 {
+            remaining -= length;
+            if remaining == 0 {
                 return Ok(());
             }
             self.read().await?;
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> anyhow::Result<()> {
-        // Moves what was read ahead to the front instead of growing.
+        // Moves unparsed bytes to the front instead of growing the buffer.
         self.buffer.reserve(BUFFER_BYTES / 2);
         let read = self.stream.read_buf(&mut self.buffer).await?;
         ensure!(read > 0, "a connection was closed before its answer had ended");
@@ -77,7 +77,7 @@ impl Connection {
     }
 }
 
-/// The length of the head, the status and the length of the body, if the whole head is there.
+/// Returns the lengths of head and body and the status, if the head is complete.
 fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(usize, u16, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -105,7 +105,7 @@ mod tests {
         HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
 
     #[test]
-    fn answers_are_told_apart_however_they_are_cut() {
+    fn answers_are_separated_however_they_are_split() {
         for piece in [1, 2, 7, 1_000] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
@@ -117,7 +117,7 @@ mod tests {
                     stream.write_all(part).unwrap();
                     std::thread::yield_now();
                 }
-                // Until the client has closed.
+                // Waits until the client closes.
                 let _ = stream.read_to_end(&mut Vec::new());
             });
             let bodies = block_on(async {

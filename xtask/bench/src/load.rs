@@ -1,5 +1,5 @@
-//! The closed loop: clients that each send the next request once they have the answer to the one
-//! before.
+//! The load generator's closed loop: each client sends its next request once it has received the
+//! previous answer.
 
 use crate::connection::{Connection, block_on};
 use anyhow::ensure;
@@ -9,22 +9,22 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What is sent, by how many clients.
+/// The requests of a load, and the number of clients that send them.
 pub struct Load {
     pub clients: usize,
-    /// The status that every answer must have: another one ends the benchmark.
+    /// The status that every answer must have; any other ends the benchmark.
     pub status: u16,
     pub requests: Box<dyn Iterator<Item = Vec<u8>>>,
 }
 
 impl Load {
-    /// One request again and again.
+    /// Repeats one request.
     pub fn same(clients: usize, status: u16, request: Vec<u8>) -> Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Begins no request after this span; how many were answered, and in how many seconds.
-    /// Connections are open before the time begins.
+    /// Sends requests until `span` has passed. Returns the number of answers and the seconds they
+    /// took. Connections are opened before the time starts.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {
@@ -40,7 +40,7 @@ impl Load {
                 }
                 anyhow::Ok(answers)
             };
-            // Each is woken by its own socket alone.
+            // FuturesUnordered polls only the clients whose sockets are ready.
             let clients: FuturesUnordered<_> = connections.into_iter().map(one).collect();
             let answers: Vec<u32> = clients.try_collect().await?;
             let answers: u32 = answers.iter().sum();
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// A request as the generator sends it.
+/// Returns the bytes of a request.
 pub fn request(method: &str, path: &str, key: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n")
         .into_bytes()

@@ -1,4 +1,4 @@
-//! The machine: what it is, the core of each side, and the processor time of a process.
+//! The machine: its description, the core of each side, and the processor time of a process.
 
 use procfs::process::Process;
 use procfs::{CpuInfo, Current, CurrentSI, KernelStats};
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// The core of servers, databases and loops of SQLite.
-const SERVED: usize = 0;
-/// The core of the load generator.
-const GENERATOR: usize = 1;
+/// Index of the core for servers, databases and loops of SQLite.
+const SERVED_CORE: usize = 0;
+/// Index of the core for the load generator.
+const GENERATOR_CORE: usize = 1;
 
-/// For how long the other programs are watched.
-const WATCHED_FOR: Duration = Duration::from_millis(400);
+/// Time during which the load of other programs is measured.
+const MEASURE_TIME: Duration = Duration::from_millis(400);
 
 /// The cores that this process could run on before any thread was pinned.
 static CORES: LazyLock<Vec<usize>> = LazyLock::new(|| {
@@ -21,7 +21,7 @@ static CORES: LazyLock<Vec<usize>> = LazyLock::new(|| {
     (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 });
 
-/// What the figures are measured on.
+/// Describes the machine, for the report.
 pub fn description() -> anyhow::Result<String> {
     let (info, kernel) = (CpuInfo::current()?, rustix::system::uname());
     Ok(format!(
@@ -33,29 +33,31 @@ pub fn description() -> anyhow::Result<String> {
     ))
 }
 
-/// How many cores are busy while nothing of ours runs.
+/// Returns the number of cores that other programs keep busy. Must run before the benchmark starts
+/// any work.
 pub fn busy_by_others() -> anyhow::Result<f64> {
     let idle_ms =
         |stats: &KernelStats| stats.total.idle_ms() + stats.total.iowait_ms().unwrap_or(0);
     let (began, before) = (Instant::now(), KernelStats::current()?);
-    std::thread::sleep(WATCHED_FOR);
+    std::thread::sleep(MEASURE_TIME);
     let (after, watched_ms) = (KernelStats::current()?, began.elapsed().as_secs_f64() * 1e3);
     let idle_cores = idle_ms(&after).saturating_sub(idle_ms(&before)) as f64 / watched_ms;
     Ok((after.cpu_time.len() as f64 - idle_cores).max(0.0))
 }
 
-/// Pins the calling thread, and what it starts from now on, to the generator's core.
+/// Pins the calling thread, and every thread and process that it starts later, to the generator's
+/// core.
 pub fn take_generator_core() -> anyhow::Result<()> {
-    pin(GENERATOR)
+    pin(GENERATOR_CORE)
 }
 
-/// Does this on the served side's core; a process that it starts runs there.
+/// Runs `work` on the served side's core; so does a process that it starts.
 pub fn on_served_core<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
     std::thread::scope(|scope| {
         let pinned = scope.spawn(|| {
-            pin(SERVED)?;
+            pin(SERVED_CORE)?;
             work()
         });
         pinned.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the pinned thread panicked")))
@@ -63,7 +65,7 @@ pub fn on_served_core<T: Send>(
 }
 
 fn pin(index: usize) -> anyhow::Result<()> {
-    // With a single core both sides share it.
+    // A machine with a single core shares it.
     if let Some(core) = CORES.get(index).filter(|_| CORES.len() > 1) {
         let mut set = CpuSet::new();
         set.set(*core);
@@ -72,8 +74,7 @@ fn pin(index: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Seconds of processor time that the threads of a server have used; without threads that have
-/// ended.
+/// Returns the seconds of processor time that a server's live threads have used.
 pub fn cpu_seconds(server: &ServerProcess) -> anyhow::Result<f64> {
     let process = Process::new(server.process().pid()?.as_raw_nonzero().get())?;
     let threads = process.tasks()?.flatten().filter_map(|thread| thread.schedstat().ok());
@@ -85,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_runs_on_the_core_of_its_side() {
+    fn each_side_runs_on_its_own_core() {
         let core = || Ok(rustix::thread::sched_getcpu());
         if CORES.len() > 1 {
-            assert_eq!(on_served_core(core).unwrap(), CORES[SERVED]);
+            assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
-                assert_eq!(core().unwrap(), CORES[GENERATOR]);
-                // Also what a thread of the generator has started.
-                assert_eq!(on_served_core(core).unwrap(), CORES[SERVED]);
+                assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
+                // Holds for threads that the generator starts, too.
+                assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()
             .unwrap();

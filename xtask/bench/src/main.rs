@@ -1,8 +1,8 @@
-//! How fast the server is, compared with dropshot, SQLite, PostgreSQL and, on demand, another
-//! build of itself.
+//! Compares the server's speed with dropshot, SQLite, PostgreSQL and, on demand, another build of
+//! itself.
 //!
-//! `cargo xtask bench` runs this. Servers run on one core, the load on another; nothing leaves the
-//! loopback. README.md says how each row is measured.
+//! `cargo xtask bench` runs this. Servers run on one core and the load generator on another, and
+//! all traffic stays on the loopback. README.md explains how each row is measured.
 
 mod bare_dropshot;
 mod connection;
@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The server's, so that bare dropshot differs from it in nothing but work.
+/// The server's allocator, so that bare dropshot differs from the server only in its work.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -52,16 +52,16 @@ struct Cli {
     /// Shorter rounds
     #[arg(long)]
     quick: bool,
-    /// How many rounds to measure; one more goes uncounted before them
+    /// Number of measured rounds; one more, before them, does not count
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=25))]
     rounds: u16,
-    /// Only this; may be repeated
+    /// Run only this part; may be repeated
     #[arg(long, value_name = "NAME", value_enum)]
     only: Vec<Part>,
     /// Measure this build of the server as well, in the same rounds
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Serve this file with dropshot alone
+    /// Serve this file with bare dropshot
     #[arg(long, value_name = "FILE", hide = true)]
     bare_dropshot: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ enum Part {
     Start,
     /// Lists, counts, cancels and the start with a store in PostgreSQL
     Postgres,
-    /// Round trips to PostgreSQL that a request waits for
+    /// Round trips to PostgreSQL while a request waits
     RoundTrips,
 }
 
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     exit_code(measured.map(|()| 0))
 }
 
-/// Measures and prints.
+/// Measures the selected parts and prints the table.
 fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let all = Part::value_variants().iter().copied();
     let parts: Vec<Part> =
@@ -101,12 +101,12 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let own = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // Next to this program, and so on the project's disk.
+    // A directory next to the program is on the project's disk.
     let directory = own.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
     let programs = Builds { own, other: cli.program.as_deref().map(Program::at) };
-    let span = Duration::from_millis(if cli.quick { 120 } else { 700 });
-    let setup = Setup { rounds: cli.rounds, span, programs, directory };
+    let loop_time = Duration::from_millis(if cli.quick { 120 } else { 700 });
+    let setup = Setup { rounds: cli.rounds, loop_time, programs, directory };
     let (mut rows, mut busy_by_others) = (Vec::new(), 0_f64);
     for part in parts {
         busy_by_others = busy_by_others.max(machine::busy_by_others()?);
@@ -118,7 +118,7 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
          Before the parts, other programs kept up to {busy_by_others:.1} cores busy.\n",
         humantime::format_rfc3339_seconds(SystemTime::now()),
         cli.rounds,
-        span.as_millis()
+        loop_time.as_millis()
     )?;
     Ok(table::write(&rows, out)?)
 }

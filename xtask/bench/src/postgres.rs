@@ -1,10 +1,10 @@
-//! A store in PostgreSQL: lists and counts against the embedded store, cancels and the start
-//! against PostgreSQL's own programs on such a table.
+//! Rows for a store in PostgreSQL: lists and request counts against the embedded store, cancels and
+//! the start against PostgreSQL's own programs on the same table.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
 use crate::machine::on_served_core;
-use crate::rounds::{Builds, Sample, Turn, Work, compare, loading, running, starting};
+use crate::rounds::{Builds, Sample, Turn, Work, command_turn, compare, load_turn, start_turn};
 use crate::setup::{LIST, Setup, Store, cancels, serve};
 use crate::table::{Row, Target, Unit};
 use anyhow::{Context, ensure};
@@ -17,23 +17,23 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// When a new server acknowledges a cancellation at the latest.
+/// Time after which a new server certainly acknowledges cancellations.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
-/// The settings of a machine with some memory; the others are PostgreSQL's own.
+/// Settings for a machine with some memory; all others are PostgreSQL's defaults.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// The last order that servers cancel.
+/// The last order that servers cancel; pgbench changes the orders after it.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// One changed row a transaction. It changes the change number as a cancellation does, so that it
-/// enters the row into that index too.
+/// Changes one row per transaction. It sets the change number, as a cancellation does, so that the
+/// index on it is written too.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
 ";
 
-/// Counted, and answered 404: the cheapest request with a key.
+/// A path that is counted and answered 404: the cheapest request with a key.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
 /// A database server on the served side's core.
@@ -41,12 +41,12 @@ pub struct Database {
     pub runtime: Runtime,
     pub postgres: Postgres,
     installed: Installed,
-    /// How many stores were created.
+    /// The number of stores created so far.
     stores: Cell<u32>,
     _cluster: Cluster,
 }
 
-/// Measures all of it.
+/// Measures all rows.
 pub fn measure(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let database = Database::start(setup)?;
     let large = setup.programs.map(|program| database.store(setup, program, MANY))?;
@@ -67,7 +67,7 @@ impl Database {
         Ok(Database { runtime, postgres, installed, stores: Cell::new(0), _cluster: cluster })
     }
 
-    /// A new store in a database of its own.
+    /// Creates a store in a new database.
     pub fn store(&self, setup: &Setup, program: &Program, orders: u64) -> anyhow::Result<Store> {
         let database = format!("bench_{}", self.stores.replace(self.stores.get() + 1));
         self.psql(&self.url("postgres"), &format!("CREATE DATABASE {database}"))?;
@@ -87,7 +87,7 @@ impl Database {
     }
 }
 
-/// The address of a store in PostgreSQL.
+/// Returns the URL of a store in PostgreSQL.
 pub fn url_of(store: &Store) -> anyhow::Result<&str> {
     store.data.store().context("a store in PostgreSQL has an address")
 }
@@ -97,8 +97,8 @@ fn start(setup: &Setup, database: &Database, stores: &Builds<Store>) -> anyhow::
     psql.args(["-qc", "COPY orders TO STDOUT", url_of(&stores.own)?]);
     let name = "start with 1,000,000 orders, PostgreSQL".to_string();
     let work = Work { name, unit: Unit::Milliseconds, target: Target::AtMost(4.0) };
-    let turns = stores.map(|store| Ok(starting(|| serve(&store.data))))?;
-    compare(setup.rounds, work, turns, "psql COPY", running(psql))
+    let turns = stores.map(|store| Ok(start_turn(|| serve(&store.data))))?;
+    compare(setup.rounds, work, turns, "psql COPY", command_turn(psql))
 }
 
 fn cancellations(
@@ -110,7 +110,8 @@ fn cancellations(
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
-    // A server follows changes of its table: pgbench's must not be work for this build alone.
+    // pgbench gets its own store: a server reads all changes of its table, so pgbench's changes
+    // would be extra work for this build only.
     pgbench.arg(url_of(&database.store(setup, &setup.programs.own, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
@@ -119,24 +120,24 @@ fn cancellations(
         Target::AtLeast(3.0),
         &builds,
         |store| cancels(CLIENTS, 1..LAST_CANCELLED, &store.key),
-        ("pgbench, 64 connections, one row each", transactions(pgbench)),
+        ("pgbench, 64 connections, one row each", pgbench_turn(pgbench)),
     )
 }
 
-/// PostgreSQL's own rate, driven from the generator's core.
-fn transactions<'a>(mut pgbench: Command) -> Turn<'a> {
+/// Runs pgbench on the generator's core and returns its transactions per second.
+fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     Box::new(move || {
         let output = pgbench.output()?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let rate = said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let rate = stdout.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
         let rate = rate.with_context(|| {
-            format!("pgbench: {said}{}", String::from_utf8_lossy(&output.stderr))
+            format!("pgbench: {stdout}{}", String::from_utf8_lossy(&output.stderr))
         })?;
-        Ok(Sample::of(rate.parse()?))
+        Ok(Sample::without_cpu(rate.parse()?))
     })
 }
 
-/// A list, an admitted request and a refused one, all counted in PostgreSQL.
+/// Measures a list, a 404 that is counted, and a 429, with request counts in PostgreSQL.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.own, None, 100)?.serve()?;
@@ -150,7 +151,7 @@ fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Ro
             let key = if status == 429 { &store.limited_key } else { &store.key };
             Load::same(CLIENTS, status, request("GET", path, key))
         };
-        let sqlite = loading(&embedded.server, load(&embedded.store), setup.span);
+        let sqlite = load_turn(&embedded.server, load(&embedded.store), setup.loop_time);
         let name = format!("{name}, 64 clients, PostgreSQL");
         let baseline = ("SQLite, counts in memory", sqlite);
         rows.extend(setup.rates(name, target, &builds, load, baseline)?);

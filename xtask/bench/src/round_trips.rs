@@ -1,5 +1,5 @@
-//! How many round trips to PostgreSQL a request waits for: two replicas behind a relay that
-//! delivers late.
+//! Measures how many round trips to PostgreSQL a request waits for, with two replicas behind a
+//! relay that adds a delay.
 
 use crate::connection::{Connection, block_on};
 use crate::load::request;
@@ -14,23 +14,23 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// From a statement to its answer. Everything else takes a twentieth of it.
+/// The delay from a statement to its answer. All other work takes about a twentieth of it.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// How often a client takes its steps in a turn.
-const REPEATED: usize = 5;
+/// The number of times that a client repeats its steps in a turn.
+const REPETITIONS: usize = 5;
 
-/// More than are cancelled.
+/// More orders than are cancelled.
 const ORDERS: u64 = 1_000;
 
-/// What a client does.
+/// A step of a client.
 #[derive(Clone, Copy)]
 enum Step {
-    /// A request to the replica that is measured, and the status of its answer.
+    /// Sends a request to the measured replica: method, path, expected status.
     Send(&'static str, &'static str, u16),
-    /// A cancel of the next order there.
+    /// Cancels the next order at the measured replica.
     CancelHere,
-    /// A cancel of the next order at the other replica.
+    /// Cancels the next order at the other replica.
     CancelElsewhere,
 }
 
@@ -38,8 +38,8 @@ use Step::{CancelElsewhere, CancelHere, Send};
 
 const GET_LIST: Step = Send("GET", LIST, 200);
 
-/// The last step is measured; then how many clients take the steps at once, and the round trips
-/// that they may wait for.
+/// The name, the steps, the number of clients that take them at once, and the maximum number of
+/// round trips. Only the last step is measured.
 const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("list", &[GET_LIST], 1, 1.2),
     ("list, 32 clients", &[GET_LIST], 32, 1.3),
@@ -52,7 +52,7 @@ const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("cancel of an unknown order", &[Send("DELETE", "/v1/store/orders/0", 404)], 1, 2.2),
 ];
 
-/// Two servers of a store.
+/// Two servers on one store.
 struct Replicas {
     key: String,
     here: ServerProcess,
@@ -60,7 +60,6 @@ struct Replicas {
     next_order: Cell<u64>,
 }
 
-/// Measures each kind of request.
 pub fn measure(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let database = Database::start(setup)?;
     let relay = database.runtime.block_on(async { Relay::to(database.postgres.port) })?;
@@ -91,16 +90,16 @@ impl Replicas {
         Box::new(move || {
             let clients = (0..clients).map(|_| self.client(steps));
             let waits = block_on(async { try_join_all(clients).await })?;
-            Ok(Sample::of(Spread::of(waits.into_iter().flatten()).median))
+            Ok(Sample::without_cpu(Spread::from_values(waits.into_iter().flatten()).median))
         })
     }
 
-    /// How many milliseconds the last of the steps waits, each time.
+    /// Repeats the steps, and returns how many milliseconds the last step took each time.
     async fn client(&self, steps: &[Step]) -> anyhow::Result<Vec<f64>> {
         let mut here = Connection::open(self.here.address()?).await?;
         let mut elsewhere = Connection::open(self.elsewhere.address()?).await?;
         let mut waits = Vec::new();
-        for _ in 0..REPEATED {
+        for _ in 0..REPETITIONS {
             let mut last = Duration::ZERO;
             for step in steps {
                 let (connection, request, status) = match step {

@@ -1,5 +1,5 @@
-//! Rounds: each build and the baseline take a turn in each, so that noise affects all alike. A
-//! baseline that is no program is a constant.
+//! Runs rounds. Each build and the baseline take a turn per round, so that noise affects all alike.
+//! A baseline without a program is a constant.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};
@@ -13,27 +13,27 @@ use testbed::ServerProcess;
 /// The figures of one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// In the unit of the row.
+    /// The measured value, in the unit of the row.
     pub amount: f64,
-    /// Seconds of processor time that the server used for an answer.
+    /// Seconds of processor time that the server used per answer.
     pub cpu: f64,
 }
 
 impl Sample {
-    /// Of something without answers.
-    pub fn of(amount: f64) -> Sample {
+    /// A sample without processor time per answer.
+    pub fn without_cpu(amount: f64) -> Sample {
         Sample { amount, cpu: f64::NAN }
     }
 
     pub fn milliseconds(span: Duration) -> Sample {
-        Sample::of(span.as_secs_f64() * 1e3)
+        Sample::without_cpu(span.as_secs_f64() * 1e3)
     }
 }
 
-/// Takes one turn.
+/// Takes one turn and returns its figures.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// The build of this checkout, and the other one if there is one.
+/// A value for the build of this checkout, and one for the other build if there is one.
 pub struct Builds<T> {
     pub own: T,
     pub other: Option<T>,
@@ -48,14 +48,14 @@ impl<T> Builds<T> {
     }
 }
 
-/// What a row is about.
+/// The description of a row: name, unit and target.
 pub struct Work {
     pub name: String,
     pub unit: Unit,
     pub target: Target,
 }
 
-/// Compares this build with a baseline, and with the other build.
+/// Compares this build with a baseline and with the other build.
 pub fn compare(
     rounds: u16,
     work: Work,
@@ -71,7 +71,7 @@ pub fn compare(
     for round in 0..=rounds {
         let turns = std::iter::once(&mut own).chain(compared.iter_mut().map(|(_, _, turn)| turn));
         let mut turns: Vec<_> = turns.zip(&mut series).collect();
-        // What comes first may gain or lose by it.
+        // The position within a round may matter, so the order alternates.
         if round % 2 == 1 {
             turns.reverse();
         }
@@ -88,31 +88,35 @@ pub fn compare(
     let rows = compared.iter().zip(others).map(|((baseline_name, target, _), other)| Row {
         work: name.clone(),
         unit,
-        measured: Spread::of(own.iter().map(amount)),
+        measured: Spread::from_values(own.iter().map(amount)),
         baseline_name: (*baseline_name).to_string(),
-        baseline: Spread::of(other.iter().map(amount)),
-        ratio: Spread::of(own.iter().zip(other).map(|(own, other)| own.amount / other.amount)),
+        baseline: Spread::from_values(other.iter().map(amount)),
+        ratio: Spread::from_values(
+            own.iter().zip(other).map(|(own, other)| own.amount / other.amount),
+        ),
         target: *target,
-        cpu_ratio: Spread::of(own.iter().zip(other).map(|(own, other)| other.cpu / own.cpu)),
+        cpu_ratio: Spread::from_values(
+            own.iter().zip(other).map(|(own, other)| other.cpu / own.cpu),
+        ),
     });
     Ok(rows.collect())
 }
 
-/// Drives a server with a closed loop: answers a second.
-pub fn loading(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
+/// Returns a turn that drives a server with a closed loop and counts answers per second.
+pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
-        // It would fill the disk.
+        // The log would fill the disk.
         server.clear_log()?;
         let before = cpu_seconds(server)?;
         let outcome = load.run(server.address()?, span);
-        let (answers, seconds) = outcome.with_context(|| complaints(server))?;
+        let (answers, seconds) = outcome.with_context(|| last_warnings(server))?;
         let cpu = (cpu_seconds(server)? - before) / answers;
         Ok(Sample { amount: answers / seconds, cpu })
     })
 }
 
-/// Starts a server, and stops it when it listens.
-pub fn starting<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
+/// Returns a turn that starts a server and stops it once it listens.
+pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
     Box::new(move || {
         let server = serve()?;
         let started_in = server.started_in();
@@ -121,8 +125,8 @@ pub fn starting<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> T
     })
 }
 
-/// Runs a command on the served side's core, without its output.
-pub fn running<'a>(mut command: Command) -> Turn<'a> {
+/// Returns a turn that runs a command on the served side's core and discards its output.
+pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Box::new(move || {
         let began = Instant::now();
@@ -131,8 +135,8 @@ pub fn running<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// The last lines of the log above the level of information.
-fn complaints(server: &ServerProcess) -> String {
+/// Returns the last lines of the server's log above level INFO.
+fn last_warnings(server: &ServerProcess) -> String {
     // The log is written every tenth of a second.
     std::thread::sleep(Duration::from_millis(200));
     let log = server.log();
@@ -147,7 +151,7 @@ mod tests {
     use std::cell::RefCell;
 
     #[test]
-    fn all_take_turns_and_ratios_are_those_within_a_round() {
+    fn all_take_turns_and_ratios_are_within_a_round() {
         let turns = RefCell::new(Vec::new());
         let turn = |name: &'static str, factor: f64| -> Turn<'_> {
             let turns = &turns;
@@ -155,7 +159,7 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round is an outlier, and later ones differ tenfold.
+                // The first round is an outlier, and the others differ by factors of ten.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })
@@ -166,7 +170,7 @@ mod tests {
         let rows = compare(3, work, builds, "bare", turn("bare", 4.0)).unwrap();
         assert_eq!(*turns.borrow(), ["own", "bare", "other", "other", "bare", "own"].repeat(2));
         let [bare, other] = &rows[..] else { panic!("{rows:?}") };
-        let single = |value| Spread::of([value].into_iter());
+        let single = |value| Spread::from_values([value].into_iter());
         assert_eq!((bare.ratio, bare.cpu_ratio), (single(0.5), single(2.0)));
         assert_eq!((other.ratio, other.cpu_ratio), (single(2.0), single(0.5)));
         assert_eq!((bare.measured.median, bare.baseline.median), (2_000.0, 4_000.0));

@@ -1,9 +1,10 @@
-//! What every part needs: the programs, their stores with orders and keys, and their servers.
+//! The common setup of all parts: the programs, their stores with orders and keys, and their
+//! servers.
 
 use crate::connection::{Connection, block_on};
 use crate::load::{Load, request};
 use crate::machine::on_served_core;
-use crate::rounds::{Builds, Turn, Work, compare, loading};
+use crate::rounds::{Builds, Turn, Work, compare, load_turn};
 use crate::table::{Row, Target, Unit};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,26 +14,26 @@ use testbed::{DataDir, Program, ServerProcess};
 /// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
 
-/// Requests without a key are never limited: the generator has one address.
+/// Disables the limit of requests without a key, because the generator has only one address.
 const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 
-/// How and what to measure.
+/// The settings of a run.
 pub struct Setup {
-    /// How many rounds, after one that is not counted.
+    /// The number of rounds, besides a first one that does not count.
     pub rounds: u16,
-    /// How long a closed loop runs in a round.
-    pub span: Duration,
+    /// The time of a closed loop in a round.
+    pub loop_time: Duration,
     pub programs: Builds<Program>,
     pub directory: TempDir,
 }
 
-/// A store, and where its server keeps the rest.
+/// A store and its server's data directory.
 #[derive(Debug)]
 pub struct Store {
     pub data: DataDir,
-    /// A key that no limit holds up.
+    /// A key without a practical limit.
     pub key: String,
-    /// A key of an account that may send nothing: 429 always.
+    /// A key of an account that may send nothing, so every answer is 429.
     pub limited_key: String,
 }
 
@@ -44,12 +45,13 @@ pub struct Served {
 }
 
 impl Setup {
-    /// A new empty directory.
+    /// Creates a new empty directory.
     pub fn new_directory(&self) -> anyhow::Result<PathBuf> {
         Ok(tempfile::tempdir_in(self.directory.path())?.keep())
     }
 
-    /// A directory for a server of this program, on the store at this URL if it is not in there.
+    /// Returns a data directory for a server of this program, with the store at `url` or inside the
+    /// directory.
     pub fn data(&self, program: &Program, url: Option<&str>) -> anyhow::Result<DataDir> {
         let directory = self.new_directory()?;
         Ok(match url {
@@ -58,7 +60,7 @@ impl Setup {
         })
     }
 
-    /// A new store with pending orders of the ids 1 to `orders`, at this URL or in its directory.
+    /// Creates a store at `url` or in its directory, with pending orders 1 to `orders`.
     pub fn store(
         &self,
         program: &Program,
@@ -75,12 +77,12 @@ impl Setup {
         Ok(Store { data, key, limited_key })
     }
 
-    /// A server of each build with a new embedded store.
+    /// Starts a server of each build on a new embedded store.
     pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
         self.programs.map(|program| self.store(program, None, orders)?.serve())
     }
 
-    /// Answers a second of each build under its load, compared with a baseline.
+    /// Compares each build's answers per second under a load with a baseline.
     pub fn rates(
         &self,
         name: impl Into<String>,
@@ -91,13 +93,12 @@ impl Setup {
     ) -> anyhow::Result<Vec<Row>> {
         let work = Work { name: name.into(), unit: Unit::PerSecond, target };
         let turns =
-            builds.map(|build| Ok(loading(&build.server, load(&build.store), self.span)))?;
+            builds.map(|build| Ok(load_turn(&build.server, load(&build.store), self.loop_time)))?;
         compare(self.rounds, work, turns, baseline_name, baseline)
     }
 }
 
 impl Builds<Store> {
-    /// Serves each.
     pub fn into_served(self) -> anyhow::Result<Builds<Served>> {
         Ok(Builds { own: self.own.serve()?, other: self.other.map(Store::serve).transpose()? })
     }
@@ -109,13 +110,13 @@ impl Store {
     }
 }
 
-/// Serves a data directory on the served side's core.
+/// Starts a server on the served side's core.
 pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
     on_served_core(|| data.serve(&NO_KEYLESS_LIMIT))
 }
 
-/// The body of the answer of this status to a GET.
-pub fn body_of(
+/// Returns the body of the answer to a GET, which must have this status.
+pub fn fetch_body(
     server: &ServerProcess,
     path: &str,
     key: &str,
@@ -129,14 +130,14 @@ pub fn body_of(
     })
 }
 
-/// Cancels of these orders, each once.
+/// Returns a load that cancels each of these orders once.
 pub fn cancels(clients: usize, ids: std::ops::Range<u64>, key: &str) -> Load {
     let key = key.to_string();
     let cancel = move |id| request("DELETE", &format!("{LIST}/{id}"), &key);
     Load { clients, status: 204, requests: Box::new(ids.map(cancel)) }
 }
 
-/// Orders as a customer's might be.
+/// Returns a CSV of orders with realistic values.
 fn csv(orders: u64) -> String {
     let order = |id| {
         let (pet, quantity, day) = (100_000 + id * 7_919 % 900_000, 1 + id % 5, 1 + id % 28);

@@ -1,5 +1,5 @@
-//! The table: what was measured, what it is compared with, and whether that is enough. A missed
-//! target is reported, never asserted.
+//! The table of results: measured values, baselines and targets. A missed target is reported, never
+//! asserted.
 
 use crate::spread::Spread;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -15,15 +15,14 @@ pub struct Row {
     pub measured: Spread,
     pub baseline_name: String,
     pub baseline: Spread,
-    /// Measured divided by the baseline, round by round.
+    /// The measured value divided by the baseline, per round.
     pub ratio: Spread,
     pub target: Target,
-    /// The baseline's processor time for an answer divided by the server's; other programs on the
-    /// machine disturb it less than the ratio. Unknown unless both are servers.
+    /// The baseline's processor time per answer divided by the server's. Other programs on the
+    /// machine disturb it less than the ratio. Unknown unless both sides are servers.
     pub cpu_ratio: Spread,
 }
 
-/// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     PerSecond,
@@ -31,9 +30,9 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn shown(self, spread: Spread) -> String {
+    fn format(self, spread: Spread) -> String {
         let shown =
-            spread.shown(|value| if value < 100.0 { tenths(value) } else { grouped(value) });
+            spread.format(|value| if value < 100.0 { tenths(value) } else { grouped(value) });
         match self {
             Unit::PerSecond => shown + " /s",
             Unit::Milliseconds => shown + " ms",
@@ -41,18 +40,19 @@ impl Unit {
     }
 }
 
-/// What a ratio must be.
+/// The target of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// Shown without a target.
+    /// No target.
     None,
 }
 
 impl Target {
-    /// It is met or missed only if both quartiles are on one side of it.
-    fn shown(self, ratio: Spread) -> String {
+    /// Formats the target and its result. A target is met or missed only if both quartiles are on
+    /// the same side of it.
+    fn format(self, ratio: Spread) -> String {
         let (target, worst_is_enough, best_is_enough) = match self {
             Target::AtLeast(least) => (format!("≥ {least}"), ratio.q1 >= least, ratio.q3 >= least),
             Target::AtMost(most) => (format!("≤ {most}"), ratio.q3 <= most, ratio.q1 <= most),
@@ -75,11 +75,11 @@ pub fn write(rows: &[Row], out: &mut dyn Write) -> std::io::Result<()> {
     for row in rows {
         table.add_row([
             row.work.clone(),
-            row.unit.shown(row.measured),
-            format!("{}: {}", row.baseline_name, row.unit.shown(row.baseline)),
-            row.ratio.shown(hundredths),
-            row.target.shown(row.ratio),
-            row.cpu_ratio.shown(hundredths),
+            row.unit.format(row.measured),
+            format!("{}: {}", row.baseline_name, row.unit.format(row.baseline)),
+            row.ratio.format(hundredths),
+            row.target.format(row.ratio),
+            row.cpu_ratio.format(hundredths),
         ]);
     }
     writeln!(out, "{table}")
@@ -93,7 +93,7 @@ fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with a comma between thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut shown = String::new();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn spread(values: [f64; 3]) -> Spread {
-        Spread::of(values.into_iter())
+        Spread::from_values(values.into_iter())
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
             (Target::AtMost(0.69), "≤ 0.69: **missed**"),
             (Target::None, ""),
         ] {
-            assert_eq!(target.shown(ratio), result);
+            assert_eq!(target.format(ratio), result);
         }
         let unknown = spread([f64::NAN; 3]);
-        assert_eq!(Target::AtLeast(0.75).shown(unknown), "≥ 0.75: **missed**");
+        assert_eq!(Target::AtLeast(0.75).format(unknown), "≥ 0.75: **missed**");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The benchmark runs: one part of it, as short as can be, beside another build. Its figures mean
-//! nothing here.
+//! Runs one part of the benchmark, as briefly as possible, beside another build. Only the table's
+//! form is checked: such short rounds make the figures meaningless.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,8 @@ use std::process::Command;
 #[test]
 fn both_builds_are_measured_and_printed_as_a_markdown_table() {
     let bench = Path::new(env!("CARGO_BIN_EXE_bench"));
-    // The benchmark builds it first; `cargo test --workspace` has left nothing to compile.
+    // The benchmark itself builds this program first; after `cargo test --workspace` it is up to
+    // date.
     let program = bench.with_file_name("store-orders");
     let mut command = Command::new(bench);
     command.args(["--only", "rejections", "--quick", "--rounds", "2", "--program"]);

@@ -46,7 +46,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let (mut requests, mut batches) = (0, 0);
     while requests < REQUESTS {
         limiters.change_plan_or_clock();
-        let batch = limiters.batch();
+        let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
         if let Some(difference) = limiters.admit(&batch).await? {

@@ -74,7 +74,7 @@ impl Race {
     /// counted first. Returns the decisions in the order of counting.
     async fn decide(
         &mut self,
-        (read, is_blocked): (i64, &[KeyedRequest]),
+        (read, waiting_requests): (i64, &[KeyedRequest]),
         (passed_at, passing_requests): (i64, &[KeyedRequest]),
     ) -> anyhow::Result<Vec<Decision>> {
         let both = [&requests(LOCKED_ACCOUNT, 1), waiting_requests].concat();

@@ -48,7 +48,7 @@ impl OnPrimary {
         OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
     }
 
-    /// Does the same in this cluster, with these settings of the database server.
+    /// Like `start`, but in this cluster and with these settings of the database server.
     pub async fn start_in(
         tools: &Tools,
         cluster: Cluster,
