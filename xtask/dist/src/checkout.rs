@@ -1,4 +1,4 @@
-//! The checkout that a release is made from.
+//! The checkout from which a release is made.
 
 use crate::tools::output;
 use anyhow::Context;
@@ -7,23 +7,22 @@ use std::process::Command;
 
 /// A checkout of this repository.
 pub struct Checkout {
-    /// Its directory.
     pub root: PathBuf,
-    /// When its commit was made, in Unix seconds: the time of every file in the release.
+    /// The time of the commit in Unix seconds; all files of the release get it.
     pub time: String,
-    /// The commit, empty if git knows none.
+    /// The hash of the commit; empty without git.
     pub commit: String,
 }
 
 impl Checkout {
-    /// The one that this program was built from.
+    /// Returns the checkout from which this program was built.
     pub fn here() -> anyhow::Result<Checkout> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let git = |arguments: &[&str]| {
             let text = output(Command::new("git").args(arguments).current_dir(&root))?;
             Ok::<_, anyhow::Error>(text.trim().to_string())
         };
-        // A source archive has no git; its builder names the time.
+        // A source archive has no git history; whoever builds from it sets the time.
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(time) => time,
             Err(_) => git(&["log", "-1", "--format=%ct"])
@@ -33,12 +32,12 @@ impl Checkout {
         Ok(Checkout { root, time, commit })
     }
 
-    /// Where cargo puts what it builds.
+    /// Returns cargo's target directory.
     pub fn target_directory(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").map_or(self.root.join("target"), PathBuf::from)
     }
 
-    /// A command, run here.
+    /// Returns a command that runs in the checkout.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("SOURCE_DATE_EPOCH", &self.time);

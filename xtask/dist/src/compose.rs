@@ -1,18 +1,18 @@
-//! The example compose.yaml of the handbook, held against the program: it parses, and names
-//! only options that the program has.
+//! Checks the example compose.yaml of the handbook against the program: it must parse, and use only
+//! options that the program has.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
 use testbed::Program;
 
-/// How the block begins in the page.
+/// The beginning of the example in the page.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
 
-/// The program in the image, as the Dockerfile names it.
+/// The path of the program in the image, as in the Dockerfile.
 pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 
-/// What an image runs unless its service says otherwise.
+/// The command of a service that names none.
 const DEFAULT_COMMAND: &str = "serve";
 
 /// Fails if the example does not fit this program and version.
@@ -31,7 +31,7 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Whether the program has the options of a service, by the help of its command.
+/// Checks that the program has all options of a service, by the help of its command.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],
@@ -41,8 +41,8 @@ fn check_options(
     let (flags, words): (Vec<&str>, Vec<_>) =
         command.iter().partition(|word| word.starts_with("--"));
     let help = output(program.command().args(&words).arg("--help"))?;
-    let own = settings.iter().filter(|(name, _)| name.starts_with("STORE_ORDERS_"));
-    let variables = own.map(|(name, _)| format!("[env: {name}="));
+    let program_settings = settings.iter().filter(|(name, _)| name.starts_with("STORE_ORDERS_"));
+    let variables = program_settings.map(|(name, _)| format!("[env: {name}="));
     let flags = flags.iter().map(|flag| format!("{} ", flag.split('=').next().unwrap_or(flag)));
     for option in variables.chain(flags) {
         ensure!(help.contains(&option), "`{}` has no option {option}", command.join(" "));
@@ -50,13 +50,14 @@ fn check_options(
     Ok(())
 }
 
-/// Whether its settings are valid together, and its health check is the program's.
+/// Checks that the settings of a server are valid together, and that it uses the program's health
+/// check.
 fn check_server(
     service: &Yaml<'_>,
     settings: Vec<(&str, &str)>,
     program: &Program,
 ) -> anyhow::Result<()> {
-    // Where the secrets are only in a container.
+    // Paths of secrets exist only in a container, so a temporary file replaces them.
     let secret = tempfile::NamedTempFile::new()?;
     let settings = settings.into_iter().map(|(name, value)| {
         let is_secret = value.starts_with("/run/secrets/");
@@ -69,24 +70,24 @@ fn check_server(
     Ok(())
 }
 
-/// The services of the example that run the image, which must be of this version.
+/// Returns the services of the example that run the image. They must use this version.
 fn services<'p>(page: &'p str, version: &str) -> anyhow::Result<Vec<(String, Yaml<'p>)>> {
     let (_, rest) = page.split_once(BEGIN).context("containers.md has no compose.yaml")?;
     let (text, _) = rest.split_once("```").context("compose.yaml does not end")?;
     let documents = Yaml::load_from_str(text)?;
     let services = documents.first().and_then(|document| document.as_mapping_get("services"));
     let services = services.and_then(Yaml::as_mapping).context("compose.yaml has no services")?;
-    let mut ours = Vec::new();
+    let mut image_services = Vec::new();
     for (name, service) in services {
         let name = name.as_str().context("a service has no name")?;
         let image = service.as_mapping_get("image").and_then(Yaml::as_str).unwrap_or_default();
         if image.starts_with("store-orders") {
             let expected = format!("store-orders:{version}");
             ensure!(image == expected, "{name} runs {image}, but this is version {version}");
-            ours.push((name.to_string(), service.clone()));
+            image_services.push((name.to_string(), service.clone()));
         }
     }
-    Ok(ours)
+    Ok(image_services)
 }
 
 fn command<'y>(service: &'y Yaml<'_>) -> Vec<&'y str> {

@@ -1,7 +1,7 @@
-//! Builds and smoke-tests what a release holds: archive, image, licences, SBOM.
+//! Builds and smoke-tests the files of a release: archive, image, licences and SBOM.
 //!
-//! `cargo xtask dist` runs this. It builds a program that needs no shared library; buildah,
-//! cargo-about, cargo-cyclonedx and tar make the rest. Nothing is downloaded.
+//! `cargo xtask dist` runs this. It builds a program that needs no shared library, and packs it
+//! with buildah, cargo-about, cargo-cyclonedx and tar. Nothing is downloaded.
 
 mod checkout;
 mod compose;
@@ -18,34 +18,34 @@ use testbed::exit_code;
 use xtask::evidence::{CHANGE, NIGHTLY, check_passed};
 use xtask::repository::Repository;
 
-/// Make what a release holds, in target/dist.
+/// Make the files of a release, in target/dist.
 ///
-/// A release is made from a commit that has passed `.ci/run` and `.ci/run nightly` here.
+/// A release needs a commit that has passed `.ci/run` and `.ci/run nightly` here.
 ///
-/// A static program for Linux with man pages, completions, the systemd unit, licences and an
-/// SBOM as one archive; an image for containers; and checksums. It takes a release build, and
-/// needs buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; the C library and
-/// Rust's standard library, which are linked too, stand in LICENSES-THIRD-PARTY.txt.
+/// It makes an archive with a static program for Linux, man pages, completions, the systemd unit,
+/// licences and an SBOM; a container image; and checksums. It builds in release mode, and
+/// needs buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; LICENSES-THIRD-PARTY.txt
+/// also covers the C library and Rust's standard library, which are linked too.
 #[derive(Debug, Parser)]
 #[command(
     name = "dist",
     bin_name = "cargo xtask dist",
     after_help = "\
 Examples:
-  cargo xtask dist                     makes it
+  cargo xtask dist                     makes a release
   cargo xtask dist --try               and tries the image in an empty root directory
-  cargo xtask dist --untested          makes one for yourself, of any checkout
+  cargo xtask dist --untested          makes one from any checkout, for your own use
 
-Exit status: 0 done, 1 something that was tried did not hold, 2 it could not run"
+Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 )]
 struct Cli {
-    /// Also try the image: unpack it, and run it as its user with that as the root directory
+    /// Also try the image: unpack it, and run it as its user in that root directory
     ///
-    /// It serves over TLS, and reaches a PostgreSQL with TLS by name. Needs PostgreSQL
-    /// (`apt-get install postgresql`), and root or user namespaces.
+    /// Checks that it serves over TLS, and connects to PostgreSQL by name with TLS. Needs
+    /// PostgreSQL (`apt-get install postgresql`), and root or user namespaces.
     #[arg(long = "try")]
-    tries: bool,
-    /// Make it of a checkout that has not passed the tests
+    try_image: bool,
+    /// Allow a checkout that has not passed the tests
     #[arg(long)]
     untested: bool,
 }
@@ -56,13 +56,13 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
-    // What is missing is said before the build, which takes minutes.
+    // Reports anything missing before the build, which takes minutes.
     if !cli.untested {
         check_passed(&Repository::at(&checkout.root), &[CHANGE, NIGHTLY])
             .context("not a tested commit (--untested makes one all the same)")?;
     }
     tools::check()?;
-    let needs = if cli.tries { Some(trial::Needs::find()?) } else { None };
+    let needs = if cli.try_image { Some(trial::Needs::find()?) } else { None };
     let release = release::make(&checkout, out)?;
     match needs {
         Some(needs) => trial::run(&needs, &release, out),

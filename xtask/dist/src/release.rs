@@ -1,4 +1,4 @@
-//! A release: the program, what comes with it, and the files in `target/dist`.
+//! Builds a release: the program, the files that come with it, and the results in `target/dist`.
 
 use crate::checkout::Checkout;
 use crate::compose;
@@ -12,14 +12,15 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// With the C library inside. A static program cannot ask it at run time whether it has
-/// getrandom, and would read /dev/urandom, which a bare root directory lacks.
+/// Rust flags that link the C library statically. A static program cannot check at run time whether
+/// the C library has getrandom; by default it would read /dev/urandom, which is missing in an empty
+/// root directory.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
 const DOCUMENTS: &str = "share/doc/store-orders";
 
-/// What the program prints under which command, and where the archive has it.
+/// Commands of the program whose output the archive contains, with the file's path.
 const PRINTED: [(&[&str], &str); 9] = [
     (&["completions", "bash"], "share/bash-completion/completions/store-orders"),
     (&["completions", "fish"], "share/fish/vendor_completions.d/store-orders.fish"),
@@ -32,14 +33,12 @@ const PRINTED: [(&[&str], &str); 9] = [
     (&["openapi"], "share/doc/store-orders/openapi.json"),
 ];
 
-/// Where Debian and Ubuntu have the licence of the C library.
+/// The licence of the C library on Debian and Ubuntu.
 const LGPL: &str = "/usr/share/common-licenses/LGPL-2.1";
 
 /// The files of a release.
 pub struct Release {
-    /// The archive.
     pub archive: PathBuf,
-    /// The image.
     pub image: PathBuf,
 }
 
@@ -58,7 +57,7 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     compose::check(&page, &program, version)?;
 
     let directory = checkout.target_directory().join("dist");
-    // What an earlier version left would be taken for a part of this one.
+    // Files of an earlier version must not look like a part of this one.
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
@@ -69,10 +68,10 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     std::fs::write(&sbom, software_bill(checkout, &triple)?)?;
     let context = TempDir::with_prefix_in("dist-", checkout.target_directory())?;
     let release = context.path().join("release");
-    put(&release, "bin/store-orders", &std::fs::read(&built)?)?;
+    write_file(&release, "bin/store-orders", &std::fs::read(&built)?)?;
     set_mode(&release.join("bin/store-orders"), 0o755)?;
-    put(&release, &format!("{DOCUMENTS}/store-orders.cdx.json"), &std::fs::read(&sbom)?)?;
-    put_papers(checkout, &triple, &release, &program)?;
+    write_file(&release, &format!("{DOCUMENTS}/store-orders.cdx.json"), &std::fs::read(&sbom)?)?;
+    write_documents(checkout, &triple, &release, &program)?;
     pack(checkout, context.path(), &name, &archive)?;
     build_image(checkout, context.path(), version, &image)?;
 
@@ -86,8 +85,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     Ok(Release { archive, image })
 }
 
-/// Builds the program for release, with the C library inside and without a path of this
-/// machine, and returns its file.
+/// Builds the release program, with the C library inside and without paths of this machine, and
+/// returns its path.
 fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
@@ -96,49 +95,53 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
         sources.push((registry?.path(), "crates"));
     }
     sources.push((checkout.root.clone(), "."));
-    let moved = |flag: &str| -> Vec<String> {
+    let path_mappings = |flag: &str| -> Vec<String> {
         sources.iter().map(|(from, to)| format!("{flag}={}={to}", from.display())).collect()
     };
     let mut rust_flags = STATIC.map(str::to_string).to_vec();
-    rust_flags.extend(moved("--remap-path-prefix"));
+    rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--release", "--locked", "--package", "store-orders"]);
-    // Named, although it is this machine's: the flags are for the program alone then, and not
-    // for macros, which are shared libraries.
+    // With an explicit target, the flags apply to the program but not to procedural macros, which
+    // are shared libraries.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
     let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));
-    cargo.env(c_flags, moved("-ffile-prefix-map").join(" "));
+    cargo.env(c_flags, path_mappings("-ffile-prefix-map").join(" "));
     if !cargo.status().context("cannot run cargo")?.success() {
         bail!("the server does not compile");
     }
     Ok(checkout.target_directory().join(triple).join("release/store-orders"))
 }
 
-/// Puts what comes with the program: what it prints itself, licences and documents.
-fn put_papers(
+/// Writes the files that come with the program: its own output, licences and documents.
+fn write_documents(
     checkout: &Checkout,
     triple: &str,
     release: &Path,
     program: &Program,
 ) -> anyhow::Result<()> {
     for (command, path) in PRINTED {
-        put(release, path, program.run(command)?.success()?.as_bytes())?;
+        write_file(release, path, program.run(command)?.success()?.as_bytes())?;
     }
     let man = release.join("share/man/man1");
     std::fs::create_dir_all(&man)?;
     let into = man.to_str().context("the target directory is not UTF-8")?;
     program.run(&["man", "--into", into])?.success()?;
-    for own in ["LICENSE", "README.md", "CHANGELOG.md"] {
-        put(release, &format!("{DOCUMENTS}/{own}"), &std::fs::read(checkout.root.join(own))?)?;
+    for document in ["LICENSE", "README.md", "CHANGELOG.md"] {
+        write_file(
+            release,
+            &format!("{DOCUMENTS}/{document}"),
+            &std::fs::read(checkout.root.join(document))?,
+        )?;
     }
     let lgpl = std::fs::read_to_string(LGPL)
         .with_context(|| format!("cannot read {LGPL}, which the package base-files has"))?;
     let licences = licences(checkout, triple)? + &lgpl;
-    put(release, &format!("{DOCUMENTS}/LICENSES-THIRD-PARTY.txt"), licences.as_bytes())
+    write_file(release, &format!("{DOCUMENTS}/LICENSES-THIRD-PARTY.txt"), licences.as_bytes())
 }
 
-/// The licences of the crates.
+/// Returns the licences of the crates.
 fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let config = NamedTempFile::with_suffix(".toml")?;
     std::fs::write(config.path(), about_config(&checkout.root)?)?;
@@ -148,16 +151,16 @@ fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(about.arg("xtask/dist/about.hbs"))
 }
 
-/// The settings of `cargo about`, which accepts what `cargo deny` allows.
+/// Returns the settings of `cargo about`, which accepts the licences that `cargo deny` allows.
 fn about_config(root: &Path) -> anyhow::Result<String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).context(name.to_string());
-    let (own, deny) = (read("xtask/dist/about.toml")?, read(".cargo/deny.toml")?);
+    let (base, deny) = (read("xtask/dist/about.toml")?, read(".cargo/deny.toml")?);
     let allowed = deny.split_once("\nallow = [").and_then(|(_, rest)| rest.split_once(']'));
     let (allowed, _) = allowed.context(".cargo/deny.toml has no list of licences")?;
-    Ok(format!("{own}accepted = [{allowed}]\n"))
+    Ok(format!("{base}accepted = [{allowed}]\n"))
 }
 
-/// The crates of the program as a CycloneDX document, without a path of this machine.
+/// Returns the program's crates as a CycloneDX document without paths of this machine.
 fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
@@ -165,7 +168,7 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // It writes one for each package of the workspace, next to its manifest.
+    // cargo-cyclonedx writes a file next to the manifest of each package in the workspace.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
@@ -176,8 +179,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
-/// Writes one directory with the name of the release; below it are those of /usr/local. Its
-/// bytes depend on nothing but its content.
+/// Packs the archive. Its one directory has the name of the release and contains directories for
+/// /usr/local. Its bytes depend only on its content.
 fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
@@ -187,7 +190,7 @@ fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyh
     Ok(())
 }
 
-/// Builds the image as one file. Docker's format, because that of OCI knows no health check.
+/// Builds the image as one file, in Docker's format, because OCI's has no health check.
 fn build_image(
     checkout: &Checkout,
     context: &Path,
@@ -215,13 +218,17 @@ fn build_image(
     build.args(["--build-arg", &format!("VERSION={version}")]);
     build.args(["--build-arg", &format!("REVISION={}", checkout.commit)]);
     output(build.arg(context))?;
-    let plain = image.with_extension("");
-    output(buildah().args(["push", &tag, &format!("docker-archive:{}:{tag}", plain.display())]))?;
-    output(Command::new("gzip").arg("-9n").arg(plain))?;
+    let uncompressed = image.with_extension("");
+    output(buildah().args([
+        "push",
+        &tag,
+        &format!("docker-archive:{}:{tag}", uncompressed.display()),
+    ]))?;
+    output(Command::new("gzip").arg("-9n").arg(uncompressed))?;
     Ok(())
 }
 
-fn put(directory: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+fn write_file(directory: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
     let path = directory.join(name);
     std::fs::create_dir_all(path.parent().unwrap_or(directory))?;
     std::fs::write(path, content).with_context(|| format!("cannot write {name}"))

@@ -1,26 +1,27 @@
-//! The tools that pack a release: which are missing, and commands whose output is read.
+//! Finds the tools that pack a release, and runs commands.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-/// A command that only a tool answers, and how the tool is installed; `.ci/run` has the versions.
+/// For each tool, a command that works if it is installed, and how to install it. `.ci/run` has the
+/// versions.
 const TOOLS: [(&[&str], &str); 3] = [
     (&["buildah", "--version"], "apt-get install buildah"),
     (&["cargo", "about", "--version"], "cargo install --locked cargo-about --features cli"),
     (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx"),
 ];
 
-/// Fails if a tool is missing, and names how to install it.
+/// Fails if a tool is missing, and says how to install it.
 pub fn check() -> anyhow::Result<()> {
-    let is_missing = |command: &&[&str]| {
+    let error_of = |command: &&[&str]| {
         let (program, arguments) = command.split_first()?;
         output(Command::new(program).args(arguments)).err()
     };
     let missing: Vec<String> = TOOLS
         .iter()
-        .filter(|(command, _)| is_missing(command).is_some())
+        .filter(|(command, _)| error_of(command).is_some())
         .map(|(_, install)| format!("  {install}"))
         .collect();
     if missing.is_empty() {
@@ -29,7 +30,7 @@ pub fn check() -> anyhow::Result<()> {
     bail!("a release needs tools that are missing here:\n{}", missing.join("\n"))
 }
 
-/// Standard output of a command that must succeed.
+/// Returns the standard output of a command that must succeed.
 pub fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;

@@ -1,5 +1,5 @@
-//! Tries the image: its files become the root directory of a process, as in a container, and
-//! nothing else is there.
+//! Tries the image: its files become the root directory of a process, as in a container. No other
+//! files are visible.
 
 mod container;
 mod database;
@@ -16,46 +16,47 @@ use std::process::Command;
 use testbed::Program;
 use testbed::postgres::Installed;
 
-/// What a trial needs.
+/// The requirements of a trial.
 pub struct Needs {
     isolation: Isolation,
     postgres: Installed,
 }
 
 impl Needs {
-    /// What is here of it; an error names what is missing.
+    /// Finds the requirements on this machine; the error names the missing one.
     pub fn find() -> anyhow::Result<Needs> {
         Ok(Needs { isolation: container::isolation()?, postgres: Installed::find()? })
     }
 }
 
-/// What holds is printed as it is tried.
+/// Receives each result as soon as it is known.
 type Out<'o> = &'o mut dyn Write;
 
-/// Tries a release until something does not hold; the exit status.
+/// Tries a release until a claim fails, and returns the exit status.
 pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8> {
     writeln!(out, "Trying the image with unshare {} …", needs.isolation.join(" "))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let tried = runtime.block_on(async {
+    let result = runtime.block_on(async {
         unpack_archive(release, out)?;
         let image = Image::read(&release.image).context("the image cannot be read")?;
         https::run(&Container::create(&image, needs.isolation)?, out).await?;
         database::run(&Container::create(&image, needs.isolation)?, &needs.postgres, out).await
     });
-    if let Err(error) = &tried {
+    if let Err(error) = &result {
         writeln!(out, "✗ {error:#}")?;
     }
-    Ok(tried.is_err().into())
+    Ok(result.is_err().into())
 }
 
-/// Prints a claim that holds; one that does not is an error, with what contradicts it.
+/// Prints a claim that holds. Otherwise fails with the claim and `otherwise`, the evidence against
+/// it.
 fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Result<()> {
     ensure!(holds, "{claim}\n  {otherwise}");
     writeln!(out, "✓ {claim}")?;
     Ok(out.flush()?)
 }
 
-/// The archive unpacks as the README says, and its program runs.
+/// Checks that the archive unpacks as the README says and that its program runs.
 fn unpack_archive(release: &Release, out: Out<'_>) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let mut tar = Command::new("tar");

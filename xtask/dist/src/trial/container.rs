@@ -1,5 +1,5 @@
-//! A process with the files of the image as its root directory, its user and its
-//! environment. It shares the network with this machine, which a container does not.
+//! Runs processes with the files of the image as their root directory, and with its user and
+//! environment. Unlike a container, they share this machine's network.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// How `unshare` gives a process the user of the image and another root directory.
+/// The arguments with which `unshare` gives a process the image's user and another root directory.
 pub type Isolation = &'static [&'static str];
 
-/// As root; and in a user namespace, in which this user has the number of the image's.
+/// The first works as root, the second in a user namespace that maps the current user to the
+/// image's user.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 
-/// What works here.
+/// Returns the first isolation that works on this machine.
 pub fn isolation() -> anyhow::Result<Isolation> {
     let works = |isolation: &Isolation| {
         let mut command = Command::new("unshare");
@@ -31,7 +32,7 @@ pub fn isolation() -> anyhow::Result<Isolation> {
 
 /// A container that runs one command after another.
 pub struct Container<'i> {
-    /// What it runs.
+    /// The image with the program.
     pub image: &'i Image,
     isolation: Isolation,
     directory: TempDir,
@@ -47,24 +48,24 @@ impl Container<'_> {
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
         image.unpack(&root)?;
-        // The user must get through, to its own root directory.
+        // The image's user must be able to enter these directories.
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }
         Ok(Container { image, isolation, directory })
     }
 
-    /// A path of this machine for one of the container.
+    /// Returns the path on this machine of a path in the container.
     pub fn path(&self, inside: &str) -> PathBuf {
         self.directory.path().join("root").join(inside.trim_start_matches('/'))
     }
 
-    /// Where the log of its server is.
+    /// Returns the path of the server's log.
     pub fn log(&self) -> PathBuf {
         self.directory.path().join("log")
     }
 
-    /// Puts a file there, as a mount does.
+    /// Writes a file in the container, in place of a mount.
     pub fn mount(&self, inside: &str, content: &str) -> anyhow::Result<()> {
         let path = self.path(inside);
         let parent = path.parent().context("a file is in a directory")?;
@@ -73,8 +74,8 @@ impl Container<'_> {
         Ok(())
     }
 
-    /// The program with these arguments instead of the image's own; what is added to its
-    /// environment overrides the image's.
+    /// Returns a command that runs the program with these arguments instead of the image's.
+    /// Variables that are added to the command override the image's.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(unshare()?);
         command.args(self.isolation).arg("--root").arg(self.path("/"));
@@ -84,7 +85,7 @@ impl Container<'_> {
         Ok(command)
     }
 
-    /// What the image runs without further arguments.
+    /// Returns the arguments with which the image runs the program by default.
     pub fn default_arguments(&self) -> Vec<&str> {
         self.image.command.iter().skip(1).map(String::as_str).collect()
     }
@@ -100,25 +101,25 @@ impl Container<'_> {
         Ok(child.wait_with_output()?)
     }
 
-    /// Runs a command that must succeed; its standard output.
-    pub fn done(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
+    /// Runs a command that must succeed, and returns its standard output.
+    pub fn run_successfully(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let output = self.run(arguments, input)?;
         if !output.status.success() {
-            bail!("store-orders {}: {}", arguments.join(" "), shown(&output));
+            bail!("store-orders {}: {}", arguments.join(" "), describe(&output));
         }
         Ok(String::from_utf8(output.stdout)?)
     }
 }
 
-/// By its path, because the environment is the container's.
+/// Finds `unshare`: the command's own `PATH` is the container's.
 fn unshare() -> anyhow::Result<PathBuf> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&directories).map(|path| path.join("unshare"));
     paths.find(|path| Path::is_file(path)).context("unshare is missing")
 }
 
-/// How a command ended, and its error.
-pub fn shown(output: &Output) -> String {
+/// Describes the exit status and the error output of a command.
+pub fn describe(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     format!("{}: {}", output.status, error.trim())
 }

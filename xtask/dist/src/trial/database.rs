@@ -1,25 +1,24 @@
-//! The image reaches a PostgreSQL with TLS by its name. A static program has no shared
-//! libraries to ask for names, and an image of one program no certificates of authorities.
+//! Checks that the image connects to PostgreSQL by name with TLS. A static program has no shared
+//! libraries for name lookup, and the image contains no certificates of authorities.
 
-use super::container::{Container, shown};
+use super::container::{Container, describe};
 use super::{Out, claim};
 use std::path::Path;
 use testbed::Authority;
 use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 
-/// The name of the server, which no name server knows.
+/// The name of the database server, which no DNS server knows.
 const HOST: &str = "db.internal";
 
-/// Where container engines put the names of a network.
+/// The file in which container engines list the names of a network.
 const HOSTS: &str = "/etc/hosts";
 
-/// Where the certificates of authorities are looked for, as on Debian.
+/// The path at which the program looks for certificates of authorities, as on Debian.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Where a certificate is that the URL names.
+/// The path of the certificate that the URL names.
 const AUTHORITY: &str = "/etc/store-orders/ca.pem";
 
-/// Runs it.
 pub async fn run(
     container: &Container<'_>,
     installed: &Installed,
@@ -37,10 +36,10 @@ pub async fn run(
     let settings = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];
     let server = cluster.primary("primary", &settings).await?;
     let url = format!("postgres://{USER}@{HOST}:{}/{DATABASE}", server.port);
-    let named = format!("{url}?sslrootcert={AUTHORITY}");
-    let stranger = Authority::new()?;
+    let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
+    let other_authority = Authority::new()?;
 
-    // What is mounted, then a command, what its error says, and what that shows.
+    // The mounted file, the command, a word of its error if it must fail, and the claim.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),
@@ -54,7 +53,7 @@ pub async fn run(
         (
             Some((AUTHORITY, &authority.certificate)),
             "migrate",
-            &named,
+            &url_with_certificate,
             None,
             "with a name in /etc/hosts and sslrootcert, it reaches a PostgreSQL with TLS",
         ),
@@ -66,7 +65,7 @@ pub async fn run(
             "so it does with the authorities that are mounted",
         ),
         (
-            Some((AUTHORITIES, &stranger.certificate)),
+            Some((AUTHORITIES, &other_authority.certificate)),
             "check",
             &url,
             Some("certificate"),
@@ -85,7 +84,7 @@ pub async fn run(
             }
             None => output.status.success(),
         };
-        claim(out, what, holds, &shown(&output))?;
+        claim(out, what, holds, &describe(&output))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The image as a container engine unpacks it.
+//! Reads and unpacks the image as a container engine does.
 
 use crate::tools::output;
 use anyhow::Context;
@@ -7,13 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// An image.
 pub struct Image {
     /// The command line that it runs.
     pub command: Vec<String>,
-    /// The command line of its health check, after the kind.
+    /// The health check: its kind and its command line.
     pub health: Vec<String>,
-    /// The environment of every process.
+    /// The environment variables of every process.
     pub environment: Vec<(String, String)>,
     /// The user and group of every process.
     pub user: String,
@@ -22,7 +21,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads an archive in Docker's format.
+    /// Reads an image archive in Docker's format.
     pub fn read(path: &Path) -> anyhow::Result<Image> {
         let files = tempfile::tempdir()?;
         output(Command::new("tar").arg("-xf").arg(path).arg("-C").arg(files.path()))?;
@@ -37,22 +36,22 @@ impl Image {
             let texts = list.into_iter().flatten().filter_map(Value::as_str);
             texts.map(str::to_string).collect()
         };
-        let own = |name: &str| texts(&configuration, &format!("/config/{name}"));
+        let config_list = |name: &str| texts(&configuration, &format!("/config/{name}"));
         let split = |text: String| {
             text.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()))
         };
         let user = configuration.pointer("/config/User").and_then(Value::as_str);
         Ok(Image {
-            command: [own("Entrypoint"), own("Cmd")].concat(),
-            health: own("Healthcheck/Test"),
-            environment: own("Env").into_iter().filter_map(split).collect(),
+            command: [config_list("Entrypoint"), config_list("Cmd")].concat(),
+            health: config_list("Healthcheck/Test"),
+            environment: config_list("Env").into_iter().filter_map(split).collect(),
             user: user.context("no user")?.to_string(),
             layers: texts(&manifest, "/0/Layers"),
             files,
         })
     }
 
-    /// Writes its files below a directory, with their owners if this is root.
+    /// Unpacks the layers into a directory; as root, with their owners.
     pub fn unpack(&self, directory: &Path) -> anyhow::Result<()> {
         for layer in &self.layers {
             let mut tar = Command::new("tar");
