@@ -1,38 +1,38 @@
-//! Progenitor's client of each document. What stands over it is by hand, in `api/client/src`.
+//! Generates progenitor's client of each document. `api/client/src` wraps it by hand.
 
 mod for_rust;
 mod progenitor;
 
 use crate::{Error, format, header};
-use for_rust::{ERROR, for_rust};
+use for_rust::{ERROR, prepare_document};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A document that the client speaks.
+/// A version of the API, with its document.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
     /// The document.
     pub document: &'a Value,
-    /// Its file, as the first lines name it.
+    /// The document's file, as the first lines of the code name it.
     pub source: &'a str,
-    /// The name of its module, such as `v1`.
+    /// The name of the generated module, such as `v1`.
     pub module: &'a str,
 }
 
-/// The code for each of these versions. The identifiers and the body of errors are those of the
-/// first version.
+/// Generates the code for each version. All versions share the identifier types and the error body
+/// of the first version.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<Vec<String>, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {
-        let rust = for_rust(document);
-        let code = progenitor::core(&rust, &shared).map_err(|mut refusals| {
+        let input = prepare_document(document);
+        let code = progenitor::generate_client(&input, &shared).map_err(|mut refusals| {
             for refusal in &mut refusals.0 {
                 refusal.pointer = format!("{source}#{}", refusal.pointer);
             }
             refusals
         })?;
         if shared.is_empty() {
-            let names = rust.identifiers.into_iter().chain([ERROR.to_string()]);
+            let names = input.identifiers.into_iter().chain([ERROR.to_string()]);
             let path = |name: &String| format!("crate::generated::{module}::types::{name}");
             shared = names.map(|name| (name.clone(), path(&name))).collect();
         }

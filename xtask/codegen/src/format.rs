@@ -1,13 +1,12 @@
-//! Code as people read it: items with lines between them, in the style of this repository.
+//! Formats code like handwritten code: empty lines between items, and the style of this repository.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 use syn::Item;
 
-/// The style of this repository.
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// The text of these items, with an empty line after each, and before each documented member.
+/// Prints these items, with an empty line after each, and before each documented member.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {
@@ -24,14 +23,16 @@ pub fn print(file: syn::File) -> String {
     text
 }
 
-/// Members are indented once; one ends with a brace or a semicolon, and the next one begins with
-/// its comment, an attribute or `fn`.
+/// Inserts empty lines between members. A member is indented once and ends with a brace or a
+/// semicolon. The next one begins with its comment, an attribute or `fn`.
 fn with_lines_between_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {
         let member = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' '));
-        let begins = ["///", "#[", "fn ", "pub fn ", "async fn "];
-        if has_ended && member.is_some_and(|rest| begins.iter().any(|of| rest.starts_with(of))) {
+        let starts = ["///", "#[", "fn ", "pub fn ", "async fn "];
+        if has_ended
+            && member.is_some_and(|rest| starts.iter().any(|start| rest.starts_with(start)))
+        {
             text.push('\n');
         }
         let is_code = member.is_some_and(|rest| !rest.starts_with("///"));
@@ -42,16 +43,19 @@ fn with_lines_between_members(item: &str) -> String {
     text
 }
 
-/// The code, formatted.
+/// Formats code with rustfmt.
 pub fn format(code: &str) -> io::Result<String> {
     let mut rustfmt = rustfmt();
-    let mut rustfmt =
-        rustfmt.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(cannot_run)?;
-    // It reads all before it writes.
+    let mut rustfmt = rustfmt
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(explain_missing_rustfmt)?;
+    // Rustfmt reads all of its input before it writes.
     if let Some(mut stdin) = rustfmt.stdin.take() {
         stdin.write_all(code.as_bytes())?;
     }
-    let output = accepted(rustfmt.wait_with_output()?)?;
+    let output = require_success(rustfmt.wait_with_output()?)?;
     String::from_utf8(output.stdout).map_err(io::Error::other)
 }
 
@@ -61,13 +65,13 @@ fn rustfmt() -> Command {
     rustfmt
 }
 
-fn cannot_run(error: io::Error) -> io::Error {
+fn explain_missing_rustfmt(error: io::Error) -> io::Error {
     let reason =
         format!("rustfmt cannot be run: {error}; `rustup component add rustfmt` installs it");
     io::Error::new(error.kind(), reason)
 }
 
-fn accepted(output: Output) -> io::Result<Output> {
+fn require_success(output: Output) -> io::Result<Output> {
     if output.status.success() {
         return Ok(output);
     }

@@ -1,4 +1,4 @@
-//! JSON, of which nothing is dropped in silence: a key that stands twice is an error.
+//! Parses JSON strictly: a key that occurs twice in an object is an error.
 
 use crate::pointer::pointer_to;
 use crate::refusal::{Refusal, Refusals};
@@ -7,15 +7,17 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fmt;
 
-/// The document in this text.
+/// Parses a document.
 pub fn parse(text: &str) -> Result<Value, Refusals> {
-    let doubled = RefCell::new(Vec::new());
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let place = Place { pointer: String::new(), doubled: &doubled };
-    let parsed = place.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let duplicates = RefCell::new(Vec::new());
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value_reader = ValueReader { pointer: String::new(), duplicates: &duplicates };
+    let parsed = value_reader
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
     let refusal =
         |at: &String| Refusal::new(at, "stands twice in its object", "remove one of the two");
-    let refusals: Vec<_> = doubled.borrow().iter().map(refusal).collect();
+    let refusals: Vec<_> = duplicates.borrow().iter().map(refusal).collect();
     match parsed {
         Ok(value) if refusals.is_empty() => Ok(value),
         Ok(_) => Err(Refusals(refusals)),
@@ -25,19 +27,19 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     }
 }
 
-/// A value at a place.
-struct Place<'d> {
+/// Reads the value at a pointer, and records duplicate keys.
+struct ValueReader<'d> {
     pointer: String,
-    doubled: &'d RefCell<Vec<String>>,
+    duplicates: &'d RefCell<Vec<String>>,
 }
 
-impl Place<'_> {
-    fn inner(&self, token: &str) -> Place<'_> {
-        Place { pointer: pointer_to(&self.pointer, token), doubled: self.doubled }
+impl ValueReader<'_> {
+    fn child(&self, token: &str) -> ValueReader<'_> {
+        ValueReader { pointer: pointer_to(&self.pointer, token), duplicates: self.duplicates }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -45,7 +47,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for ValueReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +81,7 @@ impl<'de> Visitor<'de> for Place<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
         let mut elements = Vec::new();
         while let Some(element) =
-            sequence.next_element_seed(self.inner(&elements.len().to_string()))?
+            sequence.next_element_seed(self.child(&elements.len().to_string()))?
         {
             elements.push(element);
         }
@@ -89,11 +91,11 @@ impl<'de> Visitor<'de> for Place<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
-            let inner = self.inner(&key);
-            let pointer = inner.pointer.clone();
-            let value = members.next_value_seed(inner)?;
+            let child = self.child(&key);
+            let pointer = child.pointer.clone();
+            let value = members.next_value_seed(child)?;
             if object.insert(key, value).is_some() {
-                self.doubled.borrow_mut().push(pointer);
+                self.duplicates.borrow_mut().push(pointer);
             }
         }
         Ok(object.into())

@@ -1,28 +1,28 @@
-//! A document as the code sees it: types, operations, errors and constants, without JSON.
+//! The contract of a document without JSON: types, operations, errors and constants.
 
 use proc_macro2::{Ident, TokenStream};
 use serde_json::Value;
 
-/// All that code is written from.
+/// Everything from which the code is written.
 #[derive(Debug)]
 pub struct Contract {
     /// `info.title`.
     pub title: String,
     /// `info.version`.
     pub version: String,
-    /// Path in which every server's URL ends.
+    /// The path at the end of every server's URL.
     pub base_path: String,
-    /// Texts that programs read in the document.
+    /// Texts of the document that programs use.
     pub constants: Vec<Constant>,
-    /// Tables of figures in `info`.
+    /// The tables of figures in `info`.
     pub tables: Vec<Table>,
-    /// Records and enums, in the order of the document.
+    /// Records and enums, in the document's order.
     pub items: Vec<Item>,
-    /// The record that every error has as its body, with the enum of its codes.
+    /// The record that is the body of every error, and the enum of its codes.
     pub error: ErrorRecord,
-    /// Responses of `components`, each with its errors.
+    /// The responses in `components`, each with its errors.
     pub shared_errors: Vec<SharedErrors>,
-    /// Operations, in the order of the document.
+    /// Operations, in the document's order.
     pub operations: Vec<Operation>,
 }
 
@@ -31,53 +31,53 @@ pub struct Contract {
 pub struct Constant {
     /// Name in Rust.
     pub name: Ident,
-    /// Meaning, for a comment.
+    /// The text of the comment.
     pub about: String,
     /// Value.
     pub value: String,
 }
 
-/// A table of `info`: rows with the same columns, each an integer of 32 bits or `null`.
+/// A table in `info`: rows with the same columns. Each figure is a 32-bit integer or `null`.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of the enum of its rows.
+    /// Name of the enum of the rows.
     pub name: Ident,
-    /// Field of `info`.
+    /// Key in `info`.
     pub key: String,
     /// Variant and title of each row.
     pub rows: Vec<(Ident, String)>,
-    /// Method and title of each column, with a figure for each row.
+    /// Method and title of each column, with the figure of each row.
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 
-/// The type of a value, with its bounds.
+/// A type with its bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
     /// `true` or `false`.
     Boolean,
-    /// An integer between two bounds, which belong to it.
+    /// An integer with inclusive bounds.
     Integer {
-        /// Its format.
+        /// The format.
         format: IntegerFormat,
-        /// The least.
+        /// The inclusive lower bound.
         min: Option<i64>,
-        /// The greatest.
+        /// The inclusive upper bound.
         max: Option<i64>,
     },
-    /// A text, with its least and greatest number of characters and a regular expression.
+    /// A string.
     Text {
-        /// Least number of characters.
+        /// The minimum number of characters.
         min_chars: Option<u64>,
-        /// Greatest number of characters.
+        /// The maximum number of characters.
         max_chars: Option<u64>,
-        /// Regular expression that it matches.
+        /// The regular expression that the string must match.
         pattern: Option<String>,
     },
     /// A UUID (RFC 9562).
     Uuid,
-    /// A day (RFC 3339).
+    /// A date (RFC 3339).
     Date,
-    /// An instant (RFC 3339).
+    /// A date with time (RFC 3339).
     DateTime,
     /// One of the values of an [`Enum`].
     Enum(EnumUse),
@@ -85,27 +85,27 @@ pub enum Type {
     Record(Ident),
     /// A list of values.
     List {
-        /// The type of each.
+        /// The type of the elements.
         item: Box<Type>,
-        /// Least number of them.
+        /// The minimum number of elements.
         min_items: Option<u64>,
-        /// Greatest number of them.
+        /// The maximum number of elements.
         max_items: Option<u64>,
     },
 }
 
-/// An enum where it is used.
+/// The use of an enum as a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnumUse {
-    /// Its name.
+    /// The name of the enum.
     pub name: Ident,
-    /// True if the schema stands in `components`, so that dropshot refers to it.
+    /// True if the schema is in `components`: dropshot then emits a reference to it.
     pub is_component: bool,
-    /// True if values may be added, so that the schema is that of any text.
+    /// True if values may be added: dropshot then emits the schema of any string.
     pub is_extensible: bool,
 }
 
-/// The formats of integers. One without a format is read as 64 bits.
+/// A format of integers. Integers without a format are read as 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerFormat {
     /// No format.
@@ -121,7 +121,7 @@ pub enum IntegerFormat {
 pub enum Item {
     /// An object.
     Record(Record),
-    /// A text with listed values.
+    /// A string with listed values.
     Enum(Enum),
 }
 
@@ -136,7 +136,7 @@ pub struct Record {
     pub description: Option<String>,
     /// Members.
     pub fields: Vec<Field>,
-    /// True if other members are refused.
+    /// True if unknown members are refused.
     pub is_closed: bool,
 }
 
@@ -151,24 +151,24 @@ pub struct Field {
     pub description: Option<String>,
     /// Type.
     pub ty: Type,
-    /// True if it is always there.
+    /// True if it is required.
     pub is_required: bool,
-    /// The value of an absent parameter, in Rust.
+    /// The default of an optional parameter, as a Rust literal.
     pub default: Option<TokenStream>,
 }
 
-/// The values of a text.
+/// An enum of strings.
 #[derive(Clone, Debug)]
 pub struct Enum {
     /// Name in Rust.
     pub name: Ident,
-    /// Name in the document, or its place there.
+    /// Name in the document, or the pointer to an unnamed schema.
     pub key: String,
-    /// Description of a schema of `components`.
+    /// The description, if the schema is in `components`.
     pub description: Option<String>,
     /// Variant, text and description of each value.
     pub values: Vec<(Ident, String, Option<String>)>,
-    /// True if the schema stands in `components`.
+    /// True if the schema is in `components`.
     pub is_component: bool,
     /// True if values may be added.
     pub is_extensible: bool,
@@ -188,9 +188,9 @@ pub struct ErrorRecord {
 pub struct Operation {
     /// `operationId`.
     pub id: String,
-    /// Name of its method.
+    /// Name of the handler's method.
     pub method_name: Ident,
-    /// Beginning of the names of its types.
+    /// Prefix of the names of the operation's types.
     pub type_name: String,
     /// HTTP method, in capitals.
     pub method: Ident,
@@ -204,28 +204,28 @@ pub struct Operation {
     pub summary: Option<String>,
     /// Description.
     pub description: Option<String>,
-    /// Parameters, by where a request has them.
+    /// Parameters, grouped by their location.
     pub parameters: Vec<ParameterSet>,
     /// Type of its JSON body.
     pub body: Option<Type>,
-    /// Successes: first the one that dropshot documents, of the lowest status.
+    /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,
-    /// Errors that it has alone.
+    /// Errors that are not in a shared response.
     pub errors: Vec<ErrorVariant>,
-    /// Names of the responses of `components` that it shares.
+    /// Names of the shared responses in `components`.
     pub shared: Vec<Ident>,
 }
 
-/// The parameters of an operation in one part of a request.
+/// The parameters of an operation in one location.
 #[derive(Clone, Debug)]
 pub struct ParameterSet {
-    /// The part.
+    /// The location.
     pub location: Location,
     /// The parameters, as members of a record.
     pub record: Record,
 }
 
-/// The parts of a request that have parameters, in the order of dropshot's document.
+/// The locations of parameters in a request, in the order in which dropshot emits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
     /// The path.
@@ -237,7 +237,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// The name in Rust of the extractor and of a variant.
+    /// Returns the name of dropshot's extractor, which is also the name of the variant.
     pub const fn as_str(self) -> &'static str {
         match self {
             Location::Path => "Path",
@@ -258,7 +258,7 @@ pub struct Success {
     pub description: String,
     /// Type of its JSON body.
     pub body: Option<Type>,
-    /// Headers that the response describes itself.
+    /// Headers that are described in the response itself, not in `components`.
     pub headers: Vec<ResponseHeader>,
 }
 
@@ -271,11 +271,11 @@ pub struct ResponseHeader {
     pub key: String,
     /// Description.
     pub description: Option<String>,
-    /// True if it is always there.
+    /// True if it is required.
     pub is_required: bool,
 }
 
-/// Errors that operations share.
+/// A response in `components`, which operations share.
 #[derive(Clone, Debug)]
 pub struct SharedErrors {
     /// Name in Rust.
@@ -286,10 +286,10 @@ pub struct SharedErrors {
     pub variants: Vec<ErrorVariant>,
 }
 
-/// An error: one for each code of a response.
+/// An error: one code of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorVariant {
-    /// Name, which is that of its code's variant.
+    /// Name of the variant, the same as in the enum of codes.
     pub name: Ident,
     /// Code.
     pub code: String,
@@ -297,11 +297,11 @@ pub struct ErrorVariant {
     pub status: u16,
     /// Description of the code.
     pub description: Option<String>,
-    /// `message` of the example.
+    /// The `message` in the example.
     pub message: String,
 }
 
-/// True if a value of this type, or one inside it, has bounds that serde does not check.
+/// True if the type, or a type inside it, has bounds that serde does not check.
 pub fn has_bounds(ty: &Type) -> bool {
     match ty {
         Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
@@ -316,7 +316,7 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// The literal of a default, if it is a value of this type.
+/// Returns the Rust literal of a default, if it is a valid value of the type.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

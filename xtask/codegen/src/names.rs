@@ -1,26 +1,26 @@
-//! Names of a document as names in Rust.
+//! Converts names of a document to Rust names.
 
 use heck::{ToShoutySnakeCase, ToSnakeCase, ToUpperCamelCase};
 use http::StatusCode;
 use proc_macro2::{Ident, Span};
 
-/// The name of a field, a parameter or a method.
+/// Returns the name of a field, a parameter or a method.
 pub fn snake(name: &str) -> Option<Ident> {
     identifier(name, &name.to_snake_case())
 }
 
-/// The name of a type or a variant.
+/// Returns the name of a type or a variant.
 pub fn pascal(name: &str) -> Option<Ident> {
     identifier(name, &name.to_upper_camel_case())
 }
 
-/// The name of a constant.
+/// Returns the name of a constant.
 pub fn shouty(name: &str) -> Option<Ident> {
     identifier(name, &name.to_shouty_snake_case())
 }
 
-/// The converted name, if nothing but separators of the name itself was lost. A keyword is written
-/// raw, which Rust allows for all but a few.
+/// Returns the converted name, unless the conversion lost more than separators. Keywords become raw
+/// identifiers, which Rust allows for all but a few.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);
@@ -33,12 +33,12 @@ fn identifier(name: &str, converted: &str) -> Option<Ident> {
     syn::parse_str(converted).or_else(|_| syn::parse_str(&format!("r#{converted}"))).ok()
 }
 
-/// An identifier that the generator knows to be one.
+/// Creates an identifier from a name that is known to be valid.
 pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// The name of a variant for this status, and the constant of the `http` crate.
+/// Returns the name of the variant for this status, and the constant of the `http` crate.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_converted_or_there_is_none() {
+    fn a_name_without_a_rust_form_is_none() {
         let text = |name: Option<Ident>| name.map(|name| name.to_string());
         assert_eq!(text(snake("petId")).as_deref(), Some("pet_id"));
         assert_eq!(text(snake("type")).as_deref(), Some("r#type"));

@@ -1,34 +1,34 @@
-//! A value of a document, with the pointer that leads to it.
+//! A value of a document, with its JSON pointer.
 
 use crate::pointer::{self, pointer_to};
 use serde_json::Value;
 
-/// A value and its place.
+/// A value and its JSON pointer.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
-    /// The JSON pointer to it.
+    /// The JSON pointer to the value.
     pub pointer: String,
     /// The value.
     pub value: &'a Value,
 }
 
 impl<'a> Node<'a> {
-    /// The whole document.
+    /// Returns the node of the whole document.
     pub fn root(value: &'a Value) -> Node<'a> {
         Node { pointer: String::new(), value }
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
         Some(Node { pointer: pointer_to(&self.pointer, key), value: self.value.get(key)? })
     }
 
-    /// The value at the end of this path of keys.
-    pub fn at(&self, path: &[&str]) -> Option<Node<'a>> {
+    /// Returns the value at the end of this path of keys.
+    pub fn get_path(&self, path: &[&str]) -> Option<Node<'a>> {
         path.iter().try_fold(self.clone(), |node, key| node.get(key))
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub fn members(&self) -> impl Iterator<Item = (&'a str, Node<'a>)> + use<'a> {
         let pointer = self.pointer.clone();
         self.value.as_object().into_iter().flatten().map(move |(key, value)| {
@@ -36,7 +36,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array.
     pub fn elements(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let pointer = self.pointer.clone();
         self.value
@@ -47,19 +47,19 @@ impl<'a> Node<'a> {
             .map(move |(index, value)| Node { pointer: format!("{pointer}/{index}"), value })
     }
 
-    /// The target of a reference, seen from the whole document.
+    /// Returns the target of a reference. `self` must be the root node.
     pub fn target(&self, reference: &str) -> Option<Node<'a>> {
         let pointer = reference.strip_prefix('#')?.to_string();
         Some(Node { pointer, value: pointer::target(self.value, reference)? })
     }
 
-    /// The text of a member.
+    /// Returns the text of a member.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
     }
 
     /// True if a member is `true`.
-    pub fn is(&self, key: &str) -> bool {
+    pub fn is_true(&self, key: &str) -> bool {
         self.value.get(key).is_some_and(|value| *value == true)
     }
 }

@@ -1,18 +1,17 @@
-//! Places in a JSON document by their pointers (RFC 6901), and the references that hold pointers.
+//! JSON pointers (RFC 6901), and the references that contain them.
 
 use serde_json::Value;
 
-/// The member of what replaced a reference that holds the reference: schemas and headers are known
-/// by its name.
+/// The key that [`resolved`] adds to the target of a reference. Its value is the reference, whose
+/// last token is the name of the schema or header.
 pub const COMPONENT: &str = "x-component";
 
-/// The pointer to a member or element of the value at `parent`.
+/// Returns the pointer to a member or element of the value at `parent`.
 pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Puts a value in place of another one, or as a new member. None if the pointer leads to no such
-/// place.
+/// Replaces a value, or adds a member. Returns `None` if the pointer leads to no such place.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {
@@ -26,10 +25,10 @@ pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Removes a value, and returns it.
+/// Removes a value and returns it.
 pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
     match parent(document, pointer)? {
-        // The others keep their order.
+        // `shift_remove` keeps the order of the other members.
         (Value::Object(members), key) => members.shift_remove(&key),
         (Value::Array(elements), index) => {
             let index = index.parse().ok().filter(|index| *index < elements.len())?;
@@ -44,26 +43,26 @@ fn parent<'a>(document: &'a mut Value, pointer: &str) -> Option<(&'a mut Value, 
     Some((document.pointer_mut(parent)?, token.replace("~1", "/").replace("~0", "~")))
 }
 
-/// The target of a reference inside the document.
+/// Returns the target of a reference inside the document.
 pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// A value of a document with each reference replaced by what it leads to. A reference out of the
-/// document, to nothing or into itself stays as it is.
+/// Returns a value of a document with each reference replaced by its target. A reference to another
+/// document, to nothing or to an enclosing value stays as it is.
 pub fn resolved(document: &Value, value: &Value) -> Value {
-    resolved_within(document, value, &[])
+    resolve_within(document, value, &[])
 }
 
-fn resolved_within(document: &Value, value: &Value, outer: &[&str]) -> Value {
+fn resolve_within(document: &Value, value: &Value, enclosing: &[&str]) -> Value {
     match value {
         Value::Object(members) => {
             let reference = members.get("$ref").and_then(Value::as_str);
-            let reference = reference.filter(|reference| !outer.contains(reference));
+            let reference = reference.filter(|reference| !enclosing.contains(reference));
             let target = reference.and_then(|reference| target(document, reference));
             if let (Some(reference), Some(target)) = (reference, target) {
-                let outer = [outer, &[reference]].concat();
-                let mut target = resolved_within(document, target, &outer);
+                let enclosing = [enclosing, &[reference]].concat();
+                let mut target = resolve_within(document, target, &enclosing);
                 if let Value::Object(members) = &mut target {
                     members.insert(COMPONENT.to_string(), reference.into());
                 }
@@ -71,17 +70,17 @@ fn resolved_within(document: &Value, value: &Value, outer: &[&str]) -> Value {
             }
             let members = members.iter();
             members
-                .map(|(key, member)| (key.clone(), resolved_within(document, member, outer)))
+                .map(|(key, member)| (key.clone(), resolve_within(document, member, enclosing)))
                 .collect()
         }
         Value::Array(elements) => {
-            elements.iter().map(|element| resolved_within(document, element, outer)).collect()
+            elements.iter().map(|element| resolve_within(document, element, enclosing)).collect()
         }
         other => other.clone(),
     }
 }
 
-/// The name of the component that a resolved value comes from.
+/// Returns the name of the component that a resolved value comes from.
 pub fn component(value: &Value) -> Option<&str> {
     Some(value.get(COMPONENT)?.as_str()?.rsplit_once('/')?.1)
 }
@@ -108,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn references_are_resolved_and_what_they_lead_to_keeps_its_name() {
+    fn references_are_resolved_and_targets_keep_their_names() {
         let document = json!({ "components": {
             "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
             "schemas": { "S": { "type": "string" } },
         }, "x": [{ "$ref": "#/components/headers/H" }] });
         let header = &resolved(&document, &document["x"])[0];
-        let of = "#/components/schemas/S";
-        assert_eq!(header["schema"], json!({ "type": "string", "x-component": of }));
+        let reference = "#/components/schemas/S";
+        assert_eq!(header["schema"], json!({ "type": "string", "x-component": reference }));
         assert_eq!((component(header), component(&header["schema"])), (Some("H"), Some("S")));
     }
 

@@ -1,4 +1,5 @@
-//! Reads a document into the types of [`crate::model`], and refuses what is outside of the subset.
+//! Reads a document into the types of [`crate::model`], and refuses everything outside of the
+//! subset.
 
 mod constants;
 mod errors;
@@ -15,7 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that the code imports, or that every module has. A schema of such a name is refused.
+/// Names that the generated code imports or that every module has. A schema with such a name is
+/// refused.
 pub const NAMES_IN_USE: &[&str] = &[
     "Answer",
     "Api",
@@ -97,23 +99,25 @@ pub fn contract(document: &Value) -> Result<Contract, Refusals> {
         return Ok(contract);
     }
     let order = pointers(&root);
-    reader.refusals.sort_by_key(|refusal| order.iter().position(|of| *of == refusal.pointer));
+    reader
+        .refusals
+        .sort_by_key(|refusal| order.iter().position(|pointer| *pointer == refusal.pointer));
     Err(Refusals(reader.refusals))
 }
 
-/// The pointers of a document in its order.
+/// Returns all pointers of a document, in the document's order.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let members = node.members().map(|(_, member)| member);
     let inner = members.chain(node.elements()).flat_map(|inner| pointers(&inner));
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// Reads parts of a document, and collects the places that are refused.
+/// Reads parts of a document, and collects refusals.
 struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
-    /// Names in Rust with the places that have them.
+    /// Rust names in use, with the pointers of their places; empty for [`NAMES_IN_USE`].
     names: BTreeMap<String, String>,
 }
 
@@ -121,10 +125,10 @@ impl<'a> Reader<'a> {
     fn contract(&mut self) -> Option<Contract> {
         let root = self.root.clone();
         self.check_version()?;
-        self.only(&root, &subset::DOCUMENT);
+        self.check_keys(&root, &subset::DOCUMENT);
         self.check_references(&root);
         for (key, construct) in [("info", &subset::INFO), ("components", &subset::COMPONENTS)] {
-            root.get(key).iter().for_each(|part| self.only(part, construct));
+            root.get(key).iter().for_each(|part| self.check_keys(part, construct));
         }
         self.check_security();
         self.check_is_openapi()?;
@@ -134,8 +138,9 @@ impl<'a> Reader<'a> {
         let error = self.error_record()?;
         let shared_errors = self.shared_errors(&error);
         let operations = self.operations(&error, &shared_errors);
-        let info =
-            |key: &str| root.at(&["info"]).and_then(|info| info.text(key)).unwrap_or_default();
+        let info = |key: &str| {
+            root.get_path(&["info"]).and_then(|info| info.text(key)).unwrap_or_default()
+        };
         Some(Contract {
             title: info("title").to_string(),
             version: info("version").to_string(),
@@ -164,7 +169,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Values of the wrong JSON type, missing members, and whatever else OpenAPI forbids.
+    /// Refuses values of the wrong JSON type, missing members, and anything else that OpenAPI
+    /// forbids.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;
@@ -177,13 +183,14 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Every operation takes a key as `Authorization: Bearer`, which is the one way of the client.
+    /// Checks that every operation takes a key as `Authorization: Bearer`: the client supports
+    /// nothing else.
     fn check_security(&mut self) {
         let root = self.root.clone();
-        let schemes = root.at(&["components", "securitySchemes"]);
+        let schemes = root.get_path(&["components", "securitySchemes"]);
         let schemes: Vec<_> = schemes.iter().flat_map(Node::members).collect();
         for (_, scheme) in &schemes {
-            self.only(scheme, &subset::SECURITY_SCHEME);
+            self.check_keys(scheme, &subset::SECURITY_SCHEME);
             if (scheme.text("type"), scheme.text("scheme")) != (Some("http"), Some("bearer")) {
                 let fix = "write one of the type http with the scheme bearer";
                 self.refuse(scheme, "a security scheme other than bearer is not supported", fix);
@@ -200,9 +207,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses references that lead nowhere or out of the document.
+    /// Refuses references to nothing or to another document.
     fn check_references(&mut self, node: &Node<'_>) {
-        // A property may have that name, and an example may show anything.
+        // A property may be named `$ref`, and examples may contain anything.
         let is_properties = node.pointer.ends_with("/properties");
         if let Some(reference) = node.get("$ref").filter(|_| !is_properties) {
             let text = reference.value.as_str().unwrap_or_default();
@@ -221,7 +228,7 @@ impl<'a> Reader<'a> {
         inner.iter().for_each(|inner| self.check_references(inner));
     }
 
-    /// Notes a place that is refused: the problem there, and what to write instead.
+    /// Records a refusal: the place, the problem, and the fix.
     fn refuse(&mut self, node: &Node<'_>, problem: impl Into<String>, fix: impl Into<String>) {
         let refusal = Refusal::new(&node.pointer, problem, fix);
         if !self.refusals.contains(&refusal) {
@@ -229,8 +236,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each key that a construct may not have.
-    fn only(&mut self, node: &Node<'_>, construct: &Construct) {
+    /// Refuses each key that is not in the subset.
+    fn check_keys(&mut self, node: &Node<'_>, construct: &Construct) {
         for (key, member) in node.members() {
             if !construct.keys.contains(&key) && !key.starts_with("x-") {
                 let (name, keys) = (construct.name, construct.keys.join(", "));
@@ -240,9 +247,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The component of this kind that a reference leads to.
+    /// Returns the name and the value of the component of this kind to which a reference leads.
     fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<(&'a str, Node<'a>)> {
-        self.only(node, &subset::REFERENCE);
+        self.check_keys(node, &subset::REFERENCE);
         let reference = node.text("$ref")?;
         let name = reference.strip_prefix(&format!("#/components/{kind}/"));
         let name = name.filter(|name| !name.contains(['/', '~', '%']));
@@ -254,8 +261,8 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// The name, unless there is none in Rust.
-    fn named(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
+    /// Returns the name; refuses the place if there is no such name in Rust.
+    fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
             self.refuse(node, format!("{text:?} is no name in Rust"), fix);
@@ -263,9 +270,9 @@ impl<'a> Reader<'a> {
         name
     }
 
-    /// The name of a new type or constant, unless another one has it.
-    fn claim(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
-        let name = self.named(node, name, text)?;
+    /// Reserves the name of a new type or constant; refuses it if it is in use.
+    fn claim_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
+        let name = self.require_name(node, name, text)?;
         let other = self.names.insert(name.to_string(), node.pointer.clone());
         match other.filter(|other| *other != node.pointer) {
             None => Some(name),
@@ -278,14 +285,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of a member, unless another of these has it.
+    /// Returns the name of a member; refuses it if one of `others` has the same.
     fn member_name<'n>(
         &mut self,
         node: &Node<'_>,
         key: &str,
         mut others: impl Iterator<Item = (&'n Ident, &'n str)>,
     ) -> Option<Ident> {
-        let name = self.named(node, names::snake(key), key)?;
+        let name = self.require_name(node, names::snake(key), key)?;
         if name == ident("body") || name == ident("sent") {
             self.refuse(node, format!("is named {name} in Rust, as a part is"), "rename it");
             return None;
@@ -300,7 +307,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A description that schemars reads out of a comment as it is: paragraphs of one line each.
+    /// Returns the description. Refuses one that a doc comment cannot carry to schemars unchanged:
+    /// it must consist of paragraphs of one line each.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

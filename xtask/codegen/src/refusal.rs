@@ -1,20 +1,21 @@
-//! Places of a document that are refused: the problem, and the fix.
+//! Refusals: places of a document from which no code can be generated, with the problem and the
+//! fix.
 
 use std::fmt;
 
-/// A place of a document from which no code can be made.
+/// A place of a document from which no code can be generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The JSON pointer to the place.
     pub pointer: String,
-    /// Problem there.
+    /// The problem.
     pub problem: String,
-    /// Text to write instead.
+    /// The fix.
     pub fix: String,
 }
 
 impl Refusal {
-    /// At the place that this pointer leads to.
+    /// Creates a refusal of the place at this pointer.
     pub fn new(pointer: &str, problem: impl Into<String>, fix: impl Into<String>) -> Refusal {
         Refusal { pointer: pointer.to_string(), problem: problem.into(), fix: fix.into() }
     }
@@ -27,7 +28,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// All places of a document from which no code can be made, in its order.
+/// All refusals of a document, in the document's order.
 #[derive(Debug, thiserror::Error)]
 pub struct Refusals(pub Vec<Refusal>);
 

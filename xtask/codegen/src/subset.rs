@@ -1,18 +1,18 @@
-//! The part of OpenAPI 3.0 that a document may use: the keys of each construct. `xtask/README.md`
-//! has it as a table for people, which a test holds against this one.
+//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct. `xtask/README.md`
+//! has the same table for people; a test compares both.
 //!
-//! `x-` fields may stand anywhere.
+//! `x-` fields are allowed everywhere.
 
-/// A construct and the keys that it may have.
+/// A construct and its allowed keys.
 #[derive(Debug)]
 pub struct Construct {
-    /// Name, for messages and the table.
+    /// The name in messages and in the table.
     pub name: &'static str,
-    /// Keys.
+    /// The allowed keys.
     pub keys: &'static [&'static str],
 }
 
-/// Declares the constructs, and the list of them.
+/// Declares a constant for each construct, and the list of all.
 macro_rules! constructs {
     ($($id:ident: $name:literal [$($key:literal)*])*) => {
         $(#[doc = $name]

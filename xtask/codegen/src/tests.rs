@@ -1,5 +1,5 @@
-//! Nothing of a document is dropped in silence: each change of one changes the code, is refused, or
-//! is at a leaf of a kind in [`crate::unemitted`].
+//! Checks that the generator ignores no part of a document: each change of a document changes the
+//! code, is refused, or affects a leaf of a kind in [`crate::unemitted`].
 
 use crate::node::Node;
 use crate::pointer::{pointer_to, put, take};
@@ -9,20 +9,20 @@ use quote::ToTokens;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The document that uses the whole subset, and those of this repository.
+/// The document that uses the whole subset, and the documents of this repository.
 const DOCUMENTS: [(&str, &str); 3] = [
     ("subset.json", include_str!("../tests/subset/subset.json")),
     ("openapi.json", include_str!("../../../spec/openapi.json")),
     ("openapi-v2.json", include_str!("../../../spec/openapi-v2.json")),
 ];
 
-/// The code, not formatted, or `None` if the document is refused.
+/// Returns the unformatted code, or `None` if the document is refused.
 fn code(document: &Value) -> Option<String> {
     let contract = read::contract(document).ok()?;
     Some(write::items(&contract).to_string())
 }
 
-/// The pointers to all values of a document but those in examples and `x-` fields.
+/// Returns the pointers to all values of a document, except those in examples and `x-` fields.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let is_free = |key: &str| ["example", "value"].contains(&key) || key.starts_with("x-");
     let members = node.members().filter(|(key, _)| !is_free(key));
@@ -30,7 +30,7 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner.flat_map(|inner| pointers(&inner))).collect()
 }
 
-/// Keys that OpenAPI allows somewhere, and one that it does not know, with a value of each.
+/// Keys that OpenAPI allows somewhere, and one unknown key, each with a value.
 const ADDITIONS: &str = r#"{
     "nullable": true, "discriminator": { "propertyName": "kind" }, "not": {}, "anyOf": [],
     "allOf": [], "oneOf": [], "multipleOf": 2, "minimum": 1, "maximum": 9,
@@ -47,28 +47,29 @@ const ADDITIONS: &str = r#"{
     "headers": { "X-Z": { "schema": { "type": "string" } } }
 }"#;
 
-/// Values of a format that no type has, and others in place of each text.
+/// Replacements of each text: formats without a type, and an empty text.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// The places of these changes that neither change the code nor are refused, and that are of no
-/// known kind. Each core takes a part.
-fn dropped(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
+/// Returns the pointers of the changes that neither change the code, nor are refused, nor have a
+/// known kind. Each core checks a part of the changes.
+fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
-    let is_dropped = |(place, changed): &&(String, Value)| {
+    let is_ignored = |(place, changed): &&(String, Value)| {
         kind_of(place).is_none() && code(changed).is_some_and(|code| code == unchanged)
     };
     let parts = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|threads| {
         let parts = changes.chunks(changes.len().div_ceil(parts)).map(|part| {
-            let dropped = part.iter().filter(is_dropped);
-            threads.spawn(move || dropped.map(|(place, _)| place.clone()).collect::<Vec<_>>())
+            let ignored = part.iter().filter(is_ignored);
+            threads.spawn(move || ignored.map(|(place, _)| place.clone()).collect::<Vec<_>>())
         });
         let parts: Vec<_> = parts.collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
     })
 }
 
-/// The constructs that the generator tells apart: of several equal ones, one is changed.
+/// Returns a key that is the same for constructs that the generator treats alike. Of several places
+/// with one key, only the first is changed.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",
@@ -78,14 +79,14 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // The names of objects are free, but those of parts of OpenAPI.
+    // Names of objects are free, except those of parts of OpenAPI.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
 }
 
-/// Asserts that none of these changes of any document is dropped.
-fn assert_none_dropped(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
+/// Asserts that no change of any document is ignored.
+fn assert_none_ignored(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
     let mut constructs = BTreeSet::new();
     for (name, text) in DOCUMENTS {
         let document = parse(text).unwrap();
@@ -93,16 +94,16 @@ fn assert_none_dropped(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
         pointers.retain(|pointer| constructs.insert(construct(&document, pointer)));
         let changes: Vec<_> = pointers.iter().flat_map(|at| changes(&document, at)).collect();
         assert!(!changes.is_empty(), "{name}: only {} changes", changes.len());
-        let dropped = dropped(&document, &changes);
-        assert!(dropped.is_empty(), "{name}, dropped:\n{}", dropped.join("\n"));
+        let ignored = find_ignored(&document, &changes);
+        assert!(ignored.is_empty(), "{name}, ignored:\n{}", ignored.join("\n"));
     }
 }
 
 #[test]
 fn an_added_key_changes_the_code_or_is_refused() {
-    assert_none_dropped(|document, pointer| {
+    assert_none_ignored(|document, pointer| {
         let members = document.pointer(pointer).and_then(Value::as_object);
-        // Their names are free.
+        // The keys of these objects are free names.
         let is_list_of_names = pointer.ends_with("/properties") || pointer.ends_with("/paths");
         let Some(members) = members.filter(|_| !is_list_of_names) else { return Vec::new() };
         let additions: Value = serde_json::from_str(ADDITIONS).unwrap();
@@ -120,27 +121,31 @@ fn an_added_key_changes_the_code_or_is_refused() {
 
 #[test]
 fn a_removed_value_changes_the_code_or_is_refused() {
-    assert_none_dropped(|document, pointer| {
+    assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Its leaves may be of a kind.
-        let is_known = removed.as_ref().is_some_and(|value| is_known(pointer, value));
-        removed.filter(|_| !is_known).map(|_| (pointer.to_string(), changed)).into_iter().collect()
+        // All of its leaves may have a known kind.
+        let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
+        removed
+            .filter(|_| !has_known_kind)
+            .map(|_| (pointer.to_string(), changed))
+            .into_iter()
+            .collect()
     });
 }
 
-fn is_known(pointer: &str, value: &Value) -> bool {
+fn has_known_kind(pointer: &str, value: &Value) -> bool {
     let node = Node { pointer: pointer.to_string(), value };
-    let inner: Vec<_> = node.members().map(|(_, of)| of).chain(node.elements()).collect();
+    let inner: Vec<_> = node.members().map(|(_, member)| member).chain(node.elements()).collect();
     match inner.is_empty() {
         true => kind_of(pointer).is_some(),
-        false => inner.iter().all(|inner| is_known(&inner.pointer, inner.value)),
+        false => inner.iter().all(|inner| has_known_kind(&inner.pointer, inner.value)),
     }
 }
 
 #[test]
 fn a_replaced_leaf_changes_the_code_or_is_refused() {
-    assert_none_dropped(|document, pointer| {
+    assert_none_ignored(|document, pointer| {
         let others = match document.pointer(pointer) {
             Some(Value::String(_)) => ODD_TEXTS.map(Value::from).to_vec(),
             Some(Value::Number(number)) => vec![json!(number.as_i64().unwrap_or(0) + 1)],
@@ -156,9 +161,9 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema of such a name would meet the import.
+/// A schema with an imported name would conflict with the import.
 #[test]
-fn no_imported_name_can_be_that_of_a_schema() {
+fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {
         let contract = read::contract(&parse(text).unwrap()).unwrap();
         let file: syn::File = syn::parse2(write::items(&contract)).unwrap();

@@ -1,18 +1,18 @@
-//! The leaves of a document that dropshot does not emit from the generated types, by kind, each with
-//! what proves it instead. `api/UPSTREAM.md` has it as a table for people, which a test holds
-//! against this one.
+//! Lists the kinds of leaves of a document that dropshot does not emit from the generated types.
+//! Each kind names the proof that the server keeps to it. `api/UPSTREAM.md` has the same table for
+//! people; a test compares both.
 
 use std::sync::LazyLock;
 
-/// Leaves of one kind.
+/// A kind of leaves.
 #[derive(Debug)]
 pub struct Kind {
     /// Name.
     pub name: &'static str,
-    /// Patterns of their JSON pointers: `*` is one token, `**` any number of them, `4??` a token of
-    /// three characters.
+    /// Patterns of the leaves' JSON pointers: `*` is one token, `**` any number of tokens, `4??` a
+    /// token of three characters.
     pub places: &'static [&'static str],
-    /// Proof that the server keeps to them.
+    /// The proof that the server keeps to them.
     pub proof: &'static str,
 }
 
@@ -74,14 +74,15 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// The tokens of each place, with its kind.
+/// The tokens of each pattern, with its kind.
 static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
     let tokens = |place: &'static str| place.split('/').filter(|token| !token.is_empty()).collect();
-    let of_kind = |kind: &'static Kind| kind.places.iter().map(move |place| (tokens(place), kind));
-    KINDS.iter().flat_map(of_kind).collect()
+    let with_kind =
+        |kind: &'static Kind| kind.places.iter().map(move |place| (tokens(place), kind));
+    KINDS.iter().flat_map(with_kind).collect()
 });
 
-/// The kind of the leaf at this JSON pointer, if dropshot does not emit it.
+/// Returns the kind of the leaf at this JSON pointer, or `None` if dropshot emits the leaf.
 pub fn kind_of(pointer: &str) -> Option<&'static Kind> {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
     PLACES.iter().find(|(place, _)| matches(place, &tokens)).map(|(_, kind)| *kind)
@@ -91,7 +92,7 @@ fn matches(place: &[&str], tokens: &[&str]) -> bool {
     match (place, tokens) {
         ([], []) => true,
         (["**", rest @ ..], _) => (0..=tokens.len())
-            .any(|taken| tokens.get(taken..).is_some_and(|tokens| matches(rest, tokens))),
+            .any(|skipped| tokens.get(skipped..).is_some_and(|tokens| matches(rest, tokens))),
         ([pattern, rest @ ..], [token, tokens @ ..]) => {
             token_matches(pattern, token) && matches(rest, tokens)
         }
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_leaf_is_of_the_kind_of_its_place() {
+    fn each_leaf_has_the_kind_of_its_place() {
         let name = |pointer| kind_of(pointer).map(|kind| kind.name);
         assert_eq!(name("/info/description"), Some("texts on the API and its operations"));
         assert_eq!(name("/paths/~1a/get/x-stability"), Some("`x-` fields"));

@@ -1,4 +1,4 @@
-//! Writes the code: its parts from top to bottom.
+//! Writes the generated code, its parts from top to bottom.
 
 mod constants;
 mod dropshot;
@@ -11,17 +11,18 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use std::collections::BTreeSet;
 
-/// Columns of a line of a comment, beside `/// `.
+/// The maximum number of columns of a comment line, without `/// `.
 const COMMENT_COLUMNS: usize = 96;
 
-/// The items of the file, in order.
+/// Returns all items of the file, in order.
 pub fn items(contract: &Contract) -> TokenStream {
     let constants = constants::constants(&contract.constants);
     let tables = contract.tables.iter().map(constants::table);
     let types = types::items(contract);
-    let operations = contract.operations.iter().map(|of| operations::types(contract, of));
+    let operations =
+        contract.operations.iter().map(|operation| operations::types(contract, operation));
     let error_body = errors::body(contract);
-    let shared = contract.shared_errors.iter().map(|of| errors::shared(contract, of));
+    let shared = contract.shared_errors.iter().map(|response| errors::shared(contract, response));
     let handlers = operations::handlers(contract);
     let served = dropshot::served(contract);
     let body = quote! {
@@ -38,11 +39,11 @@ pub fn items(contract: &Contract) -> TokenStream {
     quote! { #imports #body }
 }
 
-/// Imports what the code uses. A schema cannot have one of these names: see
+/// Returns imports of the names that the code uses. No schema can have such a name: see
 /// [`crate::read::NAMES_IN_USE`].
 fn imports(body: &TokenStream) -> TokenStream {
     let mut used = BTreeSet::new();
-    identifiers(body.clone(), &mut used);
+    collect_identifiers(body.clone(), &mut used);
     let mut imports = TokenStream::new();
     for (path, names) in [
         (
@@ -106,19 +107,19 @@ fn imports(body: &TokenStream) -> TokenStream {
     imports
 }
 
-fn identifiers(tokens: TokenStream, found: &mut BTreeSet<String>) {
+fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
     for token in tokens {
         match token {
-            TokenTree::Ident(name) => drop(found.insert(name.to_string())),
-            TokenTree::Group(group) => identifiers(group.stream(), found),
-            // Types in attributes are texts, such as `with = "DateTime<Utc>"`.
+            TokenTree::Ident(name) => drop(names.insert(name.to_string())),
+            TokenTree::Group(group) => collect_identifiers(group.stream(), names),
+            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`.
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
                 if let Some(text) = text.filter(|text| !text.contains(' '))
                     && let Ok(ty) = syn::parse_str::<syn::Type>(text)
                 {
-                    identifiers(quote!(#ty), found);
+                    collect_identifiers(quote!(#ty), names);
                 }
             }
             TokenTree::Punct(_) => {}
@@ -126,7 +127,7 @@ fn identifiers(tokens: TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A comment, in lines that fit when they are indented by so many columns.
+/// Returns a doc comment, wrapped to fit when it is indented by `indent` columns.
 fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {
@@ -145,12 +146,12 @@ fn comment(text: &str, indent: usize) -> TokenStream {
     lines
 }
 
-/// The comment of a description, if there is one.
+/// Returns the doc comment of a description, if there is one.
 fn description(text: Option<&String>, indent: usize) -> TokenStream {
     text.map(|text| comment(text, indent)).unwrap_or_default()
 }
 
-/// The type in Rust.
+/// Returns the Rust type.
 fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Boolean => quote!(bool),
@@ -167,7 +168,7 @@ fn rust_type(ty: &Type) -> TokenStream {
     }
 }
 
-/// The type that has the schema.
+/// Returns the type whose JSON schema is emitted.
 fn schema_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Integer { format: IntegerFormat::Plain, .. } => quote!(PlainInteger),

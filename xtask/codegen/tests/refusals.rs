@@ -1,9 +1,6 @@
-//! Documents of which no code can be made: each place is named, and nothing is written.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says so by panicking"
-)]
+//! Tests documents from which no code can be generated: each bad place is named, and no code is
+//! returned.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use codegen::pointer::put;
 use codegen::{Error, parse, server};
@@ -14,23 +11,23 @@ fn subset() -> Value {
     parse(include_str!("subset/subset.json")).unwrap()
 }
 
-/// The lines that this document is refused with.
-fn refused(document: &Value) -> Vec<String> {
+/// Returns the lines with which this document is refused.
+fn refusals_of(document: &Value) -> Vec<String> {
     match server(document, "subset.json", "x") {
         Err(Error::Refused(refusals)) => refusals.to_string().lines().map(str::to_string).collect(),
         other => panic!("{other:?}"),
     }
 }
 
-/// The lines that the document is refused with after this change.
-fn refused_with(pointer: &str, value: Value) -> String {
+/// Returns the lines with which the document is refused after this change.
+fn refusals_after(pointer: &str, value: Value) -> String {
     let mut document = subset();
     put(&mut document, pointer, value).unwrap();
-    refused(&document).join("\n")
+    refusals_of(&document).join("\n")
 }
 
 #[test]
-fn the_contract_of_the_whole_subset_is_the_generated_one() {
+fn the_committed_contract_of_the_subset_is_up_to_date() {
     let generated =
         server(&subset(), "xtask/codegen/tests/subset/subset.json", "cargo xtask generate")
             .unwrap();
@@ -114,7 +111,7 @@ fn each_bad_input_is_one_line_with_its_place() {
         ("/paths/~1new", json!({ "get": with_id("readNew") })),
         ("/paths/~1x~1{a}b", json!({ "get": with_id("readAb") })),
     ];
-    let lines = cases.map(|(pointer, value)| refused_with(pointer, value) + "\n");
+    let lines = cases.map(|(pointer, value)| refusals_after(pointer, value) + "\n");
     assert_text(
         &lines.concat(),
         str![[r#"
@@ -177,13 +174,17 @@ fn each_bad_input_is_one_line_with_its_place() {
 }
 
 #[test]
-fn what_is_no_json_or_has_a_key_twice_is_refused() {
-    let refused = |text: &str| parse(text).unwrap_err().to_string();
-    assert!(refused("{").starts_with("(the whole document): is not JSON: EOF"), "{}", refused("{"));
-    assert!(refused("{} x").contains("trailing characters"), "{}", refused("{} x"));
+fn invalid_json_and_duplicate_keys_are_refused() {
+    let parse_error = |text: &str| parse(text).unwrap_err().to_string();
+    assert!(
+        parse_error("{").starts_with("(the whole document): is not JSON: EOF"),
+        "{}",
+        parse_error("{")
+    );
+    assert!(parse_error("{} x").contains("trailing characters"), "{}", parse_error("{} x"));
     let doubled = r#"{ "a": { "b/": 1, "b/": 2 }, "c": 1, "c": 1 }"#;
     assert_eq!(
-        refused(doubled),
+        parse_error(doubled),
         "/a/b~1: stands twice in its object; remove one of the two\n\
          /c: stands twice in its object; remove one of the two"
     );
@@ -193,12 +194,12 @@ fn what_is_no_json_or_has_a_key_twice_is_refused() {
 }
 
 #[test]
-fn all_places_are_listed_in_the_order_of_the_document() {
+fn refusals_are_listed_in_the_order_of_the_document() {
     let mut document = subset();
     document["components"]["schemas"]["Genre"]["not"] = json!({});
     document["paths"]["/{isbn}"]["get"]["summary"] = json!("");
     document["paths"]["/"]["trace"] = json!({ "responses": {} });
-    let lines = refused(&document);
+    let lines = refusals_of(&document);
     let places: Vec<_> = lines.iter().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["/paths/~1/trace", "/paths/~1{isbn}/get", "/components/schemas/Genre/not"]);
 }

@@ -1,5 +1,5 @@
-//! The document as progenitor reads it: identifiers and extensible enums are types of their own,
-//! operations have their one success alone, and what only the server enforces is left out.
+//! Prepares a document for progenitor: gives identifiers and extensible enums their own types,
+//! keeps only one success of each operation, and removes everything that only the server checks.
 
 use crate::names::pascal;
 use crate::subset::PATH;
@@ -7,36 +7,37 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document for progenitor, and the types that it names.
-pub struct ForRust {
+/// The document for progenitor, with the names of its special types.
+pub struct ProgenitorInput {
     pub document: Value,
-    /// The names of the schemas that are identifiers: each kind, such as `OrderId`, is one, so
-    /// that progenitor makes a newtype of it.
+    /// The schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of each.
     pub identifiers: Vec<String>,
-    /// The extensible enums, to which properties and parameters refer as to schemas.
+    /// The extensible enums. Properties and parameters refer to them as to schemas.
     pub enums: Vec<String>,
 }
 
-/// Bounds, which the server checks: a client that did would break when one is widened.
+/// Bounds, which only the server checks: a client that checked them would break when one is
+/// widened.
 const BOUNDS: [&str; 7] =
     ["minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
-/// Formats that progenitor has a type for.
+/// The formats for which progenitor has a type.
 const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
 
-/// The schema of the body of errors, whose code is a text with a method by hand.
+/// The schema of the body of errors. Its code stays a string; a handwritten method converts it.
 pub const ERROR: &str = "Error";
 
-/// An extensible enum that a property is.
+/// The extensible enum of a property.
 struct ExtensibleEnum {
-    /// The name of its type.
+    /// The name of the enum's type.
     name: String,
-    /// The name of the property, by which parameters are found that have its values.
+    /// The name of the property. A parameter of this name with the same values uses the enum as
+    /// well.
     property: String,
     schema: Value,
 }
 
-pub fn for_rust(document: &Value) -> ForRust {
+pub fn prepare_document(document: &Value) -> ProgenitorInput {
     let mut document = document.clone();
     // It would become the documentation of progenitor's client.
     if let Some(info) = object(&mut document, "/info") {
@@ -48,7 +49,7 @@ pub fn for_rust(document: &Value) -> ForRust {
         for (name, property) in properties.into_iter().flatten() {
             name_identifier(owner, name, property, &mut kinds);
             if owner == ERROR {
-                text_alone(property);
+                accept_any_text(property);
             } else {
                 name_enum(owner, name, property, &mut enums);
             }
@@ -57,22 +58,25 @@ pub fn for_rust(document: &Value) -> ForRust {
     for (_, path) in object(&mut document, "/paths").into_iter().flatten() {
         let methods = path.as_object_mut().into_iter().flatten();
         for (_, operation) in methods.filter(|(key, _)| PATH.keys.contains(&key.as_str())) {
-            parameters(operation).for_each(|of| read_parameter(of, &mut kinds, &enums));
-            success_alone(operation);
+            parameters(operation)
+                .for_each(|parameter| prepare_parameter(parameter, &mut kinds, &enums));
+            keep_first_success(operation);
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Never generated: the enum is what it is replaced by.
-    kinds.extend(enums.iter().map(|of| (of.name.clone(), json!({ "type": "string" }))));
+    // Progenitor does not generate these: a replacement type is configured for each.
+    kinds.extend(
+        enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
+    );
     if let Some(components) = object(&mut document, "/components") {
         components.retain(|key, _| key == "schemas");
     }
     if let Some(schemas) = object(&mut document, "/components/schemas") {
         schemas.extend(kinds);
     }
-    without_bounds(&mut document);
-    let enums = enums.into_iter().map(|of| of.name).collect();
-    ForRust { document, identifiers, enums }
+    remove_bounds(&mut document);
+    let enums = enums.into_iter().map(|extensible| extensible.name).collect();
+    ProgenitorInput { document, identifiers, enums }
 }
 
 fn object<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut Map<String, Value>> {
@@ -83,7 +87,7 @@ fn parameters(value: &mut Value) -> impl Iterator<Item = &mut Value> {
     value.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-fn read_parameter(
+fn prepare_parameter(
     parameter: &mut Value,
     kinds: &mut BTreeMap<String, Value>,
     enums: &[ExtensibleEnum],
@@ -91,25 +95,29 @@ fn read_parameter(
     let name = parameter.get("name").and_then(Value::as_str).map(str::to_string);
     let (Some(name), Some(schema)) = (name, parameter.get_mut("schema")) else { return };
     name_identifier("", &name, schema, kinds);
-    if let Some(of) = enums.iter().find(|of| of.property == name && has_all(of, schema)) {
-        *schema = reference(&of.name, &Value::Null);
+    if let Some(extensible) = enums
+        .iter()
+        .find(|extensible| extensible.property == name && has_all_values(extensible, schema))
+    {
+        *schema = reference(&extensible.name, &Value::Null);
     }
-    // The server knows the default of an absent parameter.
+    // The server applies the default of an absent parameter.
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("default");
     }
 }
 
-/// True if each value of a parameter is one of the enum.
-fn has_all(of: &ExtensibleEnum, parameter: &Value) -> bool {
+/// True if the enum has every value of the parameter.
+fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     let values = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_array).cloned();
-    let known = values(&of.schema, "x-extensible-enum").unwrap_or_default();
+    let values_of_enum = values(&extensible.schema, "x-extensible-enum").unwrap_or_default();
     let sent = values(parameter, "enum").or_else(|| values(parameter, "x-extensible-enum"));
-    sent.is_some_and(|sent| sent.iter().all(|value| known.contains(value)))
+    sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Errors and successes without content are told apart by status, by hand and not by progenitor.
-fn success_alone(operation: &mut Value) {
+/// Keeps only the first success of an operation. Handwritten code distinguishes errors and
+/// successes without content by their status.
+fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
     }
@@ -121,15 +129,15 @@ fn success_alone(operation: &mut Value) {
     }
 }
 
-/// A text of any value.
-fn text_alone(property: &mut Value) {
+/// Makes a property accept any text.
+fn accept_any_text(property: &mut Value) {
     if let Some(schema) = property.as_object_mut() {
         schema.retain(|key, _| !["enum", "x-extensible-enum"].contains(&key.as_str()));
     }
 }
 
-/// Refers to the extensible enum that a property is, if it is one: `status` of an `Order` is an
-/// `OrderStatus`.
+/// If a property is an extensible enum, replaces its schema by a reference: `status` of an `Order`
+/// becomes an `OrderStatus`.
 fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<ExtensibleEnum>) {
     if schema.get("x-extensible-enum").is_none() {
         return;
@@ -147,8 +155,8 @@ fn reference(kind: &str, description: &Value) -> Value {
     })
 }
 
-/// Refers to the kind of identifier that a property or parameter is, if it is one: `id` of
-/// an `Order` and any `orderId` is an `OrderId`.
+/// If a property or parameter is an identifier, replaces its schema by a reference: `id` of an
+/// `Order` and any `orderId` become an `OrderId`.
 fn name_identifier(
     owner: &str,
     name: &str,
@@ -156,25 +164,25 @@ fn name_identifier(
     kinds: &mut BTreeMap<String, Value>,
 ) {
     let is_64_bits = schema["type"] == "integer" && schema["format"] == "int64";
-    let of = match name.strip_suffix("Id") {
-        Some(of) => of,
+    let entity = match name.strip_suffix("Id") {
+        Some(entity) => entity,
         None if name == "id" => owner,
         None => return,
     };
-    let (true, Some(of)) = (is_64_bits, pascal(of)) else { return };
-    let kind = format!("{of}Id");
+    let (true, Some(entity)) = (is_64_bits, pascal(entity)) else { return };
+    let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // Its own record describes it best.
+    // The description of the record's own `id` is the best one.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
 }
 
-/// Leaves bounds out of each schema, and of other objects, which have none.
-fn without_bounds(value: &mut Value) {
+/// Removes bounds from each schema; other objects have no such keys.
+fn remove_bounds(value: &mut Value) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(without_bounds),
+        Value::Array(values) => values.iter_mut().for_each(remove_bounds),
         Value::Object(fields) => {
             fields.retain(|key, value| {
                 let is_bound = BOUNDS.contains(&key.as_str()) && !value.is_object();
@@ -183,7 +191,7 @@ fn without_bounds(value: &mut Value) {
                     && value.as_str().is_some_and(|format| !TYPED_FORMATS.contains(&format));
                 !is_bound && !is_closed && !is_untyped
             });
-            fields.values_mut().for_each(without_bounds);
+            fields.values_mut().for_each(remove_bounds);
         }
         _ => {}
     }

@@ -1,6 +1,6 @@
-//! Runs progenitor on a document.
+//! Runs progenitor on a prepared document.
 
-use super::for_rust::ForRust;
+use super::for_rust::ProgenitorInput;
 use crate::refusal::{Refusal, Refusals};
 use openapiv3::OpenAPI;
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl, TypePatch};
@@ -9,35 +9,43 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit};
 
-/// Generates the code of the client. `shared` maps the types that it takes from the client of
-/// another version to their paths.
-pub fn core(rust: &ForRust, shared: &BTreeMap<String, String>) -> Result<String, Refusals> {
-    let refused = |found: String| Refusals(vec![Refusal::new("", found, "write it another way")]);
-    let api: OpenAPI = serde_json::from_value(rust.document.clone())
-        .map_err(|error| refused(format!("progenitor cannot read it: {error}")))?;
-    let generate = || generator(&api, rust, shared).generate_tokens(&api);
+/// Generates the client's code. `shared` maps each type that comes from another version's client to
+/// its path.
+pub fn generate_client(
+    input: &ProgenitorInput,
+    shared: &BTreeMap<String, String>,
+) -> Result<String, Refusals> {
+    let refusal =
+        |problem: String| Refusals(vec![Refusal::new("", problem, "write it another way")]);
+    let api: OpenAPI = serde_json::from_value(input.document.clone())
+        .map_err(|error| refusal(format!("progenitor cannot read it: {error}")))?;
+    let generate = || generator(&api, input, shared).generate_tokens(&api);
     let tokens = catch_unwind(AssertUnwindSafe(generate))
-        .map_err(|panic| refused(panicked(panic.as_ref())))?
-        .map_err(|error| refused(format!("progenitor cannot make a client of it: {error}")))?;
+        .map_err(|panic| refusal(panic_message(panic.as_ref())))?
+        .map_err(|error| refusal(format!("progenitor cannot make a client of it: {error}")))?;
     let mut file: syn::File = syn::parse2(tokens)
-        .map_err(|error| refused(format!("what progenitor makes of it is not Rust: {error}")))?;
-    file.items.iter_mut().for_each(tidy);
+        .map_err(|error| refusal(format!("what progenitor makes of it is not Rust: {error}")))?;
+    file.items.iter_mut().for_each(rewrite_comments);
     Ok(prettyplease::unparse(&file))
 }
 
-/// The generator, told which types are identifiers, extensible enums, or those of another
-/// version. The other schemas are records.
-fn generator(api: &OpenAPI, rust: &ForRust, shared: &BTreeMap<String, String>) -> Generator {
+/// Configures the generator: which types are identifiers, extensible enums, or types of another
+/// version. All other schemas are records.
+fn generator(
+    api: &OpenAPI,
+    input: &ProgenitorInput,
+    shared: &BTreeMap<String, String>,
+) -> Generator {
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Positional)
         .with_inner_type(quote::quote!(crate::call::Call))
         .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
-    for of in &rust.enums {
+    for name in &input.enums {
         settings.with_replacement(
-            of,
-            format!("crate::values::{of}"),
+            name,
+            format!("crate::values::{name}"),
             [TypeImpl::Display].into_iter(),
         );
     }
@@ -46,7 +54,7 @@ fn generator(api: &OpenAPI, rust: &ForRust, shared: &BTreeMap<String, String>) -
     }
     for name in api.components.iter().flat_map(|components| components.schemas.keys()) {
         let mut patch = TypePatch::default();
-        if rust.identifiers.contains(name) {
+        if input.identifiers.contains(name) {
             for derive in ["Copy", "Eq", "Hash", "Ord", "PartialOrd"] {
                 patch.with_derive(derive);
             }
@@ -59,49 +67,54 @@ fn generator(api: &OpenAPI, rust: &ForRust, shared: &BTreeMap<String, String>) -
     Generator::new(&settings)
 }
 
-/// Progenitor panics on some of what it does not support, mostly with a bare assertion.
-fn panicked(panic: &(dyn Any + Send)) -> String {
+/// Describes a panic. Progenitor panics on some unsupported documents, often with a bare assertion.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let formatted = panic.downcast_ref::<String>().map(String::as_str);
     let panic = formatted.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Leaves out the comments of methods, which nobody outside reads, and writes those of types as
-/// lines, so that rustdoc does not take what is indented in them for code.
-fn tidy(item: &mut Item) {
+/// Removes the comments of methods, which are not public. Writes those of types as single lines
+/// without indentation, so that rustdoc does not take indented text for code.
+fn rewrite_comments(item: &mut Item) {
     match item {
-        Item::Mod(of) => {
-            of.content.iter_mut().for_each(|(_, items)| items.iter_mut().for_each(tidy))
-        }
-        Item::Impl(of) => {
-            for item in &mut of.items {
+        Item::Mod(module) => module
+            .content
+            .iter_mut()
+            .for_each(|(_, items)| items.iter_mut().for_each(rewrite_comments)),
+        Item::Impl(implementation) => {
+            for item in &mut implementation.items {
                 if let ImplItem::Fn(method) = item {
-                    method.attrs.retain(|of| !of.path().is_ident("doc"));
+                    method.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
                 }
             }
         }
         Item::Struct(of) => {
-            of.attrs = in_lines(&of.attrs, Some(&of.ident));
+            of.attrs = split_doc_lines(&of.attrs, Some(&of.ident));
             let each = of.fields.iter_mut();
-            each.for_each(|field| field.attrs = in_lines(&field.attrs, field.ident.as_ref()));
+            each.for_each(|field| {
+                field.attrs = split_doc_lines(&field.attrs, field.ident.as_ref())
+            });
         }
         Item::Enum(of) => {
-            of.attrs = in_lines(&of.attrs, Some(&of.ident));
+            of.attrs = split_doc_lines(&of.attrs, Some(&of.ident));
             let each = of.variants.iter_mut();
-            each.for_each(|variant| variant.attrs = in_lines(&variant.attrs, Some(&variant.ident)));
+            each.for_each(|variant| {
+                variant.attrs = split_doc_lines(&variant.attrs, Some(&variant.ident))
+            });
         }
         _ => {}
     }
 }
 
-/// With a comment, which is the name where the document says nothing.
-fn in_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
-    if let (None, Some(name)) = (attributes.iter().find_map(text_of), name) {
+/// Splits comments into lines. An item without a comment gets its name as one.
+fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
+    if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");
-        let own: Attribute = syn::parse_quote!(#[doc = #about]);
-        return std::iter::once(own).chain(attributes.iter().cloned()).collect();
+        let doc: Attribute = syn::parse_quote!(#[doc = #about]);
+        return std::iter::once(doc).chain(attributes.iter().cloned()).collect();
     }
-    let lines = attributes.iter().flat_map(|attribute| match text_of(attribute) {
+    let lines = attributes.iter().flat_map(|attribute| match doc_text(attribute) {
         Some(text) => text
             .lines()
             .map(|line| {
@@ -115,9 +128,10 @@ fn in_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     lines.collect()
 }
 
-/// The text of a comment.
-fn text_of(attribute: &Attribute) -> Option<String> {
-    let value = attribute.meta.require_name_value().ok().filter(|of| of.path.is_ident("doc"))?;
+/// Returns the text of a doc attribute.
+fn doc_text(attribute: &Attribute) -> Option<String> {
+    let value =
+        attribute.meta.require_name_value().ok().filter(|meta| meta.path.is_ident("doc"))?;
     match &value.value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,

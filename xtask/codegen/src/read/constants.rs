@@ -1,5 +1,5 @@
-//! Texts and figures that programs read in a document, as constants: its version, tables of
-//! `info`, examples of headers, forms of keys, dates.
+//! Reads constants: texts and figures of a document that programs use, such as its version, tables
+//! in `info`, examples of headers, patterns of keys, and dates.
 
 use super::Reader;
 use crate::model::{Constant, Table};
@@ -8,11 +8,12 @@ use crate::node::Node;
 use serde_json::Value;
 
 impl Reader<'_> {
-    /// Reads the texts.
+    /// Reads all constant texts.
     pub(super) fn constants(&mut self) -> Vec<Constant> {
         let root = self.root.clone();
-        let info =
-            |key: &str| root.at(&["info"]).and_then(|info| info.text(key)).unwrap_or_default();
+        let info = |key: &str| {
+            root.get_path(&["info"]).and_then(|info| info.text(key)).unwrap_or_default()
+        };
         let constant = |name: &str, about: &str, value: &str| Constant {
             name: ident(name),
             about: about.to_string(),
@@ -24,7 +25,7 @@ impl Reader<'_> {
             constant("BASE_PATH", "The path in which every server's URL ends.", &base_path(&root)),
         ];
         for (name, header) in members(&root, &["components", "headers"]) {
-            self.only(&header, &crate::subset::HEADER);
+            self.check_keys(&header, &crate::subset::HEADER);
             if let Some(example) = header.get("example") {
                 let about = format!("The example of the header {name}.");
                 constants.extend(self.constant(&example, &format!("{name}_example"), about));
@@ -48,14 +49,14 @@ impl Reader<'_> {
         constants
     }
 
-    /// A constant of a value, if it is a text.
+    /// Returns a constant if the value is a text.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
-        let name = self.claim(node, shouty(name), name)?;
+        let name = self.claim_name(node, shouty(name), name)?;
         Some(Constant { name, about, value })
     }
 
-    /// Reads the tables of `info`.
+    /// Reads the tables in `info`.
     pub(super) fn tables(&mut self) -> Vec<Table> {
         let root = self.root.clone();
         let mut tables = Vec::new();
@@ -66,7 +67,7 @@ impl Reader<'_> {
             let is_row = |row: &Node<'_>| {
                 let mut figures = row.members().map(|(_, figure)| figure.value);
                 row.members().map(|(key, _)| key).eq(keys.iter().copied())
-                    && figures.all(|figure| figure.is_null() || figure_of(figure).is_some())
+                    && figures.all(|figure| figure.is_null() || read_figure(figure).is_some())
             };
             if keys.is_empty() || !rows.iter().all(|(_, row)| is_row(row)) {
                 let problem = "is no table: rows with the same columns of figures or null";
@@ -74,10 +75,11 @@ impl Reader<'_> {
                 continue;
             }
             let title = key.trim_start_matches("x-");
-            let Some(name) = self.claim(&node, pascal(title), key) else { continue };
+            let Some(name) = self.claim_name(&node, pascal(title), key) else { continue };
             let row = |(title, _): &(&str, Node<'_>)| Some((pascal(title)?, title.to_string()));
             let column = |column: &&str| {
-                let values = rows.iter().map(|(_, row)| row.value.get(*column).and_then(figure_of));
+                let values =
+                    rows.iter().map(|(_, row)| row.value.get(*column).and_then(read_figure));
                 Some((snake(column)?, column.to_string(), values.collect()))
             };
             tables.push(Table {
@@ -91,15 +93,15 @@ impl Reader<'_> {
     }
 }
 
-fn figure_of(value: &Value) -> Option<u32> {
+fn read_figure(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|figure| u32::try_from(figure).ok())
 }
 
 fn members<'a>(root: &Node<'a>, path: &[&str]) -> Vec<(&'a str, Node<'a>)> {
-    root.at(path).iter().flat_map(Node::members).collect()
+    root.get_path(path).iter().flat_map(Node::members).collect()
 }
 
-/// The path of the first server, if all have the same.
+/// Returns the path of the servers' URLs, or an empty string if they differ.
 pub(super) fn base_path(root: &Node<'_>) -> String {
     let servers = root.get("servers");
     let mut paths = servers.iter().flat_map(Node::elements).map(|server| {

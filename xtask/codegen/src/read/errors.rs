@@ -1,4 +1,4 @@
-//! The errors of responses: one for each code that the examples show.
+//! Reads the errors of responses: one for each code in the examples.
 
 use super::Reader;
 use crate::model::{Enum, ErrorRecord, ErrorVariant, Item, SharedErrors};
@@ -8,27 +8,28 @@ use crate::subset;
 use serde_json::Value;
 
 impl<'a> Reader<'a> {
-    /// Reads the responses of `components`.
+    /// Reads the responses in `components`.
     pub(super) fn shared_errors(&mut self, error: &ErrorRecord) -> Vec<SharedErrors> {
-        let responses = self.root.at(&["components", "responses"]);
+        let responses = self.root.get_path(&["components", "responses"]);
         let mut shared = Vec::new();
         for (key, node) in responses.iter().flat_map(Node::members) {
             let variants = self.response_errors(error, None, &node);
-            if let Some(name) = self.claim(&node, pascal(key), key) {
+            if let Some(name) = self.claim_name(&node, pascal(key), key) {
                 shared.push(SharedErrors { name, key: key.to_string(), variants });
             }
         }
         shared
     }
 
-    /// Reads the errors of a response; `status` is its own, such as `404` or `5XX`, if it has one.
+    /// Reads the errors of a response. `status` is the response's status, such as `404` or `5XX`;
+    /// responses in `components` have none.
     pub(super) fn response_errors(
         &mut self,
         error: &ErrorRecord,
         status: Option<&str>,
         node: &Node<'a>,
     ) -> Vec<ErrorVariant> {
-        self.only(node, &subset::ERROR);
+        self.check_keys(node, &subset::ERROR);
         self.headers(node);
         let media = node.get("content").and_then(|content| self.json(&content));
         let Some(media) = media else {
@@ -51,13 +52,13 @@ impl<'a> Reader<'a> {
         }
         let mut variants: Vec<ErrorVariant> = Vec::new();
         for (code, example) in examples {
-            self.only(&example, &subset::EXAMPLE);
+            self.check_keys(&example, &subset::EXAMPLE);
             variants.extend(self.error_variant(error, status, code, &example));
         }
         variants
     }
 
-    /// Reads the error that an example shows.
+    /// Reads the error in an example.
     fn error_variant(
         &mut self,
         error: &ErrorRecord,

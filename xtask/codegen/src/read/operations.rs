@@ -1,4 +1,4 @@
-//! Operations, with their parameters, bodies and successes.
+//! Reads operations with their parameters, bodies, successes and errors.
 
 use super::Reader;
 use crate::model::{
@@ -13,7 +13,6 @@ use http::HeaderName;
 use proc_macro2::Ident;
 
 impl<'a> Reader<'a> {
-    /// Reads all operations.
     pub(super) fn operations(
         &mut self,
         error: &ErrorRecord,
@@ -24,7 +23,7 @@ impl<'a> Reader<'a> {
         let mut operations: Vec<Operation> = Vec::new();
         for (path, item) in &paths {
             self.check_path(path, item, &paths);
-            self.only(item, &subset::PATH);
+            self.check_keys(item, &subset::PATH);
             for (method, node) in item.members().filter(|(key, _)| subset::PATH.keys.contains(key))
             {
                 let Some(operation) = self.operation((error, shared), path, method, &node) else {
@@ -48,11 +47,12 @@ impl<'a> Reader<'a> {
         if path != "/" && format!("/{}", segments.join("/")) != path {
             self.refuse(item, "a path begins with `/` and has no empty segment", "write it so");
         }
-        // Each pair is refused at its second path.
+        // A conflict is reported at the second of the two paths.
         for (other, _) in paths.iter().take_while(|(other, _)| *other != path) {
-            if let Some((own, others)) = conflict(path, other) {
+            if let Some((segment, other_segment)) = find_conflict(path, other) {
                 let problem = format!(
-                    "{own} stands where {other} has {others}, and dropshot does not tell them apart"
+                    "{segment} stands where {other} has {other_segment}, and dropshot does not tell \
+                     them apart"
                 );
                 self.refuse(item, problem, "use the same parameter, or another path");
                 return;
@@ -67,16 +67,16 @@ impl<'a> Reader<'a> {
         method: &str,
         node: &Node<'a>,
     ) -> Option<Operation> {
-        self.only(node, &subset::OPERATION);
+        self.check_keys(node, &subset::OPERATION);
         let Some(id_node) = node.get("operationId") else {
             self.refuse(node, "an operation needs an `operationId`", "add it");
             return None;
         };
         let id = id_node.value.as_str()?;
-        let method_name = self.named(&id_node, snake(id), id)?;
-        let type_name = self.named(&id_node, pascal(id), id)?.to_string();
+        let method_name = self.require_name(&id_node, snake(id), id)?;
+        let type_name = self.require_name(&id_node, pascal(id), id)?.to_string();
         for end in ["Success", "Error"] {
-            self.claim(&id_node, pascal(&format!("{type_name}{end}")), id)?;
+            self.claim_name(&id_node, pascal(&format!("{type_name}{end}")), id)?;
         }
         let summary = node.text("summary").map(str::to_string);
         if summary.as_ref().is_some_and(|text| {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
             method: ident(&method.to_uppercase()),
             path: path.to_string(),
             tags: tags.map(str::to_string).collect(),
-            is_deprecated: node.is("deprecated"),
+            is_deprecated: node.is_true("deprecated"),
             summary,
             description: node.text("description").map(str::to_string),
             parameters,
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             self.refuse(list, "an empty list of parameters has no effect", "leave it out");
         }
         for parameter in list.iter().flat_map(Node::elements) {
-            self.only(&parameter, &subset::PARAMETER);
+            self.check_keys(&parameter, &subset::PARAMETER);
             let location = match parameter.text("in") {
                 Some("path") => Location::Path,
                 Some("query") => Location::Query,
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             }
             if sets.last().is_none_or(|set| set.location != location) {
                 let key = format!("{type_name}{}", location.as_str());
-                let Some(name) = self.claim(&parameter, pascal(&key), &key) else { continue };
+                let Some(name) = self.claim_name(&parameter, pascal(&key), &key) else { continue };
                 let (description, fields) = (None, Vec::new());
                 let record = Record { name, key, description, fields, is_closed: false };
                 sets.push(ParameterSet { location, record });
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
             Type::List { item, .. } => {
                 let is_scalar = match &**item {
                     Type::Record(_) | Type::List { .. } => false,
-                    // Dropshot would emit its values in place of the reference.
+                    // Dropshot would emit the values in place of the reference.
                     Type::Enum(of) => !of.is_extensible && !of.is_component,
                     _ => true,
                 };
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
             self.refuse(&schema, "a parameter of this schema is not supported", fix);
             return None;
         }
-        let is_required = node.is("required");
+        let is_required = node.is_true("required");
         if location == Location::Path && !is_required {
             self.refuse(node, "a parameter of the path is required", "write `required: true`");
         }
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Each parameter of a path is declared, and no other.
+    /// Checks that the parameters of a path are exactly the declared ones.
     fn check_path_parameters(&mut self, path: &str, node: &Node<'_>, sets: &[ParameterSet]) {
         let set = sets.iter().find(|set| set.location == Location::Path);
         let declared: Vec<&str> =
@@ -237,8 +237,8 @@ impl<'a> Reader<'a> {
     }
 
     fn request_body(&mut self, node: &Node<'a>) -> Option<Type> {
-        self.only(node, &subset::BODY);
-        if !node.is("required") {
+        self.check_keys(node, &subset::BODY);
+        if !node.is_true("required") {
             self.refuse(
                 node,
                 "a body that may be absent is not supported",
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// The JSON of a message, which has no other content.
+    /// Returns the JSON media type; refuses any other content.
     pub(super) fn json(&mut self, content: &Node<'a>) -> Option<Node<'a>> {
         let kinds: Vec<_> = content.members().collect();
         let [("application/json", media)] = kinds.as_slice() else {
@@ -261,14 +261,14 @@ impl<'a> Reader<'a> {
             self.refuse(content, problem, "write that one");
             return None;
         };
-        self.only(media, &subset::MEDIA_TYPE);
+        self.check_keys(media, &subset::MEDIA_TYPE);
         if media.get("schema").is_none() {
             self.refuse(media, "JSON needs a `schema`", "add it");
         }
         Some(media.clone())
     }
 
-    /// The successes, first the one of the lowest status.
+    /// Reads the successes, by ascending status.
     fn successes(&mut self, type_name: &str, node: &Node<'a>) -> Vec<Success> {
         let responses = node.get("responses");
         let responses = responses.iter().flat_map(Node::members);
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
     }
 
     fn success(&mut self, type_name: &str, code: &str, node: &Node<'a>) -> Option<Success> {
-        self.only(node, &subset::SUCCESS);
+        self.check_keys(node, &subset::SUCCESS);
         let names =
             code.parse().ok().and_then(status).filter(|_| code.starts_with('2') || code == "304");
         let Some((name, constant)) = names else {
@@ -303,30 +303,35 @@ impl<'a> Reader<'a> {
         Some(Success { name, status: constant, description, body, headers: self.headers(node) })
     }
 
-    /// The headers that a response describes itself. One of `components` is shared: the middleware
-    /// sets it.
+    /// Reads the headers that a response describes itself. Headers in `components` are set by the
+    /// middleware.
     pub(super) fn headers(&mut self, response: &Node<'a>) -> Vec<ResponseHeader> {
-        let mut found: Vec<ResponseHeader> = Vec::new();
+        let mut response_headers: Vec<ResponseHeader> = Vec::new();
         let headers = response.get("headers");
         for (key, node) in headers.iter().flat_map(Node::members) {
             if node.get("$ref").is_some() {
                 self.component(&node, "headers");
                 continue;
             }
-            self.only(&node, &subset::HEADER);
+            self.check_keys(&node, &subset::HEADER);
             let Some(name) = self.header_name(&node, key, &["Content-Type"]) else { continue };
-            let others = found.iter().map(|header| (&header.name, header.key.as_str()));
+            let others = response_headers.iter().map(|header| (&header.name, header.key.as_str()));
             if self.member_name(&node, &key.to_lowercase(), others).is_none() {
                 continue;
             }
             let description = node.text("description").map(str::to_string);
-            let is_required = node.is("required");
-            found.push(ResponseHeader { name, key: key.to_string(), description, is_required });
+            let is_required = node.is_true("required");
+            response_headers.push(ResponseHeader {
+                name,
+                key: key.to_string(),
+                description,
+                is_required,
+            });
         }
-        found
+        response_headers
     }
 
-    /// The name of a header in Rust. OpenAPI ignores headers of some names.
+    /// Returns the Rust name of a header. OpenAPI ignores some headers, which are refused.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");
@@ -334,10 +339,10 @@ impl<'a> Reader<'a> {
             return None;
         }
         let name = snake(&key.to_lowercase()).filter(|_| HeaderName::try_from(key).is_ok());
-        self.named(node, name, key)
+        self.require_name(node, name, key)
     }
 
-    /// The errors of an operation, and the names of the responses of `components` that it shares.
+    /// Reads the errors of an operation, and the names of its shared responses in `components`.
     fn errors(
         &mut self,
         error: &ErrorRecord,
@@ -360,14 +365,14 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if response.get("$ref").is_none() {
-                let own = self.response_errors(error, Some(code), &response);
-                // Its headers may differ from those of a shared response, its errors do not.
-                match all_shared.iter().find(|shared| shared.variants == own) {
+                let response_errors = self.response_errors(error, Some(code), &response);
+                // A response with the same errors uses the shared type; its headers may differ.
+                match all_shared.iter().find(|shared| shared.variants == response_errors) {
                     Some(same) => shared.push(same.name.clone()),
-                    None => errors.extend(own),
+                    None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // Its examples are held against this status.
+                // Checks the shared response's examples against this status.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }
@@ -386,8 +391,10 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// The first segments in which two paths differ, if one of them is a parameter.
-fn conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
-    let (own, others) = segments(path).zip(segments(other)).find(|(own, others)| own != others)?;
-    (own.starts_with('{') || others.starts_with('{')).then_some((own, others))
+/// Returns the first pair of different segments of two paths, if one of them is a parameter.
+fn find_conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
+    let (segment, other_segment) = segments(path)
+        .zip(segments(other))
+        .find(|(segment, other_segment)| segment != other_segment)?;
+    (segment.starts_with('{') || other_segment.starts_with('{')).then_some((segment, other_segment))
 }

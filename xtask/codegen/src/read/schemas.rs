@@ -1,4 +1,4 @@
-//! Schemas as types.
+//! Reads schemas into types.
 
 use super::Reader;
 use crate::model::{Enum, EnumUse, ErrorRecord, Field, IntegerFormat, Item, Record, Type};
@@ -8,17 +8,17 @@ use crate::subset;
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 
-/// Beyond it dropshot, which has bounds as floating-point numbers, loses digits.
+/// The largest exact bound: dropshot stores bounds as 64-bit floating-point numbers.
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
 impl<'a> Reader<'a> {
-    /// Reads the schemas of `components`: records and enums.
+    /// Reads the schemas in `components`: records and enums.
     pub(super) fn component_schemas(&mut self) {
-        let schemas = self.root.at(&["components", "schemas"]);
+        let schemas = self.root.get_path(&["components", "schemas"]);
         let schemas: Vec<_> = schemas.iter().flat_map(Node::members).collect();
-        // Names of components come before those of what stands inline.
+        // Components get their names before inline schemas.
         let names: Vec<_> =
-            schemas.iter().map(|(key, node)| self.claim(node, pascal(key), key)).collect();
+            schemas.iter().map(|(key, node)| self.claim_name(node, pascal(key), key)).collect();
         for ((key, node), name) in schemas.iter().zip(names) {
             let Some(name) = name else { continue };
             if self.refers_to(node, &node.pointer, &mut Vec::new()) {
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
     }
 
     fn record(&mut self, node: &Node<'a>, name: Ident, key: &str) {
-        self.only(node, &subset::OBJECT);
+        self.check_keys(node, &subset::OBJECT);
         let required: Vec<_> = node.get("required").iter().flat_map(Node::elements).collect();
         let properties = node.get("properties");
         let mut fields: Vec<Field> = Vec::new();
@@ -104,19 +104,19 @@ impl<'a> Reader<'a> {
         self.items.push(Item::Record(Record { name, key, description, fields, is_closed }));
     }
 
-    /// The type of a schema, wherever it stands. An enum that stands there is named `hint`.
+    /// Reads the type of any schema. An inline enum is named `hint`.
     pub(super) fn schema(&mut self, node: &Node<'a>, hint: &str) -> Option<Type> {
         if node.get("$ref").is_some() {
             return self.schema_reference(node);
         }
         match node.text("type") {
             Some("boolean") => {
-                self.only(node, &subset::BOOLEAN);
+                self.check_keys(node, &subset::BOOLEAN);
                 Some(Type::Boolean)
             }
             Some("integer") => self.integer(node),
             Some("string") if is_enum(node) => {
-                let name = self.claim(node, pascal(hint), hint)?;
+                let name = self.claim_name(node, pascal(hint), hint)?;
                 let key = node.pointer.trim_start_matches('/').to_string();
                 self.enumeration(node, name, &key, None)
             }
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
     }
 
     fn integer(&mut self, node: &Node<'a>) -> Option<Type> {
-        self.only(node, &subset::INTEGER);
+        self.check_keys(node, &subset::INTEGER);
         let format = match node.text("format") {
             None => IntegerFormat::Plain,
             Some("int32") => IntegerFormat::Bits32,
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, node: &Node<'a>) -> Option<Type> {
-        self.only(node, &subset::STRING);
+        self.check_keys(node, &subset::STRING);
         let [min_chars, max_chars] =
             ["minLength", "maxLength"].map(|key| node.get(key)?.value.as_u64());
         let pattern = node.get("pattern").and_then(|pattern| self.pattern(&pattern));
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // In Rust these have letters and digits of every script, in a document those of ASCII.
+        // In Rust these match characters of every script, in a document only ASCII.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
 
     fn list(&mut self, node: &Node<'a>, hint: &str) -> Option<Type> {
         let is_body = node.pointer.ends_with("/content/application~1json/schema");
-        self.only(node, if is_body { &subset::ARRAY_AS_BODY } else { &subset::ARRAY });
+        self.check_keys(node, if is_body { &subset::ARRAY_AS_BODY } else { &subset::ARRAY });
         let Some(items) = node.get("items") else {
             self.refuse(node, "an array needs `items`", "add it");
             return None;
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         if matches!(*item, Type::List { .. }) {
             self.refuse(&items, "an array of arrays is not supported", "name an object");
         }
-        // The types of items carry none.
+        // The generated item types cannot carry bounds.
         let is_bounded_inside = match &*item {
             Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
             Type::Text { min_chars, max_chars, pattern } => {
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         Some(Type::List { item, min_items, max_items })
     }
 
-    /// Reads the values of a text, closed or extensible.
+    /// Reads an enum, closed or extensible.
     fn enumeration(
         &mut self,
         node: &Node<'a>,
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
                 );
             }
         }
-        self.only(node, &subset::STRING);
+        self.check_keys(node, &subset::STRING);
         if closed.is_some() && extensible.is_some() {
             self.refuse(node, "has `enum` and `x-extensible-enum`", "leave one of them out");
         }
@@ -277,7 +277,8 @@ impl<'a> Reader<'a> {
         let listed = extensible.or(closed)?;
         for value in listed.elements() {
             let text = value.value.as_str();
-            let variant = self.named(&value, text.and_then(pascal), text.unwrap_or_default());
+            let variant =
+                self.require_name(&value, text.and_then(pascal), text.unwrap_or_default());
             let (Some(text), Some(variant)) = (text, variant) else { continue };
             if values.iter().any(|(other, ..)| *other == variant) {
                 let problem = format!("is named {variant} in Rust, as another value is");
@@ -299,7 +300,7 @@ impl<'a> Reader<'a> {
             self.refuse(&listed, "an enum without values is not supported", "list them");
         }
         let key = key.to_string();
-        let named = name.clone();
+        let enum_name = name.clone();
         self.items.push(Item::Enum(Enum {
             name,
             key,
@@ -308,12 +309,12 @@ impl<'a> Reader<'a> {
             is_component,
             is_extensible,
         }));
-        Some(Type::Enum(EnumUse { name: named, is_component, is_extensible }))
+        Some(Type::Enum(EnumUse { name: enum_name, is_component, is_extensible }))
     }
 
-    /// The record `Error`: a code of an extensible enum, a message and a status.
+    /// Finds the record `Error`, with a code of an extensible enum, a message and a status.
     pub(super) fn error_record(&mut self) -> Option<ErrorRecord> {
-        let place = self.root.at(&["components", "schemas"]).unwrap_or(self.root.clone());
+        let place = self.root.get_path(&["components", "schemas"]).unwrap_or(self.root.clone());
         let record = self.items.iter().find_map(|item| match item {
             Item::Record(record) if record.key == "Error" => Some(record),
             _ => None,
@@ -322,7 +323,7 @@ impl<'a> Reader<'a> {
             let fields = record.fields.iter().filter(|field| field.is_required);
             fields.map(|field| (field.key.as_str(), &field.ty)).collect::<Vec<_>>()
         });
-        let found = match types.as_deref() {
+        let error_record = match types.as_deref() {
             Some(
                 [
                     ("code", Type::Enum(codes)),
@@ -334,12 +335,12 @@ impl<'a> Reader<'a> {
             }
             _ => None,
         };
-        if found.is_none() && self.refusals.is_empty() {
+        if error_record.is_none() && self.refusals.is_empty() {
             let problem = "has no schema Error of `code` (with `x-extensible-enum`), `message` and \
                            `status`, all required";
             self.refuse(&place, problem, "add it: it is the body of every error");
         }
-        found
+        error_record
     }
 }
 

@@ -1,11 +1,10 @@
-//! Constants and tables.
+//! Writes constants and tables.
 
 use super::comment;
 use crate::model::{Constant, Table};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The constants.
 pub fn constants(constants: &[Constant]) -> TokenStream {
     let constants = constants.iter().map(|Constant { name, about, value }| {
         let about = comment(about, 0);
@@ -17,7 +16,7 @@ pub fn constants(constants: &[Constant]) -> TokenStream {
     quote!(#(#constants)*)
 }
 
-/// A table: an enum of its rows, and a method for each column.
+/// Writes a table as an enum of its rows with a method for each column.
 pub fn table(table: &Table) -> TokenStream {
     let Table { name, key, rows, columns } = table;
     let about = comment(&format!("The rows of `{key}`."), 0);

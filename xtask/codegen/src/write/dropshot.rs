@@ -1,5 +1,5 @@
-//! The trait that dropshot serves, its implementation over that of the handlers, and the document
-//! that dropshot emits.
+//! Writes the trait that dropshot serves, its implementation with the handlers' trait, and the
+//! functions that describe the API.
 
 use super::errors::invalid_code;
 use super::operations::part;
@@ -8,7 +8,7 @@ use crate::model::{Contract, Item, Operation};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// All of it.
+/// Writes all of these items.
 pub fn served(contract: &Contract) -> TokenStream {
     let endpoints = contract.operations.iter().map(endpoint);
     let methods = contract.operations.iter().map(method);
@@ -62,7 +62,7 @@ pub fn served(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The arguments that dropshot extracts from a request.
+/// Writes the arguments that dropshot extracts from a request.
 fn extractors(operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(|set| {
         let (part, ty) = (part(set), &set.record.name);
@@ -78,7 +78,7 @@ fn extractors(operation: &Operation) -> TokenStream {
 fn endpoint(operation: &Operation) -> TokenStream {
     let Operation { id, method, path, method_name, tags, .. } = operation;
     let summary = operation.summary.as_ref().map(|text| {
-        // One line: dropshot takes the first paragraph for the summary.
+        // Must be one line, because dropshot takes the first paragraph for the summary.
         let text = format!(" {text}");
         quote!(#[doc = #text])
     });
@@ -105,7 +105,8 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // The error of a parameter is one of the operation's.
+        // An invalid parameter is one of the operation's errors, so `?` returns it from the inner
+        // block to `Answer::of`.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             Answer::of(answer.await, A::error_headers)

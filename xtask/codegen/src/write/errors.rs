@@ -1,4 +1,4 @@
-//! The errors of operations, and those that operations share.
+//! Writes the errors of operations, and the errors that operations share.
 
 use super::{comment, description};
 use crate::model::{Contract, Enum, ErrorVariant, Operation, SharedErrors};
@@ -8,12 +8,12 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// The status of each code that an operation returns.
+/// Writes a method that returns the status of a code.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
-    let own = contract.operations.iter().flat_map(|of| &of.errors);
-    let shared = contract.shared_errors.iter().flat_map(|of| &of.variants);
+    let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
+    let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);
     let mut by_status: BTreeMap<u16, Vec<&Ident>> = BTreeMap::new();
-    for error in own.chain(shared) {
+    for error in operation_errors.chain(shared) {
         let names = by_status.entry(error.status).or_default();
         if !names.contains(&&error.name) {
             names.push(&error.name);
@@ -36,7 +36,7 @@ pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     }
 }
 
-/// The record of every error, made of a code.
+/// Writes the constructor and `ErrorBody` implementation of the error record.
 pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {
@@ -60,8 +60,8 @@ pub fn body(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The errors of an operation.
-pub fn of_operation(contract: &Contract, operation: &Operation) -> TokenStream {
+/// Writes the errors of an operation.
+pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStream {
     let name = format_ident!("{}Error", operation.type_name);
     let about = comment(&format!("The errors of {}.", operation.id), 0);
     let shared: Vec<_> = contract
@@ -79,7 +79,7 @@ pub fn of_operation(contract: &Contract, operation: &Operation) -> TokenStream {
     });
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Handlers fail with these by `?`.
+    // Handlers return these with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -99,7 +99,7 @@ pub fn of_operation(contract: &Contract, operation: &Operation) -> TokenStream {
             }
         }
     });
-    let own = errors(
+    let error_enum = errors(
         contract,
         &name,
         &about,
@@ -107,24 +107,24 @@ pub fn of_operation(contract: &Contract, operation: &Operation) -> TokenStream {
         &quote!(#(#nested)*),
         &quote!(#(#arms)*),
     );
-    quote! { #own #invalid #(#conversions)* }
+    quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// The code of a request that does not fit its schemas: that of the one error under 400.
+/// Returns the code for invalid requests: that of the only error with status 400.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
-    let only = errors.next().filter(|_| errors.next().is_none());
-    only.map(|error| &error.name)
+    let single = errors.next().filter(|_| errors.next().is_none());
+    single.map(|error| &error.name)
 }
 
-/// The errors of a response of `components`.
+/// Writes the errors of a response in `components`.
 pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
     let about = comment(&format!("The errors of the response {}.", shared.key), 0);
     let none = TokenStream::new();
     errors(contract, &shared.name, &about, &shared.variants, &none, &none)
 }
 
-/// `ServerError` is the variant `Server`.
+/// Returns the variant's name for a shared response: `Server` for `ServerError`.
 fn nested_name(shared: &Ident) -> Ident {
     let name = shared.to_string();
     let stem = name.strip_suffix("Error").filter(|stem| !stem.is_empty()).unwrap_or(&name);

@@ -1,15 +1,15 @@
-//! The operations: the types of each, and the trait of their handlers.
+//! Writes the types of each operation, and the trait of the handlers.
 
 use super::{comment, errors, rust_type, schema_type, types};
 use crate::model::{Contract, Operation, ParameterSet, ResponseHeader, Success};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// The parameters, successes and errors of an operation.
+/// Writes the parameters, successes and errors of an operation.
 pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(|set| parameters(operation, set));
     let successes = successes(operation);
-    let errors = errors::of_operation(contract, operation);
+    let errors = errors::operation_errors(contract, operation);
     quote! { #(#sets)* #successes #errors }
 }
 
@@ -122,7 +122,7 @@ fn success_variant(success: &Success) -> TokenStream {
     quote!(#about #name { #body #(#headers)* },)
 }
 
-/// The trait of the handlers.
+/// Writes the trait of the handlers.
 pub fn handlers(contract: &Contract) -> TokenStream {
     let methods = contract.operations.iter().map(|operation| {
         let Operation { method, path, method_name, type_name, .. } = operation;
@@ -158,7 +158,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The name of the argument for the parameters of a part.
+/// Returns the name of the argument for the parameters of one location.
 pub fn part(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

@@ -1,4 +1,4 @@
-//! Records and enums, and the rules that their members keep.
+//! Writes records and enums, and the checks of their members.
 
 use super::{comment, description, rust_type, schema_type};
 use crate::model::{Contract, Enum, EnumUse, Field, IntegerFormat, Item, Record, Type, has_bounds};
@@ -8,22 +8,22 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote};
 use std::collections::BTreeSet;
 
-/// All records and enums.
+/// Writes all records and enums.
 pub fn items(contract: &Contract) -> TokenStream {
     let received = received_records(contract);
     let items = contract.items.iter().map(|item| match item {
         Item::Enum(of) => enumeration(contract, of),
         Item::Record(of) => {
             let is_received = received.contains(&of.name);
-            let checked = is_received.then(|| checked(of, &received));
+            let body_check = is_received.then(|| body_check(of, &received));
             let record = record(of, is_received);
-            quote!(#record #checked)
+            quote!(#record #body_check)
         }
     });
     quote!(#(#items)*)
 }
 
-/// The records that requests bring: bodies, and records inside of them.
+/// Returns the records in request bodies, including nested ones.
 fn received_records(contract: &Contract) -> BTreeSet<Ident> {
     let mut received = BTreeSet::new();
     let mut next: Vec<Ident> = contract.operations.iter().filter_map(body_record).collect();
@@ -68,7 +68,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// The attribute that renames all members, if each has the name that it makes and one needs it.
+/// Returns the attribute that renames all members, if it gives each its name and at least one needs
+/// it.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -81,7 +82,7 @@ fn plain_name(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_string()
 }
 
-/// A member of a record.
+/// Writes a member of a record.
 fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     let mut serde = Vec::new();
     if !is_renamed && plain_name(&field.name) != field.key {
@@ -99,8 +100,8 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required, schema)
 }
 
-/// A field with these attributes of serde, and those of schemars: the type that has the schema, and
-/// its bounds.
+/// Writes a field with the attributes of serde and schemars. The latter name the type that has the
+/// schema, and the bounds.
 fn field_tokens(
     field: &Field,
     serde: &[TokenStream],
@@ -120,7 +121,7 @@ fn field_tokens(
     quote!(#about #serde #schemars pub #name: #ty,)
 }
 
-/// The parameters of an operation in one part of a request, as a record.
+/// Writes the record of an operation's parameters in one location.
 pub fn parameter_record(record: &Record) -> TokenStream {
     let (name, camel_case) = (&record.name, rename_all(record));
     let fields = record.fields.iter().map(|field| {
@@ -129,7 +130,7 @@ pub fn parameter_record(record: &Record) -> TokenStream {
             let key = &field.key;
             serde.push(quote!(rename = #key));
         }
-        // Schemars reads it: the parameter is optional.
+        // Schemars reads this attribute and makes the parameter optional.
         if !field.is_required {
             serde.push(quote!(default));
         }
@@ -145,8 +146,8 @@ pub fn parameter_record(record: &Record) -> TokenStream {
     }
 }
 
-/// The type that has the schema of a parameter, and its bounds. A list of a query has one that
-/// dropshot accepts, from which the list's is made again.
+/// Returns the type that has the schema of a parameter, and its bounds. For a list in the query, it
+/// is a type that dropshot accepts and from which the list's schema is restored later.
 fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     match ty {
         Type::List { item, min_items, max_items } => {
@@ -158,13 +159,13 @@ fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     }
 }
 
-/// The least and the greatest length, of which each may be absent.
+/// Returns the minimum and maximum length, each with a default if absent.
 fn lengths(min: Option<u64>, max: Option<u64>) -> (TokenStream, TokenStream) {
     let literal = |length| Literal::u64_unsuffixed(length).to_token_stream();
     (literal(min.unwrap_or(0)), max.map_or(quote!(usize::MAX), literal))
 }
 
-/// The bounds, as schemars reads them.
+/// Returns the bounds as attributes of schemars.
 fn bounds(ty: &Type) -> Vec<TokenStream> {
     let pair = |name: &str, least: Option<Literal>, greatest: Option<Literal>| {
         let name = ident(name);
@@ -191,7 +192,7 @@ fn bounds(ty: &Type) -> Vec<TokenStream> {
     }
 }
 
-/// The rule that a value keeps, and the static that its regular expression needs.
+/// Returns the rule for a value, and the static with its regular expression, if it has one.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
@@ -242,8 +243,9 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Holds the members of a record of a request against their schemas, which serde does not know.
-fn checked(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
+/// Writes checks of the members of a request body against their schemas, which serde does not
+/// check.
+fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record
         .fields
@@ -280,7 +282,7 @@ fn checked(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     }
 }
 
-/// The check of the length of a list of records.
+/// Writes the check of the length of a list of records.
 fn list_length(field: &Field) -> Option<TokenStream> {
     let Type::List { min_items, max_items, .. } = &field.ty else { return None };
     if (min_items, max_items) == (&None, &None) {
@@ -300,7 +302,7 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let about = match (&of.description, is_extensible) {
         (Some(text), _) => comment(text, 0),
         (None, true) => comment(&format!("The values of `{}`.", of.key), 0),
-        // A comment would become a description in the schema.
+        // A doc comment would become a description in the schema.
         (None, false) => TokenStream::new(),
     };
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();

@@ -1,6 +1,7 @@
-//! A document that uses the whole subset: its contract emits it, and dropshot serves it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
-#![expect(dead_code, reason = "no test uses everything")]
+//! Tests the code of a document that uses the whole subset: it emits the document, and dropshot
+//! serves it.
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+#![expect(dead_code, reason = "the tests use only a part of the generated code")]
 
 mod contract;
 
@@ -20,7 +21,7 @@ const ISBN: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
 type Request<'a> = answer::Request<'a, (), OnUpgrade>;
 
-/// A library that answers with its questions.
+/// A library whose answers show the request that it received.
 enum Library {}
 
 fn book(isbn: &str, title: &str) -> Book {
@@ -39,8 +40,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// Hyper puts one into a request that asks for an upgrade. It stands for the sender, whom a
-    /// middleware would put there.
+    /// Hyper adds this extension to a request that asks for an upgrade. Here it replaces the sender
+    /// that a middleware would add.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
@@ -90,7 +91,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn each_leaf_of_the_document_is_emitted_or_of_a_known_kind() {
+fn each_leaf_is_emitted_or_has_a_known_kind() {
     let emitted = contract::emitted().unwrap();
     let problems = xtask::check::check_document("", &emitted, &document());
     let lines: Vec<_> = problems.iter().flat_map(|problem| problem.lines()).collect();
@@ -112,14 +113,14 @@ async fn start() -> HttpServer<()> {
 }
 
 #[tokio::test]
-async fn a_request_that_no_middleware_has_authenticated_is_refused() {
+async fn an_unauthenticated_request_is_refused() {
     let server = start().await;
     let address = format!("http://{}/{ISBN}", server.local_addr());
     assert_eq!(reqwest::get(address).await.unwrap().status(), 500);
 }
 
 #[tokio::test]
-async fn requests_and_answers_are_those_of_the_document() {
+async fn requests_and_answers_follow_the_document() {
     let server = start().await;
     let send = async |method: Method, path: &str, body: Value| {
         let address = format!("http://{}{path}", server.local_addr());
@@ -158,7 +159,7 @@ async fn requests_and_answers_are_those_of_the_document() {
     assert_eq!(send(Method::GET, &path, Value::Null).await.2["isbn"], ISBN);
     assert_eq!(send(Method::GET, "/1", Value::Null).await.1[0], text("400 invalid"));
     assert_eq!(send(Method::DELETE, &path, Value::Null).await.0, 204);
-    // Its document names no 400.
+    // The document lists no 400 for this operation.
     let (status, headers, body) = send(Method::DELETE, "/1", Value::Null).await;
     assert_eq!((status, headers[0].clone()), (400, None));
     assert!(body["message"].as_str().unwrap().contains("must be a UUID"), "{body}");
@@ -171,7 +172,7 @@ fn list(query: &str) -> Result<ListBooksQuery, String> {
 }
 
 #[test]
-fn parameters_are_those_of_their_schemas() {
+fn parameters_follow_their_schemas() {
     let query = list("genre=novel&genre=science&tag=a&tag=b&order=added&full=true").unwrap();
     assert_eq!(query.genre, [ListBooksGenreItem::Novel, ListBooksGenreItem::Science]);
     assert_eq!(
@@ -204,7 +205,7 @@ fn parameters_are_those_of_their_schemas() {
 }
 
 #[test]
-fn bodies_are_those_of_their_schemas() {
+fn bodies_follow_their_schemas() {
     let read = |body: Value| {
         let body: NewBook = serde_json::from_value(body).map_err(|error| error.to_string())?;
         answer::CheckedBody::check(&body).map_err(|invalid| invalid.to_string())
