@@ -152,7 +152,7 @@ impl Replica {
         let url = format!("{}/store/orders", self.server.base_url());
         let list = self.http.get(url).bearer_auth(&key.text).header("if-none-match", known);
         let answer = list.send().await?;
-        let tag = answer.headers().get("etag").context("a list without a tag")?;
+        let tag = answer.headers().get("etag").context("a list without an entity tag")?;
         Ok((answer.status().as_u16(), tag.to_str()?.to_string()))
     }
 }

@@ -103,10 +103,10 @@ impl Control {
         let violations = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = violations.iter().find(|violation| violation.rule == self.rule());
         report.expect(by_rule.is_some(), || {
-            format!("not found: {}; but {} others", self.rule(), violations.len())
+            format!("no violation of {}, but {} others", self.rule(), violations.len())
         });
         if let Some(violation) = by_rule {
-            report.figure(format!("noticed: {violation}"));
+            report.figure(format!("detected: {violation}"));
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ pub struct Fault {
     /// A random number that selects the affected server.
     pub server_choice: usize,
     /// True if the fault affects all servers instead of one; not every kind can.
-    pub strikes_all: bool,
+    pub affects_all: bool,
     /// The network's delay, for the kinds that delay.
     pub delay: Duration,
 }
@@ -257,8 +257,8 @@ impl FaultSchedule {
         let random = &mut self.random;
         let mut ms = |range| Duration::from_millis(random.u64(range));
         let (duration, delay) = (ms(shortest..=longest), ms(10..=200));
-        let (server_choice, strikes_all) = (self.random.usize(0..60), self.random.bool());
-        Fault { kind, duration, server_choice, strikes_all, delay }
+        let (server_choice, affects_all) = (self.random.usize(0..60), self.random.bool());
+        Fault { kind, duration, server_choice, affects_all, delay }
     }
 }
 

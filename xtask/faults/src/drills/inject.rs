@@ -115,7 +115,7 @@ impl Fault {
             FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
-                let step = if self.strikes_all { CLOCK_STEP_SECONDS } else { -CLOCK_STEP_SECONDS };
+                let step = if self.affects_all { CLOCK_STEP_SECONDS } else { -CLOCK_STEP_SECONDS };
                 site.server(number)?.preload.set(step)?;
             }
             FaultKind::DiskSlow => site.server(number)?.preload.set(millis(self.delay)?)?,
@@ -153,7 +153,7 @@ impl Fault {
             };
             has_effect.then_some(())
         };
-        Ok(wait_for("something meets it", timeout, has_effect).await.is_ok())
+        Ok(wait_for("the fault has an effect", timeout, has_effect).await.is_ok())
     }
 
     /// Makes the server's disk handle syncs as this setting of [`testbed::Preload::disk`] says.
@@ -252,7 +252,7 @@ impl Fault {
     }
 
     fn cuts_off_others(&self) -> bool {
-        self.strikes_all || self.kind == FaultKind::PromoteCut
+        self.affects_all || self.kind == FaultKind::PromoteCut
     }
 
     /// Applies the fault to the connections of all servers but one to this node.
@@ -302,7 +302,7 @@ impl Fault {
             .servers
             .iter()
             .enumerate()
-            .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
+            .filter(|(other, _)| *other == number || (self.affects_all && !is_of_clients));
         affected_servers.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
     }
 }

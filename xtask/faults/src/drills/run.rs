@@ -100,16 +100,21 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
     };
     let possible: BTreeSet<FaultKind> = FaultKind::kinds_on(plan.topology).collect();
-    let (there, of) = (site.injected.len(), possible.len());
-    let never_there = never(possible);
-    let named = if never_there.is_empty() { "" } else { "; never: " };
-    report.figure(format!("{there} of {of} kinds of fault{named}{}", never_there.join(", ")));
+    let (injected, total) = (site.injected.len(), possible.len());
+    let never_injected = never(possible);
+    let named = if never_injected.is_empty() { "" } else { "; never: " };
+    report.figure(format!(
+        "{injected} of {total} kinds of fault{named}{}",
+        never_injected.join(", ")
+    ));
     if !site.dropped.is_empty() {
         report.figure(format!("bytes not synced that power cuts dropped: {:?}", site.dropped));
     }
     let due = FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).kinds_in(plan.duration);
     let missed = never(due);
-    report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
+    report.expect_unless_stalled(missed.is_empty(), || {
+        format!("kinds of fault that never occurred: {missed:?}")
+    });
 }
 
 /// Checks that the store is sound, and that each server has exactly its own connections to the
@@ -248,7 +253,7 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
                 }
             };
             let remaining = AGREEMENT_TIMEOUT.saturating_sub(began.elapsed());
-            let _ = wait_for("it is served", remaining, is_served).await;
+            let _ = wait_for("the server answers", remaining, is_served).await;
         }
     }
 }

@@ -58,7 +58,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         "{requests} requests in {batches} batches: {:?}",
         limiters.decisions_by_kind
     ));
-    report.expect(limiters.decisions_by_kind.len() == 3, || "a decision never came".to_string());
+    report.expect(limiters.decisions_by_kind.len() == 3, || {
+        "a kind of decision never occurred".to_string()
+    });
     limiters.step_clock(report).await?;
     // The real clock is years ahead of the simulated one, so everything has expired.
     let client = &limiters.postgres.client;

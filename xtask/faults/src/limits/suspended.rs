@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use testbed::{Report, Signal};
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    let on = OnPrimary::start(tools, 10, 2).await?;
-    let (key, [one, other]) = (&on.key, &on.replicas[..]) else { anyhow::bail!("two replicas") };
+    let setup = OnPrimary::start(tools, 10, 2).await?;
+    let (key, [one, other]) = (&setup.key, &setup.replicas[..]) else {
+        anyhow::bail!("two replicas")
+    };
     for _ in 0..5 {
         let until = Instant::now() + Duration::from_millis(500);
         let load = (0..16).map(|_| async {

@@ -37,23 +37,23 @@ const PAGES: &str = "
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let settings = [("fsync", "off"), ("shared_preload_libraries", "pg_stat_statements")];
-    let on = OnPrimary::start_in(tools, cluster, &settings, ORDERS, 1).await?;
-    let statistics = on.primary.admin("postgres").await?;
+    let setup = OnPrimary::start_in(tools, cluster, &settings, ORDERS, 1).await?;
+    let statistics = setup.primary.admin("postgres").await?;
     statistics.batch_execute("CREATE EXTENSION pg_stat_statements").await?;
-    let replica = on.replicas.first().context("there is a replica")?;
+    let replica = setup.replicas.first().context("there is a replica")?;
     let pages = async |orders: Range<i64>| -> anyhow::Result<f64> {
         statistics.batch_execute("SELECT pg_stat_statements_reset()").await?;
-        cancel(replica, &on.key, orders).await?;
+        cancel(replica, &setup.key, orders).await?;
         let pages: f64 = statistics.query_one(PAGES, &[&DATABASE]).await?.try_get(0)?;
         Ok(pages / ROUND as f64)
     };
     let (first, last) = (1 + ROUND, 1 + 2 * ROUND + CANCELLED);
-    cancel(replica, &on.key, 1..first).await?;
+    cancel(replica, &setup.key, 1..first).await?;
     let before = pages(first..first + ROUND).await?;
-    let idle = on.primary.admin(DATABASE).await?;
+    let idle = setup.primary.admin(DATABASE).await?;
     idle.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders")
         .await?;
-    let slowest = cancel(replica, &on.key, first + ROUND..last).await?;
+    let slowest = cancel(replica, &setup.key, first + ROUND..last).await?;
     let at_end = pages(last..last + ROUND).await?;
     idle.batch_execute("COMMIT").await?;
     report.time("slowest answer during the transaction", slowest, ANSWER_LIMIT);

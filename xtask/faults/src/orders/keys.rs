@@ -39,11 +39,11 @@ const REVOKED: usize = 5;
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    let on = OnPrimary::start(tools, 1, 0).await?;
-    let crowd = on.store.key("crowd").await?;
-    on.primary.admin(DATABASE).await?.batch_execute(INSERT_KEYS).await?;
+    let setup = OnPrimary::start(tools, 1, 0).await?;
+    let crowd = setup.store.key("crowd").await?;
+    setup.primary.admin(DATABASE).await?.batch_execute(INSERT_KEYS).await?;
     let began = Instant::now();
-    let replicas = start_replicas(&on.store, SERVERS).await?;
+    let replicas = start_replicas(&setup.store, SERVERS).await?;
     report.time("ready with a million keys", began.elapsed(), READY_WITHIN);
     let (is_over, requests, wrong_status) = (Cell::new(false), Cell::new(0_u32), Cell::new(None));
     let flood = replicas.iter().cycle().take(FLOODING_CLIENTS).map(async |replica: &Replica| {
@@ -64,7 +64,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let replica = replicas.first().context("there are replicas")?;
         let (mut refused, mut unavailable) = (0, 0);
         while !is_over.get() {
-            match replica.key_status(&on.key.text).await? {
+            match replica.key_status(&setup.key.text).await? {
                 400 => {}
                 503 => unavailable += 1,
                 _ => refused += 1,
@@ -74,8 +74,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         anyhow::Ok((refused, unavailable))
     };
     let changes = async {
-        change_keys(&on, &replicas, report).await?;
-        change_account(&on, &crowd, &replicas, report).await?;
+        change_keys(&setup, &replicas, report).await?;
+        change_account(&setup, &crowd, &replicas, report).await?;
         is_over.set(true);
         Ok(())
     };
@@ -91,13 +91,13 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
 /// Issues keys and revokes some of them.
 async fn change_keys(
-    on: &OnPrimary,
+    setup: &OnPrimary,
     replicas: &[Replica],
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let mut longest = Duration::ZERO;
     for number in 1..=ISSUED {
-        let fresh = on.store.operate(|operator| operator.issue_another_key("crowd")).await?;
+        let fresh = setup.store.operate(|operator| operator.issue_another_key("crowd")).await?;
         let statuses = replicas.iter().map(|replica| replica.key_status(&fresh.text));
         for status in join_all(statuses).await {
             let status = status?;
@@ -106,7 +106,7 @@ async fn change_keys(
             report.expect_unless_stalled(status == 400, text);
         }
         if number <= REVOKED {
-            on.store.run(&["keys", "revoke", &fresh.id]).await?;
+            setup.store.run(&["keys", "revoke", &fresh.id]).await?;
             longest = longest.max(accepted_for(&fresh, replicas).await?);
         }
     }
@@ -116,16 +116,16 @@ async fn change_keys(
 
 /// Moves the account of the million keys to another plan, and closes it.
 async fn change_account(
-    on: &OnPrimary,
+    setup: &OnPrimary,
     crowd: &Key,
     replicas: &[Replica],
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let admin = on.primary.admin(DATABASE).await?;
+    let admin = setup.primary.admin(DATABASE).await?;
     for command in [&["set-plan", "crowd", "--plan", "business"][..], &["close", "crowd", "--yes"]]
     {
         let began = Instant::now();
-        on.store.run(&[&["accounts"], command].concat()).await?;
+        setup.store.run(&[&["accounts"], command].concat()).await?;
         report.figure(format!("{} in {:.1?}", command.join(" "), began.elapsed()));
         let row = admin.query_one(ROWS_WRITTEN, &[]).await?;
         let rows_written: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);

@@ -50,7 +50,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let expected = IMPORTED.count() - observed.cancelled.len();
     for replica in &replicas {
         let listed = list_ids(replica, &key, IMPORTED).await?.len();
-        report.expect(listed == expected, || format!("{listed} of {expected} are listed"));
+        report.expect(listed == expected, || format!("{listed} of {expected} orders are listed"));
     }
 
     let mut import = begin_import(&operator, KILLED).await?;
@@ -73,7 +73,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     };
     store.operate(finish).await?;
     let listed = list_ids(first, &key, KILLED).await?.len();
-    report.expect(listed == KILLED.count(), || format!("{listed} are listed at the end"));
+    report.expect(listed == KILLED.count(), || format!("{listed} orders are listed at the end"));
     expect_agreement(&replicas, &key, report).await
 }
 

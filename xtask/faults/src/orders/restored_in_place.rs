@@ -81,7 +81,7 @@ impl Scene {
         .await?;
         relay.set(Fault::None);
         let ready_after = self.replica.ready(READY_WITHIN).await?;
-        report.time("ready after it was reached", ready_after, READY_WITHIN);
+        report.time("ready once the primary was reachable", ready_after, READY_WITHIN);
         for (key, what) in [(&self.leaked, "revoked"), (lost, "lost")] {
             let status = self.replica.key_status(&key.text).await?;
             let text = || format!("the {what} key: {status}");
@@ -92,11 +92,11 @@ impl Scene {
         report.expect(status == 200, || format!("the tag of the lost list is answered {status}"));
         let list = String::from_utf8(self.replica.list(&self.key).await?)?;
         let listed = (1..=ORDERS).filter(|id| list.contains(&format!("{{\"id\":{id},"))).count();
-        report.expect(listed == usize::try_from(ORDERS)?, || format!("{listed} are listed"));
+        report.expect(listed == usize::try_from(ORDERS)?, || format!("{listed} orders are listed"));
         let fresh = self.store.replica("fresh", &primary.url(), &[]).await?;
         let fresh_list = fresh.list(&self.key).await.context("a new server")?;
         report.expect(fresh_list == list.as_bytes(), || {
-            "the list is not that of a new server".to_string()
+            "the list differs from a new server's".to_string()
         });
         let (status, _) = fresh.list_unless(&self.key, &tag).await?;
         report.expect(status == 304, || format!("the tag is answered {status} by a new server"));

@@ -122,7 +122,7 @@ impl LoadedServer {
         let journal = self.traffic.stop().await?;
         let stopped = self.disk.set(0).and_then(|()| self.server.stop());
         let is_slow = self.fsync_delay.is_zero() || self.disk.was_used();
-        report.expect(is_slow, || "no sync met the slow disk".to_string());
+        report.expect(is_slow, || "no sync was delayed".to_string());
         let unavailable = journal.figures().count("503");
         report.expect_unless_stalled(unavailable == 0, || {
             format!("{unavailable} cancellations were refused")
