@@ -35,7 +35,7 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (orders, name, clients, least) in LENGTHS {
         let builds = setup.embedded(orders)?;
-        let Served { store, server } = &builds.own;
+        let Served { store, server } = &builds.this;
         let dropshot = start_dropshot(setup, &fetch_body(server, LIST, &store.key, 200)?)?;
         rows.extend(setup.rates(
             format!("list of {name}, {clients} clients"),
@@ -51,8 +51,8 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
 /// Measures the 401 for a well-formed unknown key, and the 429 for an account that may send
 /// nothing.
 pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
-    let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.own, None, 1)?.key);
-    let Served { store, server } = &builds.own;
+    let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.this, None, 1)?.key);
+    let Served { store, server } = &builds.this;
     let mut rows = Vec::new();
     for (status, key) in [(401, &unknown), (429, &store.limited_key)] {
         let dropshot = start_dropshot(setup, &fetch_body(server, LIST, key, status)?)?;
@@ -72,7 +72,7 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
 
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let builds = setup.embedded(MANY)?;
-    let file = store_file(&setup.store(&setup.programs.own, None, MANY)?.data);
+    let file = store_file(&setup.store(&setup.programs.this, None, MANY)?.data);
     let mut rows = Vec::new();
     for (name, clients, ids, target) in [
         ("cancel, 1 client", 1, ONE_CANCELS, Target::None),
@@ -94,7 +94,7 @@ pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
 pub fn start(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let stores = setup.programs.map(|program| setup.store(program, None, MANY))?;
     let mut shell = Command::new("sqlite3");
-    shell.arg("-json").arg(store_file(&stores.own.data)).arg("SELECT * FROM orders");
+    shell.arg("-json").arg(store_file(&stores.this.data)).arg("SELECT * FROM orders");
     let name = "start with 1,000,000 orders".to_string();
     let work = Work { name, unit: Unit::Milliseconds, target: Target::AtMost(3.0) };
     let turns = stores.map(|store| Ok(start_turn(|| serve(&store.data))))?;

@@ -98,13 +98,13 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let parts: Vec<Part> =
         all.filter(|part| cli.only.is_empty() || cli.only.contains(part)).collect();
     parts.iter().try_for_each(|part| part.check_tools())?;
-    let own = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
+    let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
     // A directory next to the program is on the project's disk.
-    let directory = own.path().parent().context("the program is in a directory")?;
+    let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
-    let programs = Builds { own, other: cli.program.as_deref().map(Program::at) };
+    let programs = Builds { this, other: cli.program.as_deref().map(Program::at) };
     let loop_time = Duration::from_millis(if cli.quick { 120 } else { 700 });
     let setup = Setup { rounds: cli.rounds, loop_time, programs, directory };
     let (mut rows, mut busy_by_others) = (Vec::new(), 0_f64);

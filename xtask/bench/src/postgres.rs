@@ -94,7 +94,7 @@ pub fn url_of(store: &Store) -> anyhow::Result<&str> {
 
 fn start(setup: &Setup, database: &Database, stores: &Builds<Store>) -> anyhow::Result<Vec<Row>> {
     let mut psql = database.installed.client("psql");
-    psql.args(["-qc", "COPY orders TO STDOUT", url_of(&stores.own)?]);
+    psql.args(["-qc", "COPY orders TO STDOUT", url_of(&stores.this)?]);
     let name = "start with 1,000,000 orders, PostgreSQL".to_string();
     let work = Work { name, unit: Unit::Milliseconds, target: Target::AtMost(4.0) };
     let turns = stores.map(|store| Ok(start_turn(|| serve(&store.data))))?;
@@ -112,7 +112,7 @@ fn cancellations(
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
     // pgbench gets its own store: a server reads all changes of its table, so pgbench's changes
     // would be extra work for this build only.
-    pgbench.arg(url_of(&database.store(setup, &setup.programs.own, MANY)?)?);
+    pgbench.arg(url_of(&database.store(setup, &setup.programs.this, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
     setup.rates(
@@ -140,7 +140,7 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
 /// Measures a list, a 404 that is counted, and a 429, with request counts in PostgreSQL.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
-    let embedded = setup.store(&setup.programs.own, None, 100)?.serve()?;
+    let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;
     let mut rows = Vec::new();
     for (name, path, status, target) in [
         ("list of 100", LIST, 200, Target::AtLeast(0.7)),

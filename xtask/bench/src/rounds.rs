@@ -35,7 +35,7 @@ pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
 /// A value for the build of this checkout, and one for the other build if there is one.
 pub struct Builds<T> {
-    pub own: T,
+    pub this: T,
     pub other: Option<T>,
 }
 
@@ -44,7 +44,7 @@ impl<T> Builds<T> {
         &'a self,
         mut map: impl FnMut(&'a T) -> anyhow::Result<U>,
     ) -> anyhow::Result<Builds<U>> {
-        Ok(Builds { own: map(&self.own)?, other: self.other.as_ref().map(map).transpose()? })
+        Ok(Builds { this: map(&self.this)?, other: self.other.as_ref().map(map).transpose()? })
     }
 }
 
@@ -67,9 +67,9 @@ pub fn compare(
     let other = builds.other.map(|turn| ("the other build", Target::None, turn));
     let mut compared: Vec<_> =
         [(baseline_name, target, baseline)].into_iter().chain(other).collect();
-    let (mut own, mut series) = (builds.own, vec![Vec::new(); compared.len() + 1]);
+    let (mut this, mut series) = (builds.this, vec![Vec::new(); compared.len() + 1]);
     for round in 0..=rounds {
-        let turns = std::iter::once(&mut own).chain(compared.iter_mut().map(|(_, _, turn)| turn));
+        let turns = std::iter::once(&mut this).chain(compared.iter_mut().map(|(_, _, turn)| turn));
         let mut turns: Vec<_> = turns.zip(&mut series).collect();
         // The position within a round may matter, so the order alternates.
         if round % 2 == 1 {
@@ -83,20 +83,20 @@ pub fn compare(
             }
         }
     }
-    let (own, others) = series.split_first().context("this build takes turns")?;
+    let (this, others) = series.split_first().context("this build takes turns")?;
     let amount = |sample: &Sample| sample.amount;
     let rows = compared.iter().zip(others).map(|((baseline_name, target, _), other)| Row {
         work: name.clone(),
         unit,
-        measured: Spread::from_values(own.iter().map(amount)),
+        measured: Spread::from_values(this.iter().map(amount)),
         baseline_name: (*baseline_name).to_string(),
         baseline: Spread::from_values(other.iter().map(amount)),
         ratio: Spread::from_values(
-            own.iter().zip(other).map(|(own, other)| own.amount / other.amount),
+            this.iter().zip(other).map(|(this, other)| this.amount / other.amount),
         ),
         target: *target,
         cpu_ratio: Spread::from_values(
-            own.iter().zip(other).map(|(own, other)| other.cpu / own.cpu),
+            this.iter().zip(other).map(|(this, other)| other.cpu / this.cpu),
         ),
     });
     Ok(rows.collect())
@@ -164,7 +164,7 @@ mod tests {
                 Ok(Sample { amount, cpu: factor })
             })
         };
-        let builds = Builds { own: turn("own", 2.0), other: Some(turn("other", 1.0)) };
+        let builds = Builds { this: turn("own", 2.0), other: Some(turn("other", 1.0)) };
         let work =
             Work { name: "list".to_string(), unit: Unit::PerSecond, target: Target::AtLeast(1.0) };
         let rows = compare(3, work, builds, "bare", turn("bare", 4.0)).unwrap();

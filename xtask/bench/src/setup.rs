@@ -100,7 +100,7 @@ impl Setup {
 
 impl Builds<Store> {
     pub fn into_served(self) -> anyhow::Result<Builds<Served>> {
-        Ok(Builds { own: self.own.serve()?, other: self.other.map(Store::serve).transpose()? })
+        Ok(Builds { this: self.this.serve()?, other: self.other.map(Store::serve).transpose()? })
     }
 }
 

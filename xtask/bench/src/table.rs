@@ -31,11 +31,11 @@ pub enum Unit {
 
 impl Unit {
     fn format(self, spread: Spread) -> String {
-        let shown =
+        let formatted =
             spread.format(|value| if value < 100.0 { tenths(value) } else { grouped(value) });
         match self {
-            Unit::PerSecond => shown + " /s",
-            Unit::Milliseconds => shown + " ms",
+            Unit::PerSecond => formatted + " /s",
+            Unit::Milliseconds => formatted + " ms",
         }
     }
 }
@@ -96,14 +96,14 @@ fn hundredths(value: f64) -> String {
 /// Formats a whole number with a comma between thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
-    let mut shown = String::new();
+    let mut formatted = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
+            formatted.push(',');
         }
-        shown.push(digit);
+        formatted.push(digit);
     }
-    shown
+    formatted
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_met_or_missed_only_if_the_spread_clears_it() {
+    fn a_target_is_met_or_missed_only_if_both_quartiles_are() {
         let ratio = Spread { q1: 0.7, median: 0.8, q3: 0.9 };
         for (target, result) in [
             (Target::AtLeast(0.7), "≥ 0.7: met"),
@@ -150,9 +150,9 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         let row = text.lines().last().unwrap();
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let shown =
+        let formatted =
             ["1,234,567 /s", "dropshot: 98.8 /s", "0.60 (0.55–0.65)", "≥ 1: **missed**", ""];
-        assert_eq!(cells[2..7], shown, "{text}");
+        assert_eq!(cells[2..7], formatted, "{text}");
         assert!(text.contains("|------"), "{text}");
     }
 }

@@ -18,14 +18,14 @@ pub fn print(file: syn::File) -> String {
         let has_members = matches!(item, Item::Impl(_) | Item::Trait(_));
         let file = syn::File { shebang: None, attrs: Vec::new(), items: vec![item] };
         let item = prettyplease::unparse(&file);
-        text += &if has_members { with_lines_between_members(&item) } else { item };
+        text += &if has_members { separate_members(&item) } else { item };
     }
     text
 }
 
 /// Inserts empty lines between members. A member is indented once and ends with a brace or a
 /// semicolon. The next one begins with its comment, an attribute or `fn`.
-fn with_lines_between_members(item: &str) -> String {
+fn separate_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {
         let member = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' '));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_ends() {
+    fn a_cycle_of_references_ends() {
         let reference = json!({ "$ref": "#/components/schemas/Tree" });
         let document = json!({ "components": { "schemas": { "Tree": { "items": reference } } } });
         let tree = json!({ "items": reference, "x-component": "#/components/schemas/Tree" });

@@ -2,7 +2,7 @@
 //! functions that describe the API.
 
 use super::errors::invalid_code;
-use super::operations::part;
+use super::operations::argument_name;
 use super::rust_type;
 use crate::model::{Contract, Item, Operation};
 use proc_macro2::TokenStream;
@@ -65,7 +65,7 @@ pub fn served(contract: &Contract) -> TokenStream {
 /// Writes the arguments that dropshot extracts from a request.
 fn extractors(operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(|set| {
-        let (part, ty) = (part(set), &set.record.name);
+        let (part, ty) = (argument_name(set), &set.record.name);
         quote!(#part: Strict<#ty>,)
     });
     let body = match operation.body.as_ref().map(rust_type) {
@@ -98,7 +98,7 @@ fn method(operation: &Operation) -> TokenStream {
     let method_name = &operation.method_name;
     let success = format_ident!("{}Success", operation.type_name);
     let extractors = extractors(operation);
-    let sets: Vec<_> = operation.parameters.iter().map(part).collect();
+    let sets: Vec<_> = operation.parameters.iter().map(argument_name).collect();
     let body = operation.body.as_ref().map(|_| quote!(, body?.0));
     let unpacked = match operation.body {
         Some(_) => quote!(Sent { sender, body }),

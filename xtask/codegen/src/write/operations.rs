@@ -130,7 +130,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
         let texts = texts.into_iter().flatten().chain(operation.description.clone());
         let about = comment(&texts.collect::<Vec<_>>().join("\n\n"), 4);
         let sets = operation.parameters.iter().map(|set| {
-            let (part, ty) = (part(set), &set.record.name);
+            let (part, ty) = (argument_name(set), &set.record.name);
             quote!(#part: #ty,)
         });
         let body = operation.body.as_ref().map(rust_type).map(|ty| quote!(body: #ty,));
@@ -159,6 +159,6 @@ pub fn handlers(contract: &Contract) -> TokenStream {
 }
 
 /// Returns the name of the argument for the parameters of one location.
-pub fn part(set: &ParameterSet) -> proc_macro2::Ident {
+pub fn argument_name(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

@@ -96,12 +96,12 @@ pub async fn run(
 
 /// Expects each kind of fault for which there was enough time.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
-    let never = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
+    let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
     };
     let possible: BTreeSet<FaultKind> = FaultKind::kinds_on(plan.topology).collect();
     let (injected, total) = (site.injected.len(), possible.len());
-    let never_injected = never(possible);
+    let never_injected = without_injected(possible);
     let named = if never_injected.is_empty() { "" } else { "; never: " };
     report.figure(format!(
         "{injected} of {total} kinds of fault{named}{}",
@@ -111,7 +111,7 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
         report.figure(format!("bytes not synced that power cuts dropped: {:?}", site.dropped));
     }
     let due = FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).kinds_in(plan.duration);
-    let missed = never(due);
+    let missed = without_injected(due);
     report.expect_unless_stalled(missed.is_empty(), || {
         format!("kinds of fault that never occurred: {missed:?}")
     });

@@ -107,10 +107,10 @@ async fn change_keys(
         }
         if number <= REVOKED {
             setup.store.run(&["keys", "revoke", &fresh.id]).await?;
-            longest = longest.max(accepted_for(&fresh, replicas).await?);
+            longest = longest.max(measure_acceptance(&fresh, replicas).await?);
         }
     }
-    expect_end("a revoked key", longest, report);
+    expect_refused_in_time("a revoked key", longest, report);
     Ok(())
 }
 
@@ -132,13 +132,17 @@ async fn change_account(
         report
             .expect(rows_written == (1, 0), || format!("{command:?} wrote {rows_written:?} rows"));
     }
-    expect_end("a key of a closed account", accepted_for(crowd, replicas).await?, report);
+    expect_refused_in_time(
+        "a key of a closed account",
+        measure_acceptance(crowd, replicas).await?,
+        report,
+    );
     Ok(())
 }
 
 /// Returns the time from now, when the key ends, until the last request that a replica accepted was
 /// sent. Stops once that time is clearly too long.
-async fn accepted_for(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
+async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {
         while longest <= 2 * REVOCATION_TIMEOUT {
@@ -155,7 +159,7 @@ async fn accepted_for(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duratio
 
 /// Checks the time for which a key was accepted after its end. A stall is no excuse: a server that
 /// has not read the store for so long accepts no key.
-fn expect_end(what: &str, accepted: Duration, report: &mut Report) {
+fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());
     report.expect(accepted <= REVOCATION_TIMEOUT, || text);
