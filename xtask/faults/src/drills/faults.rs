@@ -163,7 +163,8 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// True if the fault affects all servers instead of one; not every kind can.
+    /// True if the fault affects all servers instead of one, for the kinds that can. For
+    /// `ServerClock` it is the direction.
     pub affects_all: bool,
     /// The network's delay, for the kinds that delay.
     pub delay: Duration,

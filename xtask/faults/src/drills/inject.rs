@@ -104,7 +104,8 @@ impl Fault {
             FaultKind::PowerCut => {
                 // A command that continues would write to removed files.
                 let _no_command = workload.pool.commands.write().await;
-                // The server has written a commit that no client may learn of.
+                // Kills the server once it has written but not synced a commit, which no client may
+                // learn of.
                 self.stop_syncs(site, workload, site.hung_disk_setting())?;
                 self.wait_for_effect(site, EFFECT_TIMEOUT).await?;
                 sleep(HUNG_TIME).await;
