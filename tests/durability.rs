@@ -199,7 +199,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     });
     for life in 1..=LIVES {
         let remaining = ORDERS - ORDERS * life / LIVES;
-        wait_until("the orders are cancelled", || async { pool.left() <= remaining }).await;
+        wait_until("the orders are cancelled", || async { pool.remaining() <= remaining }).await;
         if life < LIVES {
             let (name, servers) = ("kill -9".to_string(), vec![base.clone()]);
             journal.note(What::Fault(FaultBegun { name, servers, ..FaultBegun::default() }));
@@ -214,11 +214,11 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     server.stop().unwrap();
     journal.end(&data).unwrap();
     let mut report = Report::default();
-    journal.judge(&mut report);
+    journal.report_violations(&mut report);
     assert_eq!(report.violations(), <[&str; 0]>::default());
     let figures = journal.figures();
     let (lists, cancels, cancelled) =
-        (figures.of_kind("lists"), figures.of_kind("cancels"), figures.acknowledged.len());
+        (figures.count_kind("lists"), figures.count_kind("cancels"), figures.acknowledged.len());
     println!("{lists} lists, {cancels} cancels, {cancelled} cancelled");
     assert!(lists > 10 && cancels > 50 && cancelled > 20, "{lists}, {cancels}, {cancelled}");
 }

@@ -1,5 +1,5 @@
-//! Holds events against the rules as they come. What it keeps grows with the orders, the keys
-//! and the faults, not with the lists.
+//! Checks events against the rules as they arrive. Memory grows with the orders, keys and faults,
+//! not with the number of lists.
 
 mod faults;
 mod findings;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use windows::{SECOND, Windows};
 
-/// Holds events against the rules.
+/// Checks events against the rules.
 #[derive(Default)]
 pub struct Checker {
     open: HashMap<u64, Operation>,
@@ -34,12 +34,12 @@ pub struct Checker {
     recovery: Recovery,
     findings: Findings,
     may_be_unavailable: bool,
-    /// Since when nothing is synced, while that is so.
+    /// The time since which nothing can be synced; `None` if writes can be synced.
     unsynced_since: Option<u64>,
 }
 
 impl Checker {
-    /// Takes the next event.
+    /// Checks the next event.
     pub fn take(&mut self, event: Event) {
         let Event { at, what } = event;
         let findings = &mut self.findings;
@@ -86,17 +86,18 @@ impl Checker {
         }
     }
 
-    /// Everything found so far. Times are judged with the stalls that are known by now.
+    /// All violations so far. Exceeded time limits are compared with the stalls that are known so
+    /// far.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
 
-    /// How many exceeded bounds of each rule the machine's stalls explain.
+    /// The number of exceeded time limits of each rule that stalls of the machine explain.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }
 
-    /// How many violations need no look at the stalls.
+    /// The number of violations that are not time limits, so that no stall can excuse them.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }
@@ -113,7 +114,7 @@ impl Checker {
 
     fn answered(&mut self, at: u64, op: u64, answer: Answer) {
         let Some(mut operation) = self.open.remove(&op) else { return };
-        operation.answered = Some((at, short(&answer)));
+        operation.answered = Some((at, summarize(&answer)));
         let operation = Arc::new(operation);
         self.check_delivery(&operation, &answer);
         let findings = &mut self.findings;
@@ -145,7 +146,7 @@ impl Checker {
             (
                 Request::Cancel(id),
                 Answer::Lost(_) | Answer::Status(Answered { status: 503, .. }),
-            ) => self.orders.is_untold(*id, &operation),
+            ) => self.orders.add_unresolved(*id, &operation),
             (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
                 if status == 204 && self.unsynced_since.is_some_and(|since| operation.begun > since)
                 {
@@ -171,7 +172,7 @@ impl Checker {
         }
     }
 
-    /// Whether the answer came, in time and with what it needs.
+    /// Checks that the answer arrived, in time and with the required headers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };
@@ -190,8 +191,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // However long it waited: hyper's client can wait for ever where a connection is
-            // closed as soon as it is open (api/UPSTREAM.md).
+            // This holds after any wait: hyper's client can wait forever if a connection is closed
+            // as soon as it is open (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");
@@ -200,15 +201,15 @@ impl Checker {
             _ => {
                 let text = format!("more than {ANSWER_LIMIT:?} without a fault");
                 let violation = Violation::new(Rule::LateAnswer, text, &[operation]);
-                let later = excused.map_or(Duration::ZERO, |excuse| excuse.lasted);
-                let limit = ANSWER_LIMIT.saturating_add(later);
+                let delay = excused.map_or(Duration::ZERO, |excuse| excuse.lasted);
+                let limit = ANSWER_LIMIT.saturating_add(delay);
                 findings.add_if_longer(interval, limit, violation);
             }
         }
     }
 }
 
-fn short(answer: &Answer) -> String {
+fn summarize(answer: &Answer) -> String {
     match answer {
         Answer::List(ids) => format!("200, {} orders", ids.len()),
         Answer::Page { ids, is_last: false } => format!("200, a page of {} orders", ids.len()),

@@ -1,21 +1,21 @@
-//! What happened during a recording: events on one clock, a JSON line each.
+//! The events of a recording and their format: one JSON object per line, all on one clock.
 
 use crate::IdSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Something that happened. Events are recorded in the order of their times.
+/// An event. A recording holds events in the order of their times.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// Nanoseconds on a monotonic clock that all clients share.
     pub at: u64,
-    /// What it was.
+    /// The kind of event and its data.
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum What {
@@ -23,69 +23,70 @@ pub enum What {
     Begins(Beginning),
     /// A client is about to send a request, or an operator a command.
     Asks(Asked),
-    /// The answer has come whole, or will not come.
+    /// A response has arrived completely, or the client has stopped waiting for it.
     Gets {
         /// The number of the request.
         op: u64,
-        /// What it says.
+        /// The answer's content.
         answer: Answer,
     },
-    /// A key is valid from now on, on every server.
+    /// A key is valid on every server from this time.
     Key {
-        /// Its name here; never its text.
+        /// The key's name in the recording; never its secret text.
         key: String,
-        /// Whose requests are counted together.
+        /// The account that the key's requests are counted for.
         account: String,
-        /// How many are admitted a minute.
+        /// Maximum requests per minute.
         per_minute: u32,
-        /// How many are admitted a day; without it more than are ever sent.
+        /// Maximum requests per day; `None` if there is no limit that the clients can reach.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_day: Option<u32>,
     },
     /// A fault begins.
     Fault(FaultBegun),
-    /// A standby became the primary. From a second later on, every count is kept.
+    /// A standby became the primary. No request count is lost if it is made at least a second
+    /// later.
     Promoted,
-    /// From now on nothing that a server writes is synced.
+    /// From this time no write of a server can be synced to disk.
     Unsynced,
-    /// It may be synced again.
+    /// Writes can be synced again.
     Synced,
     /// The fault has been undone.
     Undone,
-    /// A server answered that it is ready, for the first time since a fault was undone or
-    /// since it was not.
+    /// A server reports that it is ready: for the first time since the fault was undone, or again
+    /// after it was not ready.
     Ready {
-        /// Which.
+        /// The server's name.
         server: String,
     },
-    /// The lists of all servers, while no client changes an order.
+    /// The lists of all servers, fetched while no client changes an order.
     Compared {
         /// The digest of each body, by server.
         digests: BTreeMap<String, String>,
     },
-    /// The machine stood still until now.
+    /// The machine stood still for a time that ends now.
     Stall {
-        /// For this many nanoseconds.
+        /// The length of the stall in nanoseconds.
         nanos: u64,
     },
-    /// What the store holds when everything is over.
+    /// The store's orders at the end of the recording.
     Ends(FinalTable),
 }
 
-/// What is there at first.
+/// The state before the first request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beginning {
-    /// Pending orders.
+    /// Ids of pending orders.
     #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
-    /// Shipped orders.
+    /// Ids of shipped orders.
     #[serde(default, with = "crate::id_ranges")]
     pub shipped: IdSet,
-    /// The servers that must be ready, and agree, after each fault.
+    /// The servers that must become ready and return equal lists after each fault.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// Whether something fails that requests may be answered 503 for.
+    /// True if the recording contains faults that allow 503 responses.
     #[serde(default)]
     pub may_be_unavailable: bool,
 }
@@ -94,37 +95,37 @@ pub struct Beginning {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Its number, which no other has.
+    /// Unique number of the request.
     pub op: u64,
-    /// Who asks; one request at a time, except where an account is to be exhausted.
+    /// The client. It sends one request at a time, unless its task is to use up an account's limit.
     pub client: String,
-    /// The server asked; none for an operator's command.
+    /// The server; `None` for an operator's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// With which key.
+    /// The name of the key that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What is asked.
+    /// The request or command itself.
     pub request: Request,
 }
 
-/// What is asked.
+/// The kinds of requests and commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// All pending orders.
+    /// List all pending orders.
     List,
-    /// A page of a walk over all orders.
+    /// Read one page of a walk over all orders.
     Page(Page),
-    /// To cancel this order.
+    /// Cancel this order.
     Cancel(usize),
-    /// A pet.
+    /// Read a pet.
     Pet,
-    /// A command: orders of new ids, from the first to the last.
+    /// Operator's command: import orders with these new ids, first to last.
     Import(usize, usize),
-    /// A command: these orders are shipped.
+    /// Operator's command: ship these orders.
     Ship(Vec<usize>),
-    /// A command: this key is revoked.
+    /// Operator's command: revoke this key.
     Revoke(String),
 }
 
@@ -132,40 +133,40 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// The last order on the pages before it; 0 if there is none.
+    /// The last order id on the previous pages; 0 on the first page.
     pub after: usize,
-    /// Whether the walk is over the pending orders alone.
+    /// True if the walk lists pending orders only.
     #[serde(default)]
     pub pending: bool,
 }
 
-/// How a request was answered.
+/// The result of a request or command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// A whole list, with status 200.
+    /// A complete list, with status 200.
     List(#[serde(with = "crate::id_ranges")] IdSet),
     /// A page, with status 200.
     Page {
-        /// Its orders.
+        /// The ids of its orders.
         #[serde(with = "crate::id_ranges")]
         ids: IdSet,
-        /// Whether there is no page after it.
+        /// True if no page follows.
         is_last: bool,
     },
     /// Any other answer.
     Status(Answered),
-    /// A body that is not what it must be, with status 200.
+    /// An invalid body with status 200, and what is wrong with it.
     Malformed(String),
-    /// The connection ended first, or the client gave up.
+    /// No response: the connection ended, or the client gave up waiting.
     Lost(String),
     /// The command succeeded.
     Done,
-    /// The command failed. What it asked may have been done nevertheless.
+    /// The command failed. It may have taken effect nevertheless.
     Failed(String),
 }
 
-/// An answer's status and those headers that rules are about.
+/// A response's status and the headers that rules check.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answered {
@@ -174,52 +175,52 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds until the account's minute closes, by the server's own `Date`.
+    /// Seconds until the account's minute window closes, by the server's own `Date`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
-    /// Whether it is a 429 because the key is banned.
+    /// True for a 429 to a banned key.
     #[serde(default)]
     pub is_banned: bool,
 }
 
-/// A fault begins.
+/// A fault that begins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultBegun {
-    /// Its name.
+    /// The fault's name.
     pub name: String,
-    /// Servers whose answers may be late or lost until it is undone: they are stopped, or the
-    /// network between them and their clients is.
+    /// Servers whose answers may be late or lost until the fault is undone, because the server is
+    /// stopped or its network is cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// Whether they only delay their answers, and lose none.
+    /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// Whether the request counts of the second before it may be lost, and those until a second
-    /// after a standby was promoted, or until the lists are compared.
+    /// True if request counts may be lost: those of the second before the fault, and those until a
+    /// second after a standby is promoted, or else until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
-    /// Whether a server may be unable to save request counts until it is undone.
+    /// True if a server may be unable to save request counts until the fault is undone.
     #[serde(default)]
     pub saves_no_counts: bool,
 }
 
-/// The orders in the store by status.
+/// The orders in the store at the end, by status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FinalTable {
-    /// Pending.
+    /// Ids of pending orders.
     #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
-    /// Shipped.
+    /// Ids of shipped orders.
     #[serde(with = "crate::id_ranges")]
     pub shipped: IdSet,
-    /// Cancelled.
+    /// Ids of cancelled orders.
     #[serde(with = "crate::id_ranges")]
     pub cancelled: IdSet,
 }
 
-/// Reads a recording.
+/// Reads a recording from its JSON lines.
 pub fn read_events(lines: impl BufRead) -> anyhow::Result<Vec<Event>> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {

@@ -1,39 +1,39 @@
-//! What a recording comes to in numbers: requests, answers, outages after each kind of fault.
+//! Counts the requests, answers and outages of a recording.
 
 use crate::event::{Answer, Answered, Event, Request, What};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// What was counted.
+/// The figures of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Answers by what was asked and the status.
+    /// The number of answers by kind of request and status.
     pub answers: BTreeMap<(&'static str, String), u64>,
-    /// How often each fault began.
+    /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// The longest times without a success, by the fault that they began with or followed.
+    /// The longest times without a success, by the fault during or after which they occurred.
     pub outages: BTreeMap<String, Outage>,
-    /// When each 204 came.
+    /// The time of each 204.
     pub acknowledged: Vec<u64>,
     /// The longest time from a request to its answer.
     pub slowest: Duration,
-    /// How long the machine stood still, in all.
+    /// The total time for which the machine stood still.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The last success of each kind of request, at each server.
+    /// The last success of each kind of request at each server.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
 
-/// The longest times without a success at one server since the fault began: what it lasted
-/// itself, and until the server was whole again.
+/// The longest times without a success at one server, from the start of the fault until the server
+/// has recovered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
-    /// Of lists.
+    /// For lists.
     pub lists: Duration,
-    /// Of cancellations.
+    /// For cancellations.
     pub cancels: Duration,
-    /// Of requests that are counted against a limit.
+    /// For requests that count against a limit.
     pub counted: Duration,
 }
 
@@ -74,14 +74,14 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Clients that change or count something rest until then.
-            What::Compared { .. } => self.rest(event.at),
+            // Until the comparison, clients that change or count something pause.
+            What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
         }
     }
 
-    fn rest(&mut self, until: u64) {
+    fn reset_outages(&mut self, until: u64) {
         for ((kind, _), at) in &mut self.succeeded {
             if *kind != Kind::List {
                 *at = until;
@@ -95,9 +95,9 @@ impl Figures {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
-                    // A transaction each, also where there is no such order.
+                    // Each takes a transaction, even if the order does not exist.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
-                    // Where requests are refused by a limit, they are counted.
+                    // A 429 proves that the request was counted.
                     _ => matches!(status, 200 | 429),
                 };
                 (status.to_string(), is_success)
@@ -128,7 +128,8 @@ impl Figures {
         }
     }
 
-    /// All of it, and the longest outage at one server with each kind of fault.
+    /// Formats all figures: a summary, then the longest outage at one server for each kind of
+    /// fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \
@@ -136,10 +137,10 @@ impl Figures {
              {:.2?}; stalls {:.2?} in all",
             self.faults.values().sum::<u64>(),
             self.requests(),
-            self.of_kind("lists"),
-            self.of_kind("cancels"),
+            self.count_kind("lists"),
+            self.count_kind("cancels"),
             self.acknowledged.len(),
-            self.of_kind("pets"),
+            self.count_kind("pets"),
             self.count("503"),
             self.count("429"),
             self.count("lost"),
@@ -157,20 +158,23 @@ impl Figures {
         [summary].into_iter().chain(self.outages.iter().map(outage)).collect()
     }
 
-    /// How many requests were answered with this status.
+    /// The number of requests that were answered with this status.
     pub fn count(&self, status: &str) -> u64 {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }
 
-    /// How many requests of this kind were answered, or lost: `lists`, `cancels`, `pets` or
-    /// `commands`.
-    pub fn of_kind(&self, kind: &str) -> u64 {
-        self.answers.iter().filter(|((own, _), _)| *own == kind).map(|(_, times)| times).sum()
+    /// The number of requests of this kind that were answered or lost. `kind` is `lists`,
+    /// `cancels`, `pets` or `commands`.
+    pub fn count_kind(&self, kind: &str) -> u64 {
+        self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }
 
-    /// How many requests were sent to servers and answered, or lost.
+    /// The number of requests to servers that were answered or lost.
     pub fn requests(&self) -> u64 {
-        [Kind::List, Kind::Cancel, Kind::Pet].iter().map(|kind| self.of_kind(kind.as_str())).sum()
+        [Kind::List, Kind::Cancel, Kind::Pet]
+            .iter()
+            .map(|kind| self.count_kind(kind.as_str()))
+            .sum()
     }
 }
 
@@ -181,7 +185,7 @@ mod tests {
     use testbed::{assert_text, str};
 
     #[test]
-    fn cancellations_are_out_while_they_are_answered_by_no_transaction() {
+    fn a_503_to_a_cancellation_counts_as_an_outage_and_404_does_not() {
         const SECOND: u64 = 1_000_000_000;
         let mut figures = Figures::default();
         let fault = FaultBegun { name: "cut".to_string(), ..FaultBegun::default() };

@@ -1,23 +1,23 @@
-//! Order ids as a text of ranges: `1-3,7`.
+//! Serializes a set of order ids as ranges: `1-3,7`.
 
 use crate::IdSet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 use std::fmt::Write;
 
-/// The greatest id in a text: more would be a mistake, and would take the memory.
+/// The greatest id that is accepted; a larger one is a mistake and would take too much memory.
 const MAX_ID: usize = 100_000_000;
 
 pub fn serialize<S: Serializer>(ids: &IdSet, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&text_of(ids))
+    serializer.serialize_str(&format_ranges(ids))
 }
 
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IdSet, D::Error> {
     let text = String::deserialize(deserializer)?;
-    ids_of(&text).map_err(D::Error::custom)
+    parse_ranges(&text).map_err(D::Error::custom)
 }
 
-fn text_of(ids: &IdSet) -> String {
+fn format_ranges(ids: &IdSet) -> String {
     let (mut text, mut ids) = (String::new(), ids.iter().peekable());
     while let Some(first) = ids.next() {
         let mut last = first;
@@ -34,7 +34,7 @@ fn text_of(ids: &IdSet) -> String {
     text
 }
 
-fn ids_of(text: &str) -> Result<IdSet, String> {
+fn parse_ranges(text: &str) -> Result<IdSet, String> {
     let mut ids = IdSet::default();
     for range in text.split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -52,12 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_ranges_is_read_as_it_is_written() {
+    fn ranges_are_parsed_as_they_are_formatted() {
         for text in ["", "7", "1-3,7", "1-64,66,128-130"] {
-            assert_eq!(text_of(&ids_of(text).unwrap()), text);
+            assert_eq!(format_ranges(&parse_ranges(text).unwrap()), text);
         }
         for text in ["x", "1-", "-", "1-x", "200000000"] {
-            ids_of(text).unwrap_err();
+            parse_ranges(text).unwrap_err();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Records events as they happen: one clock, one order, checked at once.
+//! Records events as they happen, and checks each at once.
 
 use crate::checker::Checker;
 use crate::event::{Answer, Asked, Event, Request, What};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use testbed::{Canary, DataDir, Report};
 
-/// A recording that goes on.
+/// A recording in progress.
 pub struct Journal {
-    /// What lists have shown of orders.
+    /// The orders that lists have shown so far.
     pub orders: ShownOrders,
     clock: Instant,
     state: Mutex<State>,
@@ -26,12 +26,12 @@ struct State {
     figures: Figures,
     ops: u64,
     file: Option<BufWriter<File>>,
-    /// The first error of writing the file.
+    /// The first error while writing the file.
     failure: Option<std::io::Error>,
 }
 
 impl Journal {
-    /// A recording that begins now, and is written to this file too.
+    /// Starts a recording, which is also written to `file` if there is one.
     pub fn new(file: Option<File>) -> Arc<Journal> {
         let file = file.map(BufWriter::new);
         let state = Mutex::new(State { file, ..State::default() });
@@ -43,12 +43,12 @@ impl Journal {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Records what happens now.
+    /// Records an event at the current time.
     pub fn note(&self, what: What) {
         self.note_in(&mut self.state.lock(), what);
     }
 
-    /// A client is about to send a request to a server; returns the request's number.
+    /// Records that a client is about to send a request. Returns the request's number.
     pub fn asks(
         &self,
         client: &str,
@@ -65,12 +65,12 @@ impl Journal {
         op
     }
 
-    /// The request of this number was answered.
+    /// Records the answer to a request.
     pub fn gets(&self, op: u64, answer: Answer) {
         self.note(What::Gets { op, answer });
     }
 
-    /// Notes the machine's stalls until the result is dropped.
+    /// Records the machine's stalls until the result is dropped.
     pub fn watch_machine(self: &Arc<Journal>) -> std::io::Result<Canary> {
         let journal = Arc::clone(self);
         Canary::telling(move |late| {
@@ -79,15 +79,15 @@ impl Journal {
         })
     }
 
-    /// Notes what the store holds when everything is over, as the operator's commands show it.
+    /// Records the store's final orders, read with the operator's commands.
     pub fn end(&self, operator: &DataDir) -> anyhow::Result<()> {
         self.note(What::Ends(self.orders.table(operator)?));
         Ok(())
     }
 
-    /// Reports what was seen and what of it cannot be true: only the machine's stalls excuse
-    /// anything, and only bounds in time. Returns the violations.
-    pub fn judge(&self, report: &mut Report) -> Vec<Violation> {
+    /// Reports the figures and the violations, and returns the violations. Stalls of the machine
+    /// excuse exceeded time limits only.
+    pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
         report.expect_unless_stalled(!is_idle, || "nothing was cancelled".to_string());
@@ -104,22 +104,22 @@ impl Journal {
         violations
     }
 
-    /// Everything found so far.
+    /// All violations so far.
     pub fn violations(&self) -> Vec<Violation> {
         self.state.lock().checker.violations()
     }
 
-    /// Whether something was found that no stall of the machine explains.
+    /// True if there is a violation that no stall of the machine explains.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }
 
-    /// What was counted so far.
+    /// The figures so far.
     pub fn figures(&self) -> Figures {
         self.state.lock().figures.clone()
     }
 
-    /// Writes what is left to the file.
+    /// Flushes the file and returns the first write error.
     pub fn close(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {
@@ -129,7 +129,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The time is taken under the lock, so that the order of events is that of their times.
+    /// Takes the time under the lock, so that events are recorded in the order of their times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
         if let Some(file) = &mut state.file {
@@ -143,7 +143,7 @@ impl Journal {
     }
 }
 
-/// What these events break.
+/// Checks these events and returns their violations.
 pub fn violations(events: impl IntoIterator<Item = Event>) -> Vec<Violation> {
     let mut checker = Checker::default();
     events.into_iter().for_each(|event| checker.take(event));

@@ -1,8 +1,8 @@
-//! What clients saw of the service, and whether it can be true.
+//! Records what clients saw of the service and checks the recording for contradictions.
 //!
-//! A recording is events on one clock ([`Event`], a JSON line each). The [`Checker`] holds them
-//! against the rules ([`Rule`]) as they come; it knows nothing of how they came about. A
-//! [`Journal`] records, checks and judges what [`Clients`] see.
+//! A recording is a sequence of events on one clock ([`Event`], one JSON line each). The
+//! [`Checker`] checks each event against the rules ([`Rule`]), whatever program produced it. A
+//! [`Journal`] records, checks and reports the events of [`Clients`].
 
 mod answer_times;
 mod checker;
@@ -24,6 +24,5 @@ pub use listed::ShownOrders;
 pub use traffic::{ACCOUNT, Clients, Traffic};
 pub use violation::{Operation, Rule, Violation};
 
-/// Order ids, which are numbered from 1 and close together: a list is compared with what it must
-/// show word by word.
+/// A set of order ids. Ids are small and close together, so a bit set compares whole lists quickly.
 pub type IdSet = bit_set::BitSet;

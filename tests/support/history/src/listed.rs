@@ -1,5 +1,4 @@
-//! Orders as lists and the operator's commands show them: their ids, and whether their fields
-//! are those that were shown first.
+//! Reads lists of orders and checks that an order's fields never change between two lists.
 
 use crate::IdSet;
 use crate::event::{Answer, FinalTable};
@@ -8,7 +7,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use testbed::DataDir;
 
-/// An order; `status` is on pages and in the operator's list.
+/// An order. `status` is present on pages and in the operator's list.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -27,26 +26,26 @@ struct PageBody {
     next_cursor: Option<String>,
 }
 
-/// The orders that were shown, as they were shown first.
+/// All orders that lists have shown, each with the fields of its first appearance.
 #[derive(Default)]
 pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
-    /// What a recording says of a list with this body: its orders are in ascending order of
-    /// ids, and no field of any has changed.
+    /// Parses the body of a list. The answer is `Malformed` if the orders are not sorted by id or
+    /// if a field has changed since an earlier list.
     pub fn list(&self, body: &[u8]) -> Answer {
-        self.ids_of(body).map_or_else(Answer::Malformed, Answer::List)
+        self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
-    /// What a recording says of a page with this body, and the cursor of the next one.
+    /// Parses the body of a page. Returns the answer and the cursor of the next page.
     pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
-        match self.ids_of_page(body, pending) {
+        match self.parse_page(body, pending) {
             Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),
             Err(text) => (Answer::Malformed(text), None),
         }
     }
 
-    fn ids_of_page(&self, body: &[u8], pending: bool) -> Result<(IdSet, Option<String>), String> {
+    fn parse_page(&self, body: &[u8], pending: bool) -> Result<(IdSet, Option<String>), String> {
         let mut page: PageBody =
             serde_json::from_slice(body).map_err(|error| format!("a page is no page: {error}"))?;
         for row in &mut page.orders {
@@ -56,16 +55,16 @@ impl ShownOrders {
                 other => return Err(format!("order {} has the status {other:?}", row.id)),
             }
         }
-        Ok((self.ids_of_rows(page.orders)?, page.next_cursor))
+        Ok((self.checked_ids(page.orders)?, page.next_cursor))
     }
 
-    fn ids_of(&self, body: &[u8]) -> Result<IdSet, String> {
+    fn parse_list(&self, body: &[u8]) -> Result<IdSet, String> {
         let rows: Vec<Row> =
             serde_json::from_slice(body).map_err(|error| format!("a list is no list: {error}"))?;
-        self.ids_of_rows(rows)
+        self.checked_ids(rows)
     }
 
-    fn ids_of_rows(&self, rows: Vec<Row>) -> Result<IdSet, String> {
+    fn checked_ids(&self, rows: Vec<Row>) -> Result<IdSet, String> {
         if !rows.is_sorted_by(|one, next| one.id < next.id) {
             return Err("a list is not in ascending order of ids".to_string());
         }
@@ -74,7 +73,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// The store's table. An order whose fields have changed is in none of its sets.
+    /// Reads the store's orders with the operator's command, and leaves out orders whose fields
+    /// have changed.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;
@@ -114,20 +114,22 @@ mod tests {
             format!(r#"{{"id":{id},"petId":{pet},"quantity":1,"complete":false}}"#)
         };
         let orders: Vec<String> = orders.iter().map(order).collect();
-        shown.ids_of(format!("[{}]", orders.join(",")).as_bytes()).map(|ids| ids.iter().collect())
+        shown
+            .parse_list(format!("[{}]", orders.join(",")).as_bytes())
+            .map(|ids| ids.iter().collect())
     }
 
     #[test]
-    fn only_an_ascending_array_is_a_list() {
+    fn a_list_is_an_array_in_ascending_order_of_ids() {
         let shown = ShownOrders::default();
         assert_eq!(listed(&shown, &[(3, 1), (70, 1)]).unwrap(), [3, 70]);
         assert!(listed(&shown, &[]).unwrap().is_empty());
         listed(&shown, &[(3, 1), (3, 1)]).unwrap_err();
-        shown.ids_of(br#"[{"id":3},"#).unwrap_err();
+        shown.parse_list(br#"[{"id":3},"#).unwrap_err();
     }
 
     #[test]
-    fn a_page_has_statuses_and_may_lead_to_another() {
+    fn a_page_has_statuses_and_an_optional_next_cursor() {
         let shown = ShownOrders::default();
         listed(&shown, &[(3, 1)]).unwrap();
         let page = |status: &str, pending| {

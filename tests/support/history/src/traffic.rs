@@ -1,5 +1,4 @@
-//! Clients that cancel and list on every server while something fails: the one start of all of
-//! them.
+//! Starts and stops the clients that cancel and list on every server while faults happen.
 
 use crate::Journal;
 use crate::event::{Beginning, What};
@@ -10,38 +9,38 @@ use std::time::Duration;
 use testbed::{Canary, Key, Report};
 use tokio::task::JoinSet;
 
-/// The account of the clients' keys, which has no practical limit.
+/// The account of the clients' keys; it has no practical limit.
 pub const ACCOUNT: &str = "clients";
 
-/// Clients that do not work yet.
+/// The configuration of clients that have not started yet.
 pub struct Clients {
-    /// How many there are.
+    /// The number of clients of each kind.
     pub load: Load,
-    /// The servers: their names and where clients reach them.
+    /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
-    /// What the store holds: pending orders from 1 on.
+    /// The store's content at the start: pending orders with ids from 1.
     pub beginning: Beginning,
     /// A key of [`ACCOUNT`].
     pub key: Key,
-    /// Keys of accounts of their own, with the limits [`LIMITS`].
+    /// Keys of separate accounts, with the limits [`LIMITS`].
     pub limited: Vec<Key>,
     /// Further keys of [`ACCOUNT`], which may be revoked.
     pub called: Vec<Key>,
-    /// Where random choices begin.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
-/// Clients at work.
+/// Running clients.
 pub struct Traffic {
-    /// What they share.
+    /// The state that all clients share.
     pub workload: Arc<Workload>,
     clients: JoinSet<()>,
     _canary: Canary,
 }
 
 impl Clients {
-    /// Clients of these servers, which have pending orders from 1 to this one and may refuse
-    /// requests.
+    /// Configures clients of these servers, which hold the pending orders 1 to `orders` and may
+    /// answer 503.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {
@@ -55,7 +54,7 @@ impl Clients {
         }
     }
 
-    /// Has them begin. What they see is recorded here.
+    /// Starts the clients, which record their requests in `journal`.
     pub fn start(self, journal: Arc<Journal>) -> anyhow::Result<Traffic> {
         let canary = journal.watch_machine()?;
         let pool = Pool::new(1..=self.beginning.pending.iter().last().unwrap_or_default());
@@ -77,7 +76,7 @@ impl Clients {
 }
 
 impl Traffic {
-    /// The first 204 after this instant of the recording came within this time.
+    /// Reports the time from `after` to the next 204, which must be at most `within`.
     pub fn expect_recovery(&self, what: &str, after: u64, within: Duration, report: &mut Report) {
         let acknowledged = self.workload.journal.figures().acknowledged;
         match acknowledged.iter().find(|at| **at > after) {
@@ -90,7 +89,7 @@ impl Traffic {
         }
     }
 
-    /// Waits for the last answers, and returns what all clients saw.
+    /// Lets all clients finish their last requests and returns the recording.
     pub async fn stop(mut self) -> anyhow::Result<Arc<Journal>> {
         self.workload.pool.end();
         while let Some(ended) = self.clients.join_next().await {

@@ -1,94 +1,94 @@
-//! A rule that was broken, with the few events that contradict each other.
+//! The rules, and the report of a broken rule with the few events that contradict each other.
 
 use crate::event::{Asked, Request};
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 use strum::{Display, EnumMessage, VariantArray};
 
-/// The rules that every recording keeps, and how a violation of each is called.
+/// The rules that every recording must keep; each message describes a violation.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, EnumMessage, VariantArray,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Rule {
-    /// No id has two 204s.
+    /// No order is answered 204 twice.
     #[strum(message = "an id has two 204s")]
     CancelledTwice,
-    /// Every 204 is in the final table.
+    /// Every order that was answered 204 is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// No 204 to a request that began, and was answered, while nothing could be synced.
+    /// No cancellation that began while nothing could be synced is answered 204 during that time.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// No list that began after a 204 was received anywhere shows the id.
+    /// No list shows an order if its 204 was received anywhere before the list began.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// No shipped or absent order comes back: to the list, to be cancelled, or pending in the
-    /// final table.
+    /// A shipped or absent order does not come back: it is not listed as pending again, not
+    /// cancelled and not pending in the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
-    /// Lists of one client never go back in time.
+    /// One client's later lists never show an earlier state.
     #[strum(message = "lists of one client go back in time")]
     WentBack,
-    /// No page of a walk shows an order that is not behind the pages before.
+    /// Each page of a walk contains only orders after the previous pages.
     #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
-    /// A list is complete, never cut without an error, and no field of an order has changed.
+    /// Each list is complete or an error, and no field of an order changes.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every 503 comes within its deadline, as does every other answer.
+    /// Every answer comes within its deadline, including 503.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request is answered, unless a fault is between the client and the server.
+    /// Every request is answered unless a fault lies between the client and the server.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
     #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
-    /// Nothing but 401 and 503 with a key revoked more than one second before.
+    /// Once a key has been revoked for more than a second, it is answered with 401 or 503 only.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// No 401 with a valid key once the command that issued it has ended, and no 429 if its account
-    /// has no limit that can be reached.
+    /// Once the command that issued a key has ended, the key is never answered 401, nor 429 if its
+    /// account has no limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
-    /// Admitted per minute and per day within the limits.
+    /// Accounts stay within their limits per minute and per day.
     #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
-    /// No 429 before the limit can have been reached.
+    /// No account is answered 429 before it can have reached its limit.
     #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
     /// After a fault every replica is ready again within 5 s.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// A replica that is ready carries out each kind of request within 5 s.
+    /// A ready replica executes each kind of request within 5 s.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
-    /// After a fault, once they are compared, all replicas' lists are byte-equal within 2 s.
+    /// After a fault, all replicas' lists are byte-equal within 2 s of the first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// An answer says what can be true: 404, 409 and 204 where they are due, no unknown
-    /// order, no undocumented status, no body that is not what it must be.
+    /// Each answer is possible: 404, 409 and 204 match the order's state, lists contain known
+    /// orders only, and statuses and bodies are documented.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table holds every order once, in the status that the answers told.
+    /// The final table contains every order once, in the status that the answers imply.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }
 
-/// A request or a command, as a violation shows it.
+/// A request or a command, as violations print it.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// What was asked.
+    /// The request or command.
     pub asked: Asked,
-    /// When, in nanoseconds of the recording.
+    /// Its start, in nanoseconds of the recording.
     pub begun: u64,
-    /// When it was answered, and how in short; none if it is under way.
+    /// The time and a summary of its answer; `None` while it is running.
     pub answered: Option<(u64, String)>,
 }
 
 impl Operation {
-    /// When it was answered; never, if it is under way.
+    /// The time of the answer; `u64::MAX` while it is running.
     pub fn ended(&self) -> u64 {
         self.answered.as_ref().map_or(u64::MAX, |(ended, _)| *ended)
     }
@@ -124,26 +124,26 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A time of the recording, as violations show it.
+/// Formats a time of the recording.
 pub fn seconds(nanos: u64) -> String {
     format!("{}.{:06} s", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
 }
 
-/// A rule that was broken.
+/// One violation of a rule.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which.
+    /// The broken rule.
     pub rule: Rule,
-    /// What is wrong, in one sentence.
+    /// The problem in one sentence.
     pub text: String,
-    /// The events that contradict each other, in the order of their beginnings.
+    /// The events that contradict each other, by start time.
     pub because: Vec<Arc<Operation>>,
-    /// Whether it is a bound in time that was exceeded.
+    /// True if the violation is an exceeded time limit.
     pub is_of_time: bool,
 }
 
 impl Violation {
-    /// A violation of these operations.
+    /// Creates a violation that these operations prove.
     pub fn new(rule: Rule, text: String, because: &[&Arc<Operation>]) -> Violation {
         let mut because: Vec<Arc<Operation>> = because.iter().map(|one| Arc::clone(one)).collect();
         because.sort_by_key(|operation| operation.begun);

@@ -1,6 +1,6 @@
-//! The clients of every scenario: writers that cancel, listers on all servers, walkers that read
-//! all pages, accounts at their
-//! limits, a key that is banned, callers with keys that are revoked. All that they see is recorded.
+//! The clients of every scenario, whose requests are all recorded: writers cancel, listers list on
+//! all servers, walkers read all pages, limited clients use up their accounts' limits, one key gets
+//! banned, and callers use keys that are revoked.
 
 mod pool;
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// How many clients there are that cancel and that list.
+/// The number of clients of each kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Clients that cancel.
@@ -26,23 +26,23 @@ pub struct Load {
     pub walkers: usize,
 }
 
-/// What two cores can do next to the servers.
+/// The load that two cores can handle besides the servers.
 pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 
-/// How long each rests between two requests.
+/// Pauses of each writer and lister between two requests.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Of the listers, those from this one on send the tag of the list that they have.
+/// Listers with this number or a higher one send `If-None-Match` with the tag of their last list.
 const FIRST_ASKING_AGAIN: usize = 2;
 
-/// How many orders walkers have on a page: a walk takes several pages.
+/// Orders per page: small enough that a walk takes several pages.
 const PAGE: usize = 200;
 
-/// In the body of a 429 to a key that is banned.
+/// Part of the body of a 429 to a banned key.
 const BANNED: &[u8] = br#""key_banned""#;
 
-/// The limits a minute and a day of accounts that reach them.
+/// The limits per minute and per day of the accounts that reach their limits.
 pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
@@ -50,40 +50,41 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
-    // Its key is banned soon, and goes on.
+    // This account's key is soon banned; its client continues.
     (5, u32::MAX),
-    // Its day is used up soon.
+    // This account soon reaches its daily limit.
     (10_000, 50),
 ];
 
-/// How many of them wait for the next minute when one is used up, and rest for so long between
-/// two pairs of requests. They begin one after the other, so that one is always at work.
+/// The number of these accounts whose clients wait for the next minute once a window is used up.
+/// They start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active, and pause for
+/// [`LIMITED_RESTS`] between two pairs of requests.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// How many refusals in a minute an account asks for: far fewer than begin a ban.
+/// Refusals per minute that a client provokes: far fewer than cause a ban.
 const REFUSALS: u32 = 4;
 
-/// How long a caller rests between two requests with a key.
+/// Pause of a caller between two rounds of requests.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
 
-/// How long a connection may be idle before a request is sent on it: servers close it after 30 s,
-/// which a request that is under way by then does not survive.
+/// Maximum idle time of a connection before the client replaces it. Servers close idle connections
+/// after 30 s, and a request that is sent at that moment is lost.
 const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 
-/// What all clients share.
+/// The state that all clients share.
 pub struct Workload {
-    /// What is recorded.
+    /// The recording.
     pub journal: Arc<Journal>,
-    /// The servers: their names and where their clients reach them.
+    /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
     /// A key without a practical limit.
     pub key: Key,
     /// Keys of accounts with a limit.
     pub limited: Vec<Key>,
-    /// Orders to cancel, keys to call with, and whether the clients rest or end.
+    /// Orders to cancel, keys of callers, and the control of pauses and of the end.
     pub pool: Pool,
     plain: Client,
     gzip: Client,
@@ -91,7 +92,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// No client works yet.
+    /// Creates the shared state; no client runs yet.
     pub fn new(
         journal: Arc<Journal>,
         servers: Vec<(String, String)>,
@@ -108,7 +109,7 @@ impl Workload {
         Ok(Workload { journal, servers, key, limited, pool, plain, gzip, seed })
     }
 
-    /// Has all clients begin.
+    /// Starts all clients.
     pub fn start(self: &Arc<Self>, load: Load) -> JoinSet<()> {
         let mut clients = JoinSet::new();
         for number in 0..load.writers {
@@ -122,7 +123,7 @@ impl Workload {
         }
         for number in 0..self.limited.len() {
             match number < WAITING {
-                true => clients.spawn(Arc::clone(self).reach_limit(number)),
+                true => clients.spawn(Arc::clone(self).use_up_limit(number)),
                 false => clients.spawn(Arc::clone(self).exceed_limit(number)),
             };
         }
@@ -158,10 +159,10 @@ impl Workload {
         }
     }
 
-    /// Lists orders with `If-None-Match`, if a list is known. A 304 is recorded as the list that is
-    /// known: it says that this one would be sent.
+    /// Lists orders, with `If-None-Match` if the client has a list. A 304 is recorded as this list,
+    /// because it confirms that the list is unchanged.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
-        // Some of the clients read gzip.
+        // Half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
         let before = known.take();
         let request = |base: &str| {
@@ -171,11 +172,11 @@ impl Workload {
                 None => list,
             }
         };
-        let read = |exchanged: Exchanged| {
-            let tag = exchanged.header("etag").map(str::to_string);
+        let read = |response: Response| {
+            let tag = response.header("etag").map(str::to_string);
             let list = match &before {
-                Some(before) if exchanged.status == 304 => before.list.clone(),
-                _ => exchanged.read(|body| self.journal.orders.list(body)),
+                Some(before) if response.status == 304 => before.list.clone(),
+                _ => response.read(|body| self.journal.orders.list(body)),
             };
             *known = tag.map(|tag| KnownList { tag, list: list.clone() });
             list
@@ -183,8 +184,8 @@ impl Workload {
         self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
-    /// Walks over all pages again and again, each page at any server: of all orders, then of the
-    /// pending ones. A page that is not answered is asked for again.
+    /// Walks over all orders, then over the pending ones, again and again. Each page goes to a
+    /// random server, and a page without an answer is requested again.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);
@@ -203,7 +204,7 @@ impl Workload {
         }
     }
 
-    /// Asks for a page; the answer, and the cursor of the next page.
+    /// Requests a page. Returns the answer and the cursor of the next page.
     async fn send_page(
         &self,
         client: &str,
@@ -218,8 +219,8 @@ impl Workload {
             self.plain.get(format!("{base}/store/orders?limit={PAGE}{status}{cursor}"))
         };
         let mut next = None;
-        let read = |exchanged: Exchanged| {
-            exchanged.read(|body| {
+        let read = |response: Response| {
+            response.read(|body| {
                 let (answer, cursor) = self.journal.orders.page(body, page.pending);
                 next = cursor;
                 answer
@@ -230,8 +231,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Uses up a window with two requests at a time, and waits for the next.
-    async fn reach_limit(self: Arc<Self>, number: usize) {
+    /// Uses up a window with two concurrent requests at a time, then waits for the next window.
+    async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
         let Some(key) = self.limited.get(number) else { return };
@@ -262,7 +263,7 @@ impl Workload {
         }
     }
 
-    /// Goes on after the limit was reached.
+    /// Continues to send requests after the limit is reached.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);
@@ -275,7 +276,7 @@ impl Workload {
         }
     }
 
-    /// Calls one server with the keys that the operator issues and revokes.
+    /// Sends requests to one server with the keys that the operator issues and revokes.
     async fn call(self: Arc<Self>, number: usize) {
         let name = format!("caller-{number}");
         while !self.pool.is_over() {
@@ -286,8 +287,8 @@ impl Workload {
         }
     }
 
-    /// The first clients of a kind stay with a server each, so that no server is without one
-    /// while another does not answer; the rest choose.
+    /// Binds the first clients of a kind to one server each, so that every server gets requests
+    /// even while another does not answer. The other clients choose at random.
     fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
         match number < self.servers.len() {
             true => number,
@@ -299,7 +300,7 @@ impl Workload {
         fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
     }
 
-    /// Sends a request to this server, unless clients avoid it.
+    /// Sends a request to this server, or to its neighbour if clients avoid it.
     pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
         let (asked, http, shown) = (what.clone(), &self.plain, &self.journal.orders);
         let request = |base: &str| match &what {
@@ -307,15 +308,15 @@ impl Workload {
             Request::List => http.get(format!("{base}/store/orders")),
             _ => http.get(format!("{base}/pets/1")),
         };
-        let read = |exchanged: Exchanged| match &what {
-            Request::List => exchanged.read(|body| shown.list(body)),
-            _ => exchanged.status(),
+        let read = |response: Response| match &what {
+            Request::List => response.read(|body| shown.list(body)),
+            _ => response.status(),
         };
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Records a request to this server, or its neighbour if clients avoid it, and what `read` makes
-    /// of the response.
+    /// Sends a request to this server, or to its neighbour if clients avoid it. Records the request
+    /// and the answer that `read` derives from the response.
     async fn ask(
         &self,
         client: &str,
@@ -323,7 +324,7 @@ impl Workload {
         key: &Key,
         what: Request,
         request: impl FnOnce(&str) -> RequestBuilder,
-        read: impl FnOnce(Exchanged) -> Answer,
+        read: impl FnOnce(Response) -> Answer,
     ) -> Answer {
         let server = self.pool.choose(server, self.servers.len());
         let Some((server, base)) = self.servers.get(server) else {
@@ -331,7 +332,7 @@ impl Workload {
         };
         let op = self.journal.asks(client, Some(server), Some(&key.id), what);
         let answer = match exchange(request(base).bearer_auth(&key.text)).await {
-            Ok(exchanged) => read(exchanged),
+            Ok(response) => read(response),
             Err(error) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
         };
         self.journal.gets(op, answer.clone());
@@ -339,31 +340,30 @@ impl Workload {
     }
 }
 
-/// A list that a client has.
+/// The last list of a client, with its entity tag.
 struct KnownList {
     tag: String,
     list: Answer,
 }
 
-/// What came back on a request.
-struct Exchanged {
+/// An HTTP response.
+struct Response {
     status: u16,
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
-impl Exchanged {
+impl Response {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// What the recording says of a list or a page: `read` holds its body against the orders that
-    /// were shown before.
+    /// Derives the answer from a list or a page: for status 200, `read` parses the body.
     fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }
 
-    /// What it says of any other answer.
+    /// Derives the answer from the status and headers alone.
     fn status(&self) -> Answer {
         Answer::Status(Answered {
             status: self.status,
@@ -374,17 +374,17 @@ impl Exchanged {
     }
 }
 
-async fn exchange(request: RequestBuilder) -> reqwest::Result<Exchanged> {
+async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     let answer = request.send().await?;
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-    Ok(Exchanged { status, headers, body: answer.bytes().await?.into() })
+    Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Seconds until the window closes, by the server's own clock. The date of a response may be a
-/// second old, also when the clock was moved in between: then it says nothing.
+/// Returns the seconds until the window closes, by the server's own clock. `None` if the result is
+/// not within a minute: `Date` may be a second old, and the clock may have been moved since.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
-    let date = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let left = reset - i64::try_from(date.as_secs()).ok()?;
-    (-1..=62).contains(&left).then_some(left)
+    let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let seconds = reset - i64::try_from(server_time.as_secs()).ok()?;
+    (-1..=62).contains(&seconds).then_some(seconds)
 }

@@ -1,7 +1,5 @@
-//! The checker accepts a recording that can be true, and finds the violation that is planted in
-//! each of the others by exactly its rule.
-//!
-//! `recordings/RULE.jsonl`, or `RULE--VARIANT.jsonl`, breaks that rule.
+//! Checks recordings with known results: `recordings/clean.jsonl` and `clean--*.jsonl` break no
+//! rule; `RULE.jsonl` and `RULE--VARIANT.jsonl` break exactly that rule.
 
 use anyhow::Context;
 use history::event::{Answer, Answered, Asked, Request, What};
@@ -28,22 +26,22 @@ fn each_violation_is_found_by_exactly_its_rule() {
     for path in recordings().unwrap() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let planted = name.split("--").next().unwrap();
-        let found = violations(events(&path).unwrap());
-        let by: BTreeSet<String> = found.iter().map(|one| one.rule.to_string()).collect();
+        let violations = violations(events(&path).unwrap());
+        let broken: BTreeSet<String> = violations.iter().map(|one| one.rule.to_string()).collect();
         let expected: BTreeSet<String> =
             [planted.to_string()].into_iter().filter(|rule| rule != "clean").collect();
-        if by != expected {
-            let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
+        if broken != expected {
+            let texts: Vec<String> = violations.iter().map(Violation::to_string).collect();
             failures.push(format!("{name}: {texts:#?}"));
         }
-        rules.extend(by);
+        rules.extend(broken);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     let all: BTreeSet<String> = Rule::VARIANTS.iter().map(Rule::to_string).collect();
     assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// Late answers that a stall explains hide none that comes after them.
+/// Excused late answers must not crowd out a later one that no stall explains.
 #[test]
 fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     const SECOND: u64 = 1_000_000_000;
@@ -60,19 +58,19 @@ fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     recording.sort_by_key(|event| event.at);
     assert!(violations(recording.clone()).is_empty());
     recording.extend(late(1_000, 9 * SECOND));
-    let rules: Vec<Rule> = violations(recording).iter().map(|found| found.rule).collect();
+    let rules: Vec<Rule> = violations(recording).iter().map(|violation| violation.rule).collect();
     assert_eq!(rules, [Rule::LateAnswer]);
 }
 
-/// A recording is written as it is read.
+/// Every event serializes to JSON that parses to the same event.
 #[test]
 fn events_are_lines_of_json() {
     for path in recordings().unwrap() {
         let text = std::fs::read_to_string(&path).unwrap();
         for (line, event) in text.lines().zip(events(&path).unwrap()) {
-            let written = serde_json::to_value(&event).unwrap();
-            let again: Event = serde_json::from_value(written.clone()).unwrap();
-            assert_eq!(serde_json::to_value(&again).unwrap(), written, "{line}");
+            let json = serde_json::to_value(&event).unwrap();
+            let again: Event = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&again).unwrap(), json, "{line}");
         }
     }
 }

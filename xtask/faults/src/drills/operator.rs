@@ -49,7 +49,7 @@ impl Operator {
         let workload = Arc::clone(&self.workload);
         while !workload.pool.is_over() {
             let under_way = workload.pool.commands.read().await;
-            if self.workload.pool.left() < ORDERS_PER_IMPORT {
+            if self.workload.pool.remaining() < ORDERS_PER_IMPORT {
                 self.import().await?;
             }
             match self.random.u8(0..3) {

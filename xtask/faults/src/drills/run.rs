@@ -80,7 +80,7 @@ pub async fn run(
     if result.is_ok() && !is_control {
         result = expect_clean_end(&site, report).await;
     }
-    let violations = journal.judge(report);
+    let violations = journal.report_violations(report);
     result = result.and(journal.close());
     if violations.is_empty() && result.is_ok() {
         expect_kinds(&site, plan, report);

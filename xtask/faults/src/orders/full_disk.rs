@@ -56,6 +56,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let journal = traffic.stop().await?;
     let agreed = expect_agreement(&replicas, &key, report).await;
     let ended = block_in_place(|| journal.end(&store.operator(&store.url)));
-    journal.judge(report);
+    journal.report_violations(report);
     agreed.and(ended)
 }

@@ -128,7 +128,7 @@ impl LoadedServer {
             format!("{unavailable} cancellations were refused")
         });
         let ended = block_in_place(|| journal.end(&self.store.data));
-        journal.judge(report);
+        journal.report_violations(report);
         stopped.and(ended)
     }
 }

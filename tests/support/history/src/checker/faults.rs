@@ -1,11 +1,11 @@
-//! The faults of a recording, and which servers' answers they may delay or lose.
+//! The faults of a recording, and the servers whose answers they may delay or lose.
 
 use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// How long after a fault a client may still find its connections closed, and how much the
-/// times of a fault and of an answer may differ.
+/// Time after a fault during which clients may still find their connections closed. It also allows
+/// for differences between the times of faults and answers.
 const GRACE_NANOS: u64 = 250_000_000;
 
 /// All faults so far.
@@ -14,33 +14,34 @@ pub struct Faults {
     past: Vec<(Interval, FaultBegun)>,
 }
 
-/// What a fault excuses.
+/// The effect of faults on an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Excuse {
-    /// How much later an answer may come.
+    /// The time by which an answer may be later.
     pub lasted: Duration,
-    /// Whether it may not come at all.
+    /// True if an answer may be lost.
     pub loses_answers: bool,
 }
 
 impl Faults {
-    /// A fault begins.
+    /// Records that a fault begins.
     pub fn begin(&mut self, at: u64, fault: FaultBegun) {
         self.past.push((Interval { from: at, to: u64::MAX }, fault));
     }
 
-    /// The last one has been undone.
+    /// Records that the last fault was undone.
     pub fn undone(&mut self, at: u64) {
         if let Some((interval, _)) = self.past.last_mut() {
             interval.to = at;
         }
     }
 
-    /// What excuses an answer of this server in the interval: the faults between it and its
-    /// clients; `None` if there is none.
+    /// Returns the effect of the faults between this server and its clients during the interval;
+    /// `None` if there were none.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
-        let of_server = self.since(interval).filter(|(_, fault)| fault.servers.contains(server));
-        let excuses = of_server.map(|(lasted, fault)| Excuse {
+        let server_faults =
+            self.since(interval).filter(|(_, fault)| fault.servers.contains(server));
+        let excuses = server_faults.map(|(lasted, fault)| Excuse {
             lasted: Duration::from_nanos(lasted.overlap(interval)),
             loses_answers: !fault.loses_no_answers,
         });
@@ -50,13 +51,13 @@ impl Faults {
         })
     }
 
-    /// How much of the interval, in nanoseconds, was without a fault of any kind.
+    /// The nanoseconds of the interval without any fault.
     pub fn without(&self, interval: Interval) -> u64 {
         let faults: u64 = self.since(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
         interval.length().saturating_sub(faults)
     }
 
-    /// The faults that touch the interval.
+    /// The faults that overlap the interval.
     fn since(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

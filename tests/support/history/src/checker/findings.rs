@@ -1,23 +1,24 @@
-//! Violations by rule: how many, and the first of each. Those of a bound in time are judged
-//! when the machine's stalls are known.
+//! Collects violations by rule: their number and the first few of each. Exceeded time limits are
+//! checked against the machine's stalls when the violations are read.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How many violations of a rule are kept.
-const KEPT: usize = 3;
+/// Maximum number of violations that are kept per rule.
+const MAX_KEPT: usize = 3;
 
-/// How many exceeded bounds are kept of a rule until those that stalls explain are removed.
-const KEPT_LATE: usize = 1_000;
+/// Maximum number of exceeded time limits that are kept per rule. Above it, those that stalls
+/// explain are removed.
+const MAX_KEPT_LATE: usize = 1_000;
 
-/// How long a server answers from what it last read of the store, in nanoseconds.
-const STALE_AFTER: u64 = 1_000_000_000;
+/// Time for which a server answers from its last read of the store, in nanoseconds.
+const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// What excuses that it could not read it again meanwhile.
-const EXCUSING_STALL: u64 = 200_000_000;
+/// The length of stalls that can keep a server from reading the store again, in nanoseconds.
+const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
-/// From one time of the recording to another.
+/// An interval of the recording, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
     pub from: u64,
@@ -25,33 +26,32 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// How long both last at once.
+    /// The time that two intervals have in common.
     pub fn overlap(self, other: Interval) -> u64 {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
 
-    /// How long it lasts together with these.
+    /// The total time that this interval has in common with the others.
     pub fn overlaps<'a>(self, others: impl IntoIterator<Item = &'a Interval>) -> u64 {
         others.into_iter().map(|other| other.overlap(self)).sum()
     }
 
-    /// How long it is.
     pub fn length(self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 }
 
-/// What was found.
+/// The violations of a recording.
 #[derive(Default)]
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
     late: BTreeMap<Rule, Vec<Late>>,
-    /// How many of them were removed because stalls explain them.
+    /// The number of exceeded time limits that were removed because stalls explain them.
     excused: BTreeMap<Rule, usize>,
     stalls: Vec<Interval>,
 }
 
-/// A bound in time that was exceeded, unless stalls explain it.
+/// An exceeded time limit, which stalls may still explain.
 struct Late {
     interval: Interval,
     bound: u64,
@@ -65,57 +65,56 @@ impl Late {
 }
 
 impl Findings {
-    /// A violation.
     pub fn add(&mut self, violation: Violation) {
         let (times, first) = self.found.entry(violation.rule).or_default();
         *times += 1;
-        if first.len() < KEPT {
+        if first.len() < MAX_KEPT {
             first.push(violation);
         }
     }
 
-    /// A violation if the interval, without the machine's stalls in it, is longer.
+    /// Adds a violation if the interval, without the machine's stalls, is longer than `bound`.
     pub fn add_if_longer(&mut self, interval: Interval, bound: Duration, violation: Violation) {
         let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         if interval.length() <= bound {
             return;
         }
         let late = self.late.entry(violation.rule).or_default();
-        if late.len() >= KEPT_LATE {
+        if late.len() >= MAX_KEPT_LATE {
             let before = late.len();
             late.retain(|one| one.is_unexplained(&self.stalls));
             *self.excused.entry(violation.rule).or_default() += before - late.len();
         }
-        if late.len() < KEPT_LATE {
+        if late.len() < MAX_KEPT_LATE {
             late.push(Late { interval, bound, violation });
         }
     }
 
-    /// A violation unless the machine stood still then, or shortly before: a server that
-    /// could not look at its store for a second refuses what it may not know any more.
+    /// Adds a violation unless the machine stood still during the interval or shortly before it: a
+    /// server that could not read its store for a second refuses requests that need current data.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
-        let from = interval.from.saturating_sub(STALE_AFTER);
-        let bound = (interval.to - from).saturating_sub(EXCUSING_STALL);
+        let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
+        let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
         let since = Interval { from, to: interval.to };
         self.add_if_longer(since, Duration::from_nanos(bound), violation);
     }
 
-    /// The machine stood still.
+    /// Records a stall of the machine.
     pub fn stall(&mut self, from: u64, to: u64) {
         self.stalls.push(Interval { from, to });
     }
 
-    /// How long the machine stood still in the interval, as far as is known.
+    /// The known time for which the machine stood still during the interval.
     pub fn stalled(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
 
-    /// How many violations are no matter of time.
+    /// The number of violations that are not exceeded time limits.
     pub fn certain(&self) -> usize {
         self.found.values().map(|(times, _)| times).sum()
     }
 
-    /// How many exceeded bounds of each rule stalls explain.
+    /// The number of exceeded time limits of each rule that stalls explain.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         let mut excused = self.excused.clone();
         for (rule, late) in &self.late {
@@ -138,7 +137,7 @@ impl Findings {
         }
         for late in self.late.values() {
             let unexplained = late.iter().filter(|one| one.is_unexplained(&self.stalls));
-            for Late { interval, violation, .. } in unexplained.take(KEPT) {
+            for Late { interval, violation, .. } in unexplained.take(MAX_KEPT) {
                 let mut violation = violation.clone();
                 let took = Duration::from_nanos(interval.length());
                 violation.text.push_str(&format!(" ({took:.3?})"));

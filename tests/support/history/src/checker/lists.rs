@@ -1,4 +1,4 @@
-//! A list, or a page of one, against what is known of the orders.
+//! Checks lists and pages against the known state of the orders.
 
 use super::faults::Faults;
 use super::findings::Findings;
@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// A list was answered.
+    /// Checks a whole list.
     pub fn listed(
         &mut self,
         list: &Arc<Operation>,
@@ -20,16 +20,16 @@ impl Orders {
     ) {
         self.check_known(list, &ids, findings);
         self.resolve(list.begun, &ids, faults, findings);
-        let seen = self.imports_seen(list, &ids);
+        let visible_imports = self.visible_imports(list, &ids);
         self.check_shown(list, &ids, findings);
         let missing: Vec<usize> = self.live.difference(&ids).collect();
         for id in missing {
             let Some(order) = self.orders.get(id) else { continue };
-            let must_show =
-                order.known_from < list.begun || seen.iter().any(|range| range.contains(&id));
+            let must_show = order.known_from < list.begun
+                || visible_imports.iter().any(|range| range.contains(&id));
             if order.may_be_gone(list.ended()) {
                 if must_show {
-                    self.is_gone(id, list);
+                    self.mark_gone(id, list);
                 }
             } else if must_show {
                 let before = self.last_lists.get(&list.asked.client);
@@ -42,8 +42,8 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// A page was answered. It stands for the orders behind the page before, up to its last; the
-    /// last page for all that follow.
+    /// Checks a page. It must show the orders after the previous page, up to its own last order;
+    /// the last page must show all later orders.
     pub fn paged(
         &mut self,
         by: &Arc<Operation>,
@@ -82,7 +82,7 @@ impl Orders {
         }
     }
 
-    /// No order that had shipped before the page was asked for is on a page of pending ones.
+    /// Checks that a page of pending orders shows no order that had shipped before the request.
     fn check_pending(&self, by: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.iter() {
             let Some(order) = self.orders.get(id).filter(|order| order.shipped_from < by.begun)
@@ -95,27 +95,29 @@ impl Orders {
         }
     }
 
-    /// Imports of which the list shows something: it must show all of them.
-    fn imports_seen(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
+    /// Returns the imports of which the list shows an order; the list must show all of their
+    /// orders.
+    fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
-        let seen: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();
-        seen.iter().for_each(|(first, last)| self.imported(*first, *last, list.ended()));
-        seen.into_iter().map(|(first, last)| first..=last).collect()
+        let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();
+        visible.iter().for_each(|(first, last)| self.imported(*first, *last, list.ended()));
+        visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 
-    /// No order that was gone before the list began is in it.
+    /// Checks that the list shows no order that was removed before the list began.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.intersection(&self.gone) {
             let Some(order) = self.orders.get(id) else { continue };
             let is_before = |operation: &&Arc<Operation>| operation.ended() < list.begun;
             let cancelled = order.cancelled.as_ref().filter(is_before);
-            let own = self.last_lists.get(&list.asked.client);
-            let own = own.filter(|(own, ids)| !ids.contains(id) && order.known_from < own.begun);
-            let gone = order.gone.as_ref().filter(is_before);
-            let (rule, because) = match (cancelled, own, gone) {
+            let earlier = self.last_lists.get(&list.asked.client);
+            let earlier = earlier
+                .filter(|(earlier, ids)| !ids.contains(id) && order.known_from < earlier.begun);
+            let removal = order.gone.as_ref().filter(is_before);
+            let (rule, because) = match (cancelled, earlier, removal) {
                 (Some(cancelled), ..) => (Rule::ListedAfter204, vec![cancelled, list]),
-                (None, Some((own, _)), Some(_)) => (Rule::WentBack, vec![own, list]),
-                (None, None, Some(gone)) => (Rule::CameBack, vec![gone, list]),
+                (None, Some((earlier, _)), Some(_)) => (Rule::WentBack, vec![earlier, list]),
+                (None, None, Some(removal)) => (Rule::CameBack, vec![removal, list]),
                 (None, _, None) => continue,
             };
             findings.add(Violation::new(rule, format!("order {id}"), &because));

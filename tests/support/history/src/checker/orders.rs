@@ -1,4 +1,4 @@
-//! Orders: what is known of each, and what answers about it can be true.
+//! The known state of each order, and the answers that it allows.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long after its request began a cancellation can be carried out, faults and stalls not
-/// counted: its deadline, and a second for the times of events.
+/// Maximum time from the start of a cancellation's request to its execution, without faults and
+/// stalls: the request's deadline, and a second for differences between event times.
 const CARRIED_OUT_WITHIN: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
@@ -20,36 +20,36 @@ pub const NEVER: u64 = u64::MAX;
 #[derive(Default)]
 pub struct Orders {
     pub(super) orders: Vec<Order>,
-    /// Every order that was there at first, or that an operator began to import.
+    /// Every order of the beginning and of every import that has begun.
     pub(super) known: IdSet,
-    /// Those that lists must show, as far as is known.
+    /// The orders that lists must show, as far as is known.
     pub(super) live: IdSet,
-    /// Those that lists no longer show.
+    /// The orders that lists no longer show.
     pub(super) gone: IdSet,
-    /// Imports that are not known to have happened.
+    /// Imports that are not known to have succeeded.
     pub(super) imports: Vec<(usize, usize)>,
-    /// Cancels whose outcome no answer told, with their orders.
-    untold: Vec<(usize, Arc<Operation>)>,
+    /// Cancellations without a known outcome, with their orders.
+    unresolved: Vec<(usize, Arc<Operation>)>,
     /// The last list of each client.
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
 
-/// What is known of an order.
+/// The known state of an order.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// It was in the store at this time at the latest.
+    /// The latest time by which the order was in the store; [`NEVER`] if it may not exist.
     pub known_from: u64,
-    /// Requests that have cancelled or shipped it, or may have.
+    /// Requests that have cancelled or shipped the order, or may have.
     pub changes: Vec<Change>,
-    /// The first 204.
+    /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
-    /// It had shipped at this time at the latest; lists still show it.
+    /// The latest time by which the order had shipped; lists still show it.
     pub shipped_from: u64,
-    /// What first proved that.
+    /// The operation that first proved that the order had shipped.
     pub shipped: Option<Arc<Operation>>,
-    /// What first proved that lists no longer show it.
+    /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
-    /// Whether it was found that no request can have removed it.
+    /// True if a violation says that no request can have removed the order.
     pub is_reported: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct Order {
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     op: u64,
-    /// When it began.
+    /// The start time of the request.
     pub begun: u64,
-    /// Whether it ships the order, and does not cancel it.
+    /// True for a command that ships the order, false for a cancellation.
     pub ships: bool,
 }
 
@@ -76,22 +76,23 @@ impl Order {
         }
     }
 
-    /// Whether something that began before this may have cancelled it.
+    /// True if a cancellation that began before this time may have removed the order.
     pub fn may_be_gone(&self, before: u64) -> bool {
-        self.may_be(false, before)
+        self.may_be_changed(false, before)
     }
 
-    /// Whether something that began before this may have shipped it, if it had not before.
+    /// True if the order had shipped, or if a command that began before this time may have shipped
+    /// it.
     pub fn may_be_shipped(&self, before: u64) -> bool {
-        self.shipped_from != NEVER || self.may_be(true, before)
+        self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// Whether a request of this kind that began before this may have changed it.
-    fn may_be(&self, ships: bool, before: u64) -> bool {
+    /// True if a request of this kind that began before this time may have changed the order.
+    fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
 
-    fn has_shipped(&mut self, by: &Arc<Operation>) {
+    fn mark_shipped(&mut self, by: &Arc<Operation>) {
         if by.ended() < self.shipped_from {
             (self.shipped_from, self.shipped) = (by.ended(), Some(Arc::clone(by)));
         }
@@ -99,7 +100,7 @@ impl Order {
 }
 
 impl Orders {
-    /// These are there at first.
+    /// Adds the orders of the beginning.
     pub fn begin(&mut self, pending: &IdSet, shipped: &IdSet) {
         for id in pending.iter().chain(shipped.iter()) {
             self.add(id, 0);
@@ -122,7 +123,7 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// A request or a command begins.
+    /// Records the start of a request or command.
     pub fn asked(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -147,7 +148,7 @@ impl Orders {
         }
     }
 
-    /// An import has happened by this time.
+    /// Records that an import had succeeded by this time.
     pub fn imported(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -158,7 +159,7 @@ impl Orders {
         }
     }
 
-    /// A ship command has succeeded.
+    /// Records that a ship command succeeded.
     pub fn shipped(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
@@ -167,19 +168,19 @@ impl Orders {
                 let because = [cancelled, by];
                 findings.add(Violation::new(Rule::ImpossibleAnswer, text, &because));
             }
-            order.has_shipped(by);
+            order.mark_shipped(by);
         }
     }
 
-    /// The outcome of this cancel will never be told.
-    pub fn is_untold(&mut self, id: usize, by: &Arc<Operation>) {
+    /// Records a cancellation whose outcome no answer reports.
+    pub fn add_unresolved(&mut self, id: usize, by: &Arc<Operation>) {
         if self.known.contains(id) {
-            self.untold.push((id, Arc::clone(by)));
+            self.unresolved.push((id, Arc::clone(by)));
         }
     }
 
-    /// A list that began then shows these: cancels of them whose deadline had passed by then
-    /// were not carried out, and never will be.
+    /// Resolves cancellations of unknown outcome with a list that began at `begun`. If their
+    /// deadline had passed by then and the list still shows the order, they will never be executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -192,10 +193,10 @@ impl Orders {
             let worked = faults.without(since).saturating_sub(findings.stalled(since));
             u128::from(worked) > CARRIED_OUT_WITHIN.as_nanos()
         };
-        let (passed, untold) = std::mem::take(&mut self.untold)
+        let (passed, unresolved) = std::mem::take(&mut self.unresolved)
             .into_iter()
             .partition(|(_, by): &(usize, Arc<Operation>)| has_passed(by));
-        self.untold = untold;
+        self.unresolved = unresolved;
         for (id, by) in passed {
             let is_gone = self.orders.get(id).is_none_or(|order| order.gone.is_some());
             if shown.contains(id) && !is_gone {
@@ -204,8 +205,8 @@ impl Orders {
         }
     }
 
-    /// Lists that begin after this no longer show the order.
-    pub(super) fn is_gone(&mut self, id: usize, by: &Arc<Operation>) {
+    /// Records that lists that begin after this operation do not show the order.
+    pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {
             order.gone = Some(Arc::clone(by));
@@ -214,7 +215,7 @@ impl Orders {
         self.gone.insert(id);
     }
 
-    /// A cancel was answered with this status.
+    /// Checks the answer to a cancellation.
     pub fn cancel_answered(
         &mut self,
         id: usize,
@@ -226,8 +227,8 @@ impl Orders {
             let text = format!("{text}: order {id}");
             findings.add(Violation::new(Rule::ImpossibleAnswer, text, because));
         };
-        let known = self.orders.get_mut(id).filter(|_| self.known.contains(id));
-        match (status, known) {
+        let order = self.orders.get_mut(id).filter(|_| self.known.contains(id));
+        match (status, order) {
             (204 | 409, None) => impossible("an unknown order is not answered 404", &[by]),
             (404 | 401 | 429, None) => {}
             (204, Some(order)) => {
@@ -247,28 +248,28 @@ impl Orders {
                 }
                 order.cancelled.get_or_insert_with(|| Arc::clone(by));
                 order.known_from = order.known_from.min(by.ended());
-                self.is_gone(id, by);
+                self.mark_gone(id, by);
             }
             (404, Some(order)) => {
                 let is_shipped = order.shipped_from < by.begun;
                 let can_be_absent = order.known_from >= by.begun;
                 self.did_not_change(id, by, findings);
                 let Some(order) = self.orders.get(id) else { return };
-                let text = match order.may_be(false, by.ended()) {
+                let text = match order.may_be_changed(false, by.ended()) {
                     _ if can_be_absent => return,
                     _ if is_shipped => "a shipped order is not answered 409",
                     false => "a pending order is answered 404",
-                    true => return self.is_gone(id, by),
+                    true => return self.mark_gone(id, by),
                 };
                 let text = format!("{text}: order {id}");
                 findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[by]));
             }
             (409, Some(order)) => {
-                if !order.may_be(true, by.ended()) && order.shipped_from >= by.ended() {
+                if !order.may_be_changed(true, by.ended()) && order.shipped_from >= by.ended() {
                     impossible("a pending order is answered 409", &[by]);
                     return self.did_not_change(id, by, findings);
                 }
-                order.has_shipped(by);
+                order.mark_shipped(by);
                 self.did_not_change(id, by, findings);
             }
             (401 | 429, Some(_)) => self.did_not_change(id, by, findings),
@@ -276,8 +277,8 @@ impl Orders {
         }
     }
 
-    /// This request did not change the order. If that leaves nothing which can have, an answer
-    /// that said it was gone was wrong.
+    /// Records that this request did not change the order. If no other request can have removed the
+    /// order, an earlier answer that said it was removed was wrong.
     fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
         let Some(order) = self.orders.get_mut(id) else { return };
         order.changes.retain(|one| one.op != by.asked.op);

@@ -1,4 +1,5 @@
-//! What follows each fault: every server is ready again and serves, and all lists agree.
+//! Checks the recovery after each fault: every server becomes ready and serves, and all lists
+//! agree.
 
 use super::findings::{Findings, Interval};
 use crate::event::Request;
@@ -7,16 +8,16 @@ use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
-/// How soon after a fault every server is ready.
+/// Maximum time from the end of a fault until every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// How soon after that it carries out each kind of request.
+/// Maximum time from a server's first 503 after it is ready until it executes that kind of request.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
-/// How soon all lists agree, from the first comparison after that.
+/// Maximum time from the first comparison of the lists until they agree.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is known since the last fault was undone.
+/// The observations since the last fault was undone.
 #[derive(Default)]
 pub struct Recovery {
     servers: Vec<String>,
@@ -26,45 +27,45 @@ pub struct Recovery {
     services: Vec<Service>,
     compared: Option<u64>,
     agreed: bool,
-    last: String,
+    last_digests: String,
 }
 
-/// What is known of a server that is ready and one kind of request.
+/// One kind of request at a ready server.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the first 503 to the last, before it carried one out.
+    /// From the first 503 to the first success, or to the last 503 so far.
     refused: Interval,
     is_served: bool,
 }
 
 impl Recovery {
-    /// These servers must be ready after each fault.
+    /// Sets the servers that must be ready after each fault.
     pub fn servers(&mut self, servers: Vec<String>) {
         self.servers = servers;
     }
 
-    /// A fault begins: what followed the one before is complete.
+    /// Records that a fault begins, and completes the checks of the previous fault.
     pub fn fault(&mut self, name: &str, findings: &mut Findings) {
         self.close(findings);
         self.fault = name.to_string();
     }
 
-    /// The fault was undone.
+    /// Records that the fault was undone.
     pub fn undone(&mut self, at: u64) {
         (self.undone, self.compared, self.agreed) = (Some(at), None, false);
         self.ready.clear();
         self.services.clear();
-        self.last.clear();
+        self.last_digests.clear();
     }
 
-    /// A server is ready, for the first time or again: one whose primary was replaced may be
-    /// ready until it notices.
+    /// Records that a server is ready. It can be ready twice: a server whose primary was replaced
+    /// may report that it is ready until it notices.
     pub fn ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // Once all lists agreed, it was ready in time.
+        // Once all lists have agreed, this server had been ready in time.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -72,7 +73,7 @@ impl Recovery {
         self.ready.insert(server, at);
     }
 
-    /// A server answered a request with this status.
+    /// Records a server's answer with this status.
     pub fn answered(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
         let Some(server) = by.asked.server.as_ref().filter(|_| self.undone.is_some()) else {
             return;
@@ -83,7 +84,7 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // Refused before the request was looked at.
+            // The server refused the request before it executed any of it.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);
@@ -106,7 +107,7 @@ impl Recovery {
         Violation::new(Rule::NotServing, format!("{server} after {}", self.fault), &[])
     }
 
-    /// The lists of all servers were compared.
+    /// Records a comparison of the lists of all servers.
     pub fn compared(
         &mut self,
         at: u64,
@@ -115,7 +116,7 @@ impl Recovery {
     ) {
         let first = digests.values().next();
         let is_equal = digests.values().all(|digest| Some(digest) == first);
-        self.last = format!("{digests:?}");
+        self.last_digests = format!("{digests:?}");
         let from = *self.compared.get_or_insert(at);
         if !is_equal || digests.len() < self.servers.len() || self.agreed {
             return;
@@ -126,7 +127,7 @@ impl Recovery {
         findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
-    /// Nothing more follows the last fault.
+    /// Completes the checks of the last fault.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.undone.take().is_none() {
             return;
@@ -139,7 +140,7 @@ impl Recovery {
             findings.add_if_longer(*refused, SERVES_WITHIN, self.not_serving(server));
         }
         if !self.agreed && !self.servers.is_empty() {
-            let text = format!("after {}, to the end: {}", self.fault, self.last);
+            let text = format!("after {}, to the end: {}", self.fault, self.last_digests);
             findings.add(Violation::new(Rule::ListsDiffer, text, &[]));
         }
     }

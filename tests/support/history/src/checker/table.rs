@@ -1,4 +1,4 @@
-//! The store's table when everything is over.
+//! Checks the store's orders at the end of a recording.
 
 use super::findings::Findings;
 use super::orders::{NEVER, Orders};
@@ -7,7 +7,7 @@ use crate::violation::{Operation, Rule, Violation};
 use std::sync::Arc;
 
 impl Orders {
-    /// The table holds every order once, with the status that the answers tell.
+    /// Checks that the table contains every order once, in the status that the answers imply.
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {

@@ -1,12 +1,13 @@
-//! Request windows of accounts with a limit that can be reached: no window admits more, and none
-//! refuses before. Bans are tested in `tests/limits`, and across servers in `limits::servers`.
+//! Checks the request windows of accounts with a limit that can be reached: no window admits more
+//! requests than the limit or refuses requests below it. Bans are tested in `tests/limits`, and
+//! across servers in `limits::servers`.
 //!
-//! A minute is known by when it closes, as answers say: with two seconds of rounding, and the
-//! time between request and answer. A recording is shorter than a day.
+//! A minute window is identified by its closing time, which answers give with two seconds of
+//! rounding plus the time between request and answer. A recording is shorter than a day.
 //!
-//! The model of the limits in `tests/limits/model.rs` predicts each answer to requests that come one
-//! after the other, at known times. Of requests that overlap no order is known: what is due to one
-//! depends on which were counted before it, so only what no order explains is a violation here.
+//! The model of the limits in `tests/limits/model.rs` predicts each answer to sequential requests
+//! at known times. The order of overlapping requests is unknown, and each result depends on the
+//! requests that were counted before, so only answers that no order explains are violations here.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -14,23 +15,24 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// In nanoseconds.
+/// A second in nanoseconds.
 pub const SECOND: i64 = 1_000_000_000;
 
-/// How long a window is open.
-const WINDOW: i64 = 60 * SECOND;
+/// The length of a window in nanoseconds.
+const WINDOW_NANOS: i64 = 60 * SECOND;
 
 /// `X-RateLimit-Reset` is rounded up to a second, and `Date` is a second old at most.
-const ROUNDING: i64 = 2 * SECOND;
+const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// When counts can be saved again, they are within a second, and a write of theirs.
-const SAVED_WITHIN: u64 = 2 * SECOND.unsigned_abs();
+/// Maximum time until counts are saved once saving works again, in nanoseconds: a second between
+/// two writes, and the write itself.
+const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// A refusal that tells to wait for longer is not of a minute's window.
+/// The longest wait that a full minute window can ask for; a longer one refers to the daily limit.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Limits above this are never reached; requests under them are not remembered.
-const UNREACHED: u32 = 100_000;
+/// Limits above this are never reached; requests of such accounts are not recorded.
+const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
 /// The accounts of a recording.
 #[derive(Default)]
@@ -38,11 +40,11 @@ pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
-    /// Requests that were sent before then may not be in the counts.
+    /// Requests that were sent before this time may be missing from the counts.
     trusted_from: u64,
-    /// Since when counts could not be saved, if they have not been since.
+    /// The time since which counts could not be saved, if none was saved since.
     unsaved_from: u64,
-    /// Since when they can be saved; `u64::MAX` while they cannot.
+    /// The time since which counts can be saved; `u64::MAX` while they cannot.
     saved_from: u64,
 }
 
@@ -50,17 +52,17 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// When the requests were answered that were counted in the day's window.
+    /// Times of the answers to requests that the daily window counted.
     admitted: Vec<u64>,
-    /// How many may have been.
+    /// Maximum number of requests that the daily window may have counted.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
-    /// Requests of the last minutes that were counted, or may have been.
+    /// Requests of the last minutes that were counted or may have been.
     counted: VecDeque<Counted>,
 }
 
 struct Window {
-    /// When it closes: between these.
+    /// The earliest and latest time at which the window may close.
     closes: (i64, i64),
     admitted: Vec<Arc<Operation>>,
 }
@@ -71,14 +73,14 @@ struct Counted {
 }
 
 impl Windows {
-    /// A key, and the limit of its account.
+    /// Adds a key and the limits of its account.
     pub fn key(&mut self, key: &str, account: &str, per_minute: u32, per_day: Option<u32>) {
         self.keys.insert(key.to_string(), account.to_string());
         let account = self.accounts.entry(account.to_string()).or_default();
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// From now on no counts can be saved.
+    /// Records that counts cannot be saved from this time.
     pub fn unsaved(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
@@ -86,17 +88,17 @@ impl Windows {
         self.saved_from = u64::MAX;
     }
 
-    /// They can be saved again.
+    /// Records that counts can be saved again.
     pub fn saved(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
 
     fn are_saved(&self, at: u64) -> bool {
-        at >= self.saved_from.saturating_add(SAVED_WITHIN)
+        at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// From now on counts may be lost, and those of the second before, or of the second before they
-    /// could not be saved. What was refused must have been counted all the same.
+    /// Records that counts may be lost from this time, together with the last second before it or
+    /// before saving stopped working. Refusals must be justified by counts all the same.
     pub fn doubt(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -110,23 +112,23 @@ impl Windows {
         }
     }
 
-    /// No counts of requests are lost that are sent from then on.
+    /// Records that counts of requests sent from this time are not lost.
     pub fn trust(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }
 
-    /// A request is about to be sent: from now on it may be counted.
+    /// Records that a request is about to be sent; it may be counted from now on.
     pub fn asked(&mut self, operation: &Operation) {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
-        let oldest = from.saturating_sub((3 * WINDOW).unsigned_abs());
+        let oldest = from.saturating_sub((3 * WINDOW_NANOS).unsigned_abs());
         while account.counted.pop_front_if(|one| one.interval.to < oldest).is_some() {}
         let interval = Interval { from, to: u64::MAX };
         account.counted.push_back(Counted { op: operation.asked.op, interval });
         account.may_be_admitted += 1;
     }
 
-    /// It was answered; `None` if it has no status.
+    /// Checks the answer to a request; `status` is `None` if it has no status.
     pub fn answered(
         &mut self,
         operation: &Arc<Operation>,
@@ -142,16 +144,16 @@ impl Windows {
             account.counted.retain(|one| one.op != op);
             account.may_be_admitted -= 1;
         }
-        if let Some(own) = account.counted.iter_mut().rev().find(|one| one.op == op) {
-            own.interval.to = operation.ended();
+        if let Some(counted) = account.counted.iter_mut().rev().find(|one| one.op == op) {
+            counted.interval.to = operation.ended();
         }
         let Some(Answered { status, retry_after, closes_in, is_banned }) = status else { return };
         let closes = closes_in.map(|left| {
             let around = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) + left * SECOND;
-            (around(operation.begun) - ROUNDING, around(operation.ended()) + ROUNDING)
+            (around(operation.begun) - ROUNDING_NANOS, around(operation.ended()) + ROUNDING_NANOS)
         });
         if is_admitted && is_trusted {
-            account.admitted_at_all(operation, findings);
+            account.check_admitted_by_day(operation, findings);
         }
         if let (true, Some(closes)) = (is_admitted && is_trusted, closes) {
             account.admitted(operation, closes, findings);
@@ -159,13 +161,15 @@ impl Windows {
         let waits = retry_after.unwrap_or_default();
         match status {
             429 if is_banned => {}
-            429 if waits > LONGEST_MINUTE_SECONDS => account.refused_for_a_day(operation, findings),
+            429 if waits > LONGEST_MINUTE_SECONDS => {
+                account.check_refused_by_day(operation, findings)
+            }
             429 => account.refused(operation, closes, findings),
             _ => {}
         }
     }
 
-    /// Whether the account of the request has a limit that can be reached.
+    /// True if the account of the request has a limit that can be reached.
     pub fn has_limit(&mut self, operation: &Operation) -> bool {
         self.account_of(operation).is_some()
     }
@@ -173,12 +177,12 @@ impl Windows {
     fn account_of(&mut self, operation: &Operation) -> Option<&mut Account> {
         let key = operation.asked.key.as_ref()?;
         let account = self.accounts.get_mut(self.keys.get(key)?);
-        account.filter(|account| account.per_minute <= UNREACHED)
+        account.filter(|account| account.per_minute <= MAX_REACHABLE_LIMIT)
     }
 }
 
 impl Account {
-    fn admitted_at_all(&mut self, operation: &Arc<Operation>, findings: &mut Findings) {
+    fn check_admitted_by_day(&mut self, operation: &Arc<Operation>, findings: &mut Findings) {
         let Some(limit) = self.per_day else { return };
         self.admitted.push(operation.ended());
         let admitted = self.admitted.len();
@@ -188,8 +192,8 @@ impl Account {
         }
     }
 
-    /// As many as the limit must have been counted in the day.
-    fn refused_for_a_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
+    /// Checks that enough requests may have been counted in the day to reach the limit.
+    fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
             let text = format!("{counted} requests in a day at most, below the limit");
@@ -219,7 +223,7 @@ impl Account {
         }
         let overlaps = |window: &&Window| {
             let apart = (closes.1 - window.closes.0).max(window.closes.1 - closes.0);
-            apart < WINDOW
+            apart < WINDOW_NANOS
         };
         if let Some(other) = self.windows.iter().find(overlaps) {
             let text = "a second window was opened while the first was open".to_string();
@@ -234,14 +238,14 @@ impl Account {
         }
     }
 
-    /// As many as the limit must have been counted in the window that is said to be full.
+    /// Checks that enough requests may have been counted in the full window to reach the limit.
     fn refused(
         &self,
         operation: &Arc<Operation>,
         closes: Option<(i64, i64)>,
         findings: &mut Findings,
     ) {
-        let opened = closes.map_or(0, |(closes, _)| closes - WINDOW);
+        let opened = closes.map_or(0, |(closes, _)| closes - WINDOW_NANOS);
         let opened = u64::try_from(opened).unwrap_or(0);
         let can_be =
             |one: &&Counted| one.interval.to >= opened && one.interval.from < operation.ended();

@@ -1,4 +1,5 @@
-//! What clients and the operator share: orders to cancel, keys to call with, and when to rest.
+//! The state that clients and the operator share: orders to cancel, keys of callers, pauses and the
+//! end.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -8,40 +9,41 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// How far back a writer may choose an order that another is cancelling too.
+/// The number of recent orders that a writer may choose again, to race with another writer.
 const NEIGHBOURS: usize = 6;
 
-/// How long keys are called with after they were revoked.
+/// Time for which a key is used after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
-/// How much longer clients rest that send little.
+/// The factor by which clients pause longer when they should send little.
 pub const CALM: u32 = 8;
 
-/// How often those that sleep look whether everything is over.
+/// Interval at which sleeping clients check for the end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Shared by clients and the operator.
+/// The state that clients and the operator share.
 #[derive(Default)]
 pub struct Pool {
     /// The next order to cancel.
     next: AtomicUsize,
-    /// The last order that there is.
+    /// The last existing order.
     last: AtomicUsize,
-    /// Keys to call with, each until then.
+    /// Keys of callers, each with the time until which it is used.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Held by those that change or count something, for each request.
+    /// Read-locked by each request that changes or counts something.
     turns: RwLock<()>,
-    /// Read-locked by each operator command; write-locked by a fault during which none may run.
+    /// Read-locked by each operator's command; write-locked by a fault during which no command may
+    /// run.
     pub commands: RwLock<()>,
     is_over: AtomicBool,
-    /// How many times as long as usual clients rest.
+    /// The factor of the clients' pauses.
     rests: AtomicU32,
-    /// The server that clients avoid, and one more; 0 for none.
+    /// The index of the server that clients avoid, plus one; 0 for none.
     avoided: AtomicUsize,
 }
 
 impl Pool {
-    /// These orders.
+    /// Creates a pool with these orders to cancel.
     pub fn new(orders: RangeInclusive<usize>) -> Pool {
         Pool {
             next: AtomicUsize::new(*orders.start()),
@@ -51,8 +53,8 @@ impl Pool {
         }
     }
 
-    /// An order that is pending as far as anybody knows; sometimes one that another client
-    /// cancels at this moment. `None` if all are taken.
+    /// Returns an order that is still pending as far as the clients know, or sometimes one that
+    /// another client is cancelling at this moment. `None` if none is left.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
@@ -62,34 +64,34 @@ impl Pool {
         self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_there).ok()
     }
 
-    /// How many orders no client has tried to cancel.
-    pub fn left(&self) -> usize {
+    /// The number of orders that no client has tried to cancel.
+    pub fn remaining(&self) -> usize {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
 
-    /// The order `by` places after the next one to cancel.
+    /// The order `by` places after the next order to cancel.
     pub fn ahead(&self, by: usize) -> usize {
         self.next.load(Ordering::SeqCst) + by
     }
 
-    /// There are orders up to this one.
+    /// Extends the orders up to the id `last`.
     pub fn imported(&self, last: usize) {
         self.last.store(last, Ordering::SeqCst);
     }
 
-    /// The keys to call with now.
+    /// The keys for callers to use now.
     pub fn keys(&self) -> Vec<Key> {
         let mut keys = self.keys.lock();
         keys.retain(|(_, until)| until.is_none_or(|until| Instant::now() < until));
         keys.iter().map(|(key, _)| key.clone()).collect()
     }
 
-    /// A key to call with.
+    /// Adds a key for callers.
     pub fn issued(&self, key: Key) {
         self.keys.lock().push_back((key, None));
     }
 
-    /// The oldest key that is not revoked, if there are this many.
+    /// Returns the oldest valid key, if at least `at_least` keys are valid.
     pub fn key_to_revoke(&self, at_least: usize) -> Option<Key> {
         let keys = self.keys.lock();
         let mut valid = keys.iter().filter(|(_, until)| until.is_none()).map(|(key, _)| key);
@@ -97,7 +99,7 @@ impl Pool {
         (valid.count() + 1 >= at_least).then_some(oldest)
     }
 
-    /// The key was revoked: it is called with for a while.
+    /// Marks the key as revoked; callers use it for a while longer.
     pub fn revoked(&self, id: &str) {
         let mut keys = self.keys.lock();
         for (_, until) in keys.iter_mut().filter(|(key, _)| key.id == id) {
@@ -105,33 +107,33 @@ impl Pool {
         }
     }
 
-    /// Waits until no rest is held.
+    /// Waits while [`Pool::rest`] is held, and delays the next one until the result is dropped.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Has those that change or count something rest, after the request that each has sent.
+    /// Waits for running requests that change or count something, and blocks new ones until the
+    /// result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
 
-    /// From now on clients rest this many times as long as usual.
+    /// Sets the factor of all pauses of clients.
     pub fn set_rests(&self, times: u32) {
         self.rests.store(times, Ordering::SeqCst);
     }
 
-    /// Sleeps `rest`, times the factor of [`Pool::set_rests`].
+    /// Sleeps for `rest` times the factor of [`Pool::set_rests`].
     pub async fn pause(&self, rest: Duration) {
         tokio::time::sleep(rest * self.rests.load(Ordering::SeqCst)).await;
     }
 
-    /// The server that clients send nothing to from now on, as a balancer does before it is
-    /// stopped.
+    /// Sets the server that clients avoid, as a load balancer avoids a server before it is stopped.
     pub fn avoid(&self, server: Option<usize>) {
         self.avoided.store(server.map_or(0, |server| server + 1), Ordering::SeqCst);
     }
 
-    /// This server, or its neighbour if it is avoided.
+    /// Returns this server, or its neighbour if clients avoid it.
     pub fn choose(&self, server: usize, servers: usize) -> usize {
         match self.avoided.load(Ordering::SeqCst) == server + 1 {
             true => (server + 1) % servers,
@@ -139,19 +141,19 @@ impl Pool {
         }
     }
 
-    /// Sleeps until then, or until everything is over.
+    /// Sleeps until this time, or until [`Pool::end`].
     pub async fn sleep_until(&self, until: Instant) {
         while !self.is_over() && Instant::now() < until {
             tokio::time::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;
         }
     }
 
-    /// Everything is over.
+    /// Ends the work of all clients.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// Whether everything is over.
+    /// True after [`Pool::end`].
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
