@@ -1,4 +1,4 @@
-//! What the server decides: its own source.
+//! The server's own decisions, compiled from its source files.
 
 #[path = "../../../../src/store/agreement/change_numbers.rs"]
 pub mod change_numbers;

@@ -1,30 +1,30 @@
-//! What PostgreSQL does: hosts, their journals and their rows.
+//! The model of PostgreSQL: hosts, their journals and their rows.
 
 use crate::agreement::journal::{Answer, Change, Seen};
 
-/// How many changes a journal has room for.
-const MOST_CHANGES: u8 = 3;
+/// The capacity of a journal.
+const MAX_CHANGES: u8 = 3;
 
-/// The bit in the id of a change that cancels the order or revokes the key.
+/// Bit of a change's id: the change cancels the order or revokes the key.
 const ENDS: u8 = 0x80;
 
-/// The bit in the id of a change of the keys; all others change orders.
+/// Bit of a change's id: the change concerns keys; all other changes concern orders.
 const KEYS: u8 = 0x40;
 
-/// The part of the store that a change belongs to.
+/// The part of the store that a change concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeScope {
     Orders,
     Keys,
 }
 
-/// Changes, a bit each.
+/// A set of changes, one bit each.
 pub type Set = u8;
 
-/// The ids of the changes of a journal, from number 1 on.
+/// The ids of a journal's changes, beginning with number 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
-    ids: [u8; MOST_CHANGES as usize],
+    ids: [u8; MAX_CHANGES as usize],
     pub length: u8,
 }
 
@@ -41,36 +41,42 @@ impl Journal {
         change.number == 0 || self.ids().get(change.number as usize - 1) == Some(&change.id)
     }
 
-    pub fn push(&mut self, number: u8, half: ChangeScope, ends: bool) -> Set {
-        let id =
-            number | if ends { ENDS } else { 0 } | if half == ChangeScope::Keys { KEYS } else { 0 };
+    pub fn push(&mut self, number: u8, scope: ChangeScope, ends: bool) -> Set {
+        let id = number
+            | if ends { ENDS } else { 0 }
+            | if scope == ChangeScope::Keys { KEYS } else { 0 };
         self.ids[usize::from(self.length)] = id;
         self.length += 1;
         set_of(id)
     }
 
     pub fn up_to(&self, number: u8) -> Journal {
-        let mut kept = *self;
-        kept.length = number;
-        kept.ids[number.into()..].fill(0);
-        kept
+        let mut prefix = *self;
+        prefix.length = number;
+        prefix.ids[number.into()..].fill(0);
+        prefix
     }
 
-    /// The last number of this scope; 0 before its first change.
-    pub fn last_of(&self, half: ChangeScope) -> i64 {
-        self.of(half, 0).map(|(number, _)| number).last().unwrap_or(0)
+    /// The last number of a change in this scope; 0 before its first change.
+    pub fn last_number(&self, scope: ChangeScope) -> i64 {
+        self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// The numbers and sets of this scope's changes after this number.
-    pub fn of(&self, half: ChangeScope, after: i64) -> impl Iterator<Item = (i64, Set)> {
+    /// The numbers and sets of the changes in this scope after this number.
+    pub fn changes_after(
+        &self,
+        scope: ChangeScope,
+        after: i64,
+    ) -> impl Iterator<Item = (i64, Set)> {
         let numbered = (1..).zip(self.ids());
-        let all = numbered.filter(move |(_, id)| (**id & KEYS != 0) == (half == ChangeScope::Keys));
+        let all =
+            numbered.filter(move |(_, id)| (**id & KEYS != 0) == (scope == ChangeScope::Keys));
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// All of this scope after this number.
-    pub fn set(&self, half: ChangeScope, after: i64) -> Set {
-        self.of(half, after).fold(0, |all, (_, one)| all | one)
+    /// The set of all changes in this scope after this number.
+    pub fn set(&self, scope: ChangeScope, after: i64) -> Set {
+        self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }
 
     /// The change that cancels the order or revokes the key.
@@ -78,11 +84,11 @@ impl Journal {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
 
-    /// What it tells who has seen this.
+    /// The answer of the server to a replica that has seen these changes.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);
         let [orders, keys] =
-            [ChangeScope::Orders, ChangeScope::Keys].map(|half| self.last_of(half));
+            [ChangeScope::Orders, ChangeScope::Keys].map(|scope| self.last_number(scope));
         Answer::new(self.last(), orders, keys, is_known)
     }
 
@@ -95,16 +101,16 @@ fn set_of(id: u8) -> Set {
     1 << (id & !(ENDS | KEYS))
 }
 
-/// The leader, or a primary that was replaced and does not know it.
+/// The leader, or a replaced primary that does not know that it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Primary {
     pub timeline: u8,
-    /// The number at which its timeline began.
+    /// The number of the last change before its timeline began.
     pub forked_at: u8,
-    /// Restored in place, it is another server.
+    /// True if the server was restored in place, which makes it a different server.
     pub was_restored: bool,
     pub journal: Journal,
 }
 
-/// What tells a server from any other.
+/// The identity of a server: its host, and whether it was restored.
 pub type Server = (usize, bool);

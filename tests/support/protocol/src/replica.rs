@@ -1,5 +1,5 @@
-//! A replica as a driver of the server's decisions: what it holds in memory, and what it does with
-//! each answer. Every decision is the server's own.
+//! A model replica: its memory, and its reaction to each answer. It makes every decision with the
+//! server's own code.
 
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
@@ -13,16 +13,16 @@ use crate::agreement::reading::{OrdersRead, ReadScope};
 use crate::hosts::{ChangeScope, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
-/// How many questions a session has room for.
-const UNDER_WAY: usize = 2;
+/// The maximum number of concurrent queries that the model can hold.
+const MAX_QUERIES: usize = 2;
 
-/// The changes whose rows are on the first of two pages.
+/// The changes with rows on the first of two pages.
 const FIRST_PAGE: Set = 0b0101_0101;
 
-/// A replica that only cancels: what it holds in memory concerns nobody.
+/// A replica that only cancels; its list and keys are not modelled.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Canceller {
-    /// The host of its session, and from when it may acknowledge.
+    /// The session's host, and the wait before the session may acknowledge cancellations.
     pub session: Option<(usize, OldLeaseWait<Tick>)>,
     before: Option<(Server, OldLeaseWait<Tick>)>,
 }
@@ -33,33 +33,33 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// A session to the leader, which confirms a commit.
+    /// Opens a session to the leader, which confirms a commit.
     pub fn open(&mut self, host: usize, server: Server) {
-        let wait = wait_of(server, &self.before);
+        let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
     }
 }
 
-fn wait_of(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> OldLeaseWait<Tick> {
+fn new_wait(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> OldLeaseWait<Tick> {
     OldLeaseWait::for_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
 }
 
-/// A wait that is over stays so.
+/// Moves the wait back by one tick; a finished wait stays finished.
 fn age(wait: &mut OldLeaseWait<Tick>) {
-    wait.until = wait.until.aged().max(NOW);
+    wait.until = wait.until.older().max(NOW);
 }
 
-/// A session of the replica that does everything.
+/// A session of the replica that does all steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
     pub generation: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// Rows were restored under it: what it has is not judged before it ends.
+    /// True if rows were restored under the session; its content is then not checked until it ends.
     pub is_restored: bool,
-    questions: SharedQueries<Next>,
-    under_way: [Option<Question>; UNDER_WAY],
+    queries: SharedQueries<NextQuery>,
+    under_way: [Option<Query>; MAX_QUERIES],
 }
 
 impl Session {
@@ -68,77 +68,78 @@ impl Session {
     }
 }
 
-/// Lists that wait for a question: what all of them must reflect, and what the last one knows.
+/// The query that waiting lists will share: the changes that all of them must reflect, and the last
+/// change that the replica's list reflects.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Next {
-    must: Set,
+struct NextQuery {
+    must_reflect: Set,
     list: ChangeNumber,
 }
 
-/// A question that was sent, and what the server answers: rows came with it, if they are few.
+/// A query that was sent, and its answer. The rows are included if they are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Question {
-    must: Set,
+struct Query {
+    must_reflect: Set,
     answer: Answer<u8>,
     rows: Option<(ChangeNumber, Set)>,
 }
 
-/// A list on its way from the question to the client.
+/// The progress of a request for the list, from its query to the client.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
     None,
-    /// Its question was answered.
+    /// The query was answered.
     Answered(Answered),
-    /// Rows are being read.
+    /// The rows are being read.
     Reading(Reading, Answered),
-    /// A snapshot was made that is to replace the present one.
-    Made { snapshot: Set, removed: Set, reached: ChangeNumber, answered: Answered },
-    /// It is sent. Over after the step that led to it.
-    Sent { must: Set },
+    /// A new snapshot is ready to replace the current one.
+    Ready { snapshot: Set, removed: Set, reached: ChangeNumber, answered: Answered },
+    /// The list is sent to the client. The state lasts for one step.
+    Sent { must_reflect: Set },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Answered {
-    must: Set,
+    must_reflect: Set,
     stored: ChangeNumber,
     rows: Option<(ChangeNumber, Set)>,
 }
 
-/// A read of rows, and what they are applied to.
+/// A read of rows in progress, and the snapshot that the rows are applied to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// What is taken out in the end.
+    /// Cancellations to remove from the snapshot at the end.
     removed: Set,
     after: ChangeNumber,
-    /// The last change before this read of rows, once it is known.
+    /// The last change before the current query for rows; `None` before it is known.
     before: Option<ChangeNumber>,
-    /// How many pages were read since, and the last change of the last one.
+    /// The number of pages read since then, and the last change on the last page.
     pages: u8,
     highest: Option<i64>,
 }
 
-/// What changed after a change of the keys.
+/// The key's changes after a change of the keys.
 type ChangedKeys = Option<(ChangeNumber, Set)>;
 
-/// A poll of the keys.
+/// A poll for changes of the keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Look {
+pub enum KeyPoll {
     #[default]
     None,
     Asked(Tick, Answer<u8>, ChangedKeys),
-    Dated(PolledChanges<Tick>, ChangedKeys),
+    Accepted(PolledChanges<Tick>, ChangedKeys),
 }
 
-/// A look-up of the key: the changes that its row has.
+/// A look-up of the key, with the changes that its row contains.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum LookUp {
+pub enum KeyLookUp {
     #[default]
     None,
     Asked(Tick, Answer<u8>, Set),
-    /// A request is let in. Over after the step that led to it.
-    LetsIn(Set),
+    /// A request is authorised with the key. The state lasts for one step.
+    Authorises(Set),
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -148,125 +149,138 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// A cancellation of its own that is not applied yet.
-    pub done: Option<(u64, (i64, i64), Set)>,
+    /// A cancellation by this replica that is not applied in memory yet.
+    pub unapplied: Option<(u64, (i64, i64), Set)>,
     /// The change that the cached key reflects.
     pub reflected: ChangeNumber,
-    /// The changes that its row has.
+    /// The changes that the cached key's row contains.
     pub cached: Option<Set>,
     refreshed: Tick,
-    look: Look,
-    pub look_up: LookUp,
+    key_poll: KeyPoll,
+    pub look_up: KeyLookUp,
 }
 
 impl Replica {
-    /// A list that was not read yet is as one of another generation.
+    /// Creates a replica. With another `generation`, its list counts as not read yet.
     pub fn new(generation: u64) -> Replica {
         let orders = ListState::new(0, ChangeNumber::beginning(generation));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Lists judge a lease, and keys its age.
-    pub fn tick(&mut self, of_orders: bool) {
+    /// Advances the clock. The age of leases beyond expiry matters for keys only.
+    pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
             age(&mut session.wait);
-            let oldest = if of_orders { EXPIRED } else { LONG_AGO };
-            let aged = |sent: Tick| sent.aged().max(oldest);
-            session.lease.renewed = session.lease.renewed.map(aged);
+            let oldest = if concerns_orders { EXPIRED } else { LONG_AGO };
+            let age_sent = |sent: Tick| sent.older().max(oldest);
+            session.lease.renewed = session.lease.renewed.map(age_sent);
         }
-        self.refreshed = self.refreshed.aged();
-        match &mut self.look {
-            Look::None => {}
-            Look::Asked(asked, ..) => *asked = asked.aged(),
-            Look::Dated(polled, _) => polled.as_of = polled.as_of.aged(),
+        self.refreshed = self.refreshed.older();
+        match &mut self.key_poll {
+            KeyPoll::None => {}
+            KeyPoll::Asked(asked, ..) => *asked = asked.older(),
+            KeyPoll::Accepted(polled, _) => polled.as_of = polled.as_of.older(),
         }
         match &mut self.look_up {
-            LookUp::None | LookUp::LetsIn(_) => {}
-            LookUp::Asked(asked, ..) => *asked = asked.aged(),
+            KeyLookUp::None | KeyLookUp::Authorises(_) => {}
+            KeyLookUp::Asked(asked, ..) => *asked = asked.older(),
         }
     }
 
-    /// The session ends, and what waits for its answers has an error.
+    /// Ends the session; requests that wait for its answers fail.
     pub fn end_session(&mut self) {
         self.session = None;
-        if let Look::Asked(..) = self.look {
-            self.look = Look::None;
+        if let KeyPoll::Asked(..) = self.key_poll {
+            self.key_poll = KeyPoll::None;
         }
-        if let LookUp::Asked(..) = self.look_up {
-            self.look_up = LookUp::None;
+        if let KeyLookUp::Asked(..) = self.look_up {
+            self.look_up = KeyLookUp::None;
         }
         if let List::Reading(..) = self.list {
             self.list = List::None;
         }
     }
 
-    /// A session to the leader, which confirms a commit.
+    /// Opens a session to the leader, which confirms a commit.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
-        let (generation, wait) = (opening.generation, wait_of(server, &self.before));
+        let (generation, wait) = (opening.generation, new_wait(server, &self.before));
         let mut lease = Lease::default();
         opening.record(lease.renew(NOW), &mut self.seen);
-        let (questions, under_way) = (SharedQueries::new(Next::default()), Default::default());
+        let (queries, under_way) = (SharedQueries::new(NextQuery::default()), Default::default());
         let is_restored = false;
-        let session = Session { host, generation, wait, lease, is_restored, questions, under_way };
+        let session = Session { host, generation, wait, lease, is_restored, queries, under_way };
         (self.session, self.before) = (Some(session), Some((server, wait)));
     }
 
-    /// A batch with the cancellation was answered.
-    pub fn carried_out(&mut self, change: Set, before: i64, is_known: bool, journal: &Journal) {
+    /// Handles the answer to a batch with the cancellation.
+    pub fn accept_cancellation(
+        &mut self,
+        change: Set,
+        before: i64,
+        is_known: bool,
+        journal: &Journal,
+    ) {
         let Some(session) = &self.session else { return };
         let generation = session.generation;
         match self.seen.accept(generation, journal.last(), is_known) {
             Ok(()) => {
-                self.done = Some((generation, (before, journal.last().number), change));
+                self.unapplied = Some((generation, (before, journal.last().number), change));
             }
             Err(_) => self.end_session(),
         }
     }
 
-    /// It is applied in memory before the 204.
-    pub fn apply_own(&mut self) -> Option<Set> {
-        let (generation, numbers, change) = self.done.take()?;
+    /// Applies the replica's own cancellation in memory, which happens before the 204.
+    pub fn apply_own_cancellation(&mut self) -> Option<Set> {
+        let (generation, numbers, change) = self.unapplied.take()?;
         self.orders.cancelled(generation, Some(numbers), |removals| *removals |= change);
         Some(change)
     }
 
-    /// A list arrives, which must reflect these. One that arrived before has to reflect less.
-    pub fn join(&mut self, must: Set) -> Option<()> {
+    /// A request for the list arrives, and its answer must reflect these changes. Earlier requests
+    /// required fewer.
+    pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.reflected_after_removals();
-        *self.session.as_mut()?.questions.join() = Next { must, list };
+        *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
         Some(())
     }
 
-    /// The question is sent, and read by this server. Rows that are many are left out.
-    pub fn send(&mut self, with_rows: bool, most: usize, journal: &Journal) -> Option<()> {
+    /// Sends the query, which the server answers at once. `with_rows` is false if there are too
+    /// many rows to include.
+    pub fn send_query(
+        &mut self,
+        with_rows: bool,
+        max_queries: usize,
+        journal: &Journal,
+    ) -> Option<()> {
         let session = self.session.as_mut()?;
         session.wait.over(NOW).ok()?;
-        session.questions.due(most)?;
-        let Next { must, list } = session.questions.send(Next::default());
+        session.queries.due(max_queries)?;
+        let NextQuery { must_reflect, list } = session.queries.send(NextQuery::default());
         let rows = with_rows.then(|| (list, journal.set(ChangeScope::Orders, list.number)));
-        let question = Question { must, answer: journal.answer(&self.seen), rows };
-        *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(question);
+        let query = Query { must_reflect, answer: journal.answer(&self.seen), rows };
+        *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(query);
         Some(())
     }
 
-    /// The answer to the first question under way is there.
-    pub fn judge(&mut self) -> Option<()> {
+    /// Handles the answer to the oldest query.
+    pub fn accept_answer(&mut self) -> Option<()> {
         let session = self.session.as_mut()?;
         if self.list != List::None {
             return None;
         }
-        let Question { must, answer, rows } = session.under_way[0].take()?;
+        let Query { must_reflect, answer, rows } = session.under_way[0].take()?;
         session.under_way.rotate_left(1);
-        session.questions.answered();
+        session.queries.answered();
         let (generation, lease) = (session.generation, session.lease);
         match answer.accept_under_lease(generation, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
                 let stored = last_changes.of_orders();
                 let rows = rows.filter(|(after, _)| stored.has_more_than(*after));
-                self.list = List::Answered(Answered { must, stored, rows });
+                self.list = List::Answered(Answered { must_reflect, stored, rows });
             }
             Err(AnswerRejected::OtherHistory) => self.end_session(),
             Err(AnswerRejected::LeaseExpired) => {}
@@ -274,22 +288,23 @@ impl Replica {
         Some(())
     }
 
-    /// The list takes the snapshot, or a new one is made. Pages are read one a step, or all at once.
+    /// Starts to refresh the list from the accepted answer. Rows are read at once, or in pages with
+    /// one step each.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
         let (removed, snapshot) = (self.orders.pending_removals, self.orders.snapshot);
-        let made = |snapshot, reached| List::Made { snapshot, removed, reached, answered };
+        let ready = |snapshot, reached| List::Ready { snapshot, removed, reached, answered };
         let reading = |removed, after| {
             let (before, pages, highest) = Default::default();
             List::Reading(Reading { snapshot, removed, after, before, pages, highest }, answered)
         };
         self.list = match self.orders.plan(answered.stored, rows_after) {
-            CatchUp::Nothing => List::Sent { must: answered.must },
-            CatchUp::Removals(reached) => made(snapshot | removed, reached),
+            CatchUp::Nothing => List::Sent { must_reflect: answered.must_reflect },
+            CatchUp::Removals(reached) => ready(snapshot | removed, reached),
             CatchUp::Rows(reached) => {
                 let rows = answered.rows.map_or(0, |(_, rows)| rows);
-                made(snapshot | rows | removed, reached)
+                ready(snapshot | rows | removed, reached)
             }
             CatchUp::ReadingAfter(after) => reading(removed, after),
             CatchUp::ReadingAll(after) => reading(0, after),
@@ -300,7 +315,7 @@ impl Replica {
         Some(())
     }
 
-    /// The next step of a read of rows, from the session's server.
+    /// The next step of a read of rows from the session's server.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -313,7 +328,7 @@ impl Replica {
             if reading.after.is_beginning() {
                 reading.snapshot = 0;
             }
-            if let Some(before) = self.follow(&session, journal) {
+            if let Some(before) = self.accept_last_changes(&session, journal) {
                 reading.before = Some(before.of_orders());
                 self.list = List::Reading(reading, answered);
             }
@@ -326,8 +341,8 @@ impl Replica {
                 ReadScope::All if reading.pages == 0 => all & FIRST_PAGE,
                 ReadScope::All => all & !FIRST_PAGE,
                 ReadScope::After(number) => {
-                    let most = if in_pages { 1 } else { usize::MAX };
-                    let changed = journal.of(ChangeScope::Orders, number).take(most);
+                    let max_rows = if in_pages { 1 } else { usize::MAX };
+                    let changed = journal.changes_after(ChangeScope::Orders, number).take(max_rows);
                     changed.fold(0, |rows, (number, one)| {
                         reading.highest = Some(number);
                         rows | one
@@ -339,7 +354,7 @@ impl Replica {
             self.list = List::Reading(reading, answered);
             return Some(());
         }
-        let Some(last) = self.follow(&session, journal) else { return Some(()) };
+        let Some(last) = self.accept_last_changes(&session, journal) else { return Some(()) };
         let (after, highest) = (reading.after, reading.highest);
         let read = match rows {
             ReadScope::All => OrdersRead::whole(before, last.of_orders()),
@@ -349,7 +364,7 @@ impl Replica {
         };
         let (removed, reached) = (reading.removed, read.reached);
         self.list = if read.is_all {
-            List::Made { snapshot: reading.snapshot | removed, removed, reached, answered }
+            List::Ready { snapshot: reading.snapshot | removed, removed, reached, answered }
         } else {
             let (after, before, pages, highest) = (reached, None, 0, None);
             List::Reading(Reading { after, before, pages, highest, ..reading }, answered)
@@ -357,46 +372,52 @@ impl Replica {
         Some(())
     }
 
-    /// The last changes, of the history that was seen.
-    fn follow(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
-        let told = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
-        if told.is_err() {
+    /// Returns the server's last changes if its history is the one that the replica has seen.
+    fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
+        let last_changes = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
+        if last_changes.is_err() {
             self.end_session();
         }
-        told.ok()
+        last_changes.ok()
     }
 
-    /// The new snapshot replaces the present one, and is sent.
+    /// Replaces the current snapshot by the new one and sends it.
     pub fn publish(&mut self) -> Option<()> {
-        let List::Made { snapshot, removed, reached, answered } = self.list else { return None };
+        let List::Ready { snapshot, removed, reached, answered } = self.list else { return None };
         self.orders.publish(snapshot, reached, |pending| *pending &= !removed);
-        self.list = List::Sent { must: answered.must };
+        self.list = List::Sent { must_reflect: answered.must_reflect };
         Some(())
     }
 
-    /// The keys are polled: rows that are many are left out.
-    pub fn look(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
-        if self.look != Look::None {
+    /// Polls the server for changes of the keys. `with_rows` is false if there are too many rows to
+    /// include.
+    pub fn poll_keys(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
+        if self.key_poll != KeyPoll::None {
             return None;
         }
         let after = self.reflected;
         let comes = with_rows && after.generation == self.session?.generation;
         let rows = comes.then(|| (after, journal.set(ChangeScope::Keys, after.number)));
-        self.look = Look::Asked(NOW, journal.answer(&self.seen), rows);
+        self.key_poll = KeyPoll::Asked(NOW, journal.answer(&self.seen), rows);
         Some(())
     }
 
-    /// That answer is there.
-    pub fn date(&mut self) -> Option<()> {
-        let Look::Asked(asked, answer, rows) = std::mem::take(&mut self.look) else { return None };
-        self.look =
-            self.polled(asked, answer).map_or(Look::None, |polled| Look::Dated(polled, rows));
+    /// Handles the answer to the poll.
+    pub fn accept_poll(&mut self) -> Option<()> {
+        let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
+            return None;
+        };
+        self.key_poll = self
+            .polled(asked, answer)
+            .map_or(KeyPoll::None, |polled| KeyPoll::Accepted(polled, rows));
         Some(())
     }
 
-    /// The cached key follows it.
-    pub fn follow_keys(&mut self) -> Option<()> {
-        let Look::Dated(polled, rows) = std::mem::take(&mut self.look) else { return None };
+    /// Applies the accepted poll to the cached key.
+    pub fn apply_poll(&mut self) -> Option<()> {
+        let KeyPoll::Accepted(polled, rows) = std::mem::take(&mut self.key_poll) else {
+            return None;
+        };
         let (rows_after, rows) = rows.unzip();
         let stored = polled.last_changes.of_keys();
         match keys_catch_up(self.reflected, stored, rows_after) {
@@ -411,19 +432,20 @@ impl Replica {
         Some(())
     }
 
-    /// The key is looked up for a request.
+    /// Looks the key up for a request.
     pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
-        if self.look_up != LookUp::None {
+        if self.look_up != KeyLookUp::None {
             return None;
         }
         let key = journal.set(ChangeScope::Keys, 0);
-        self.look_up = LookUp::Asked(NOW, journal.answer(&self.seen), key);
+        self.look_up = KeyLookUp::Asked(NOW, journal.answer(&self.seen), key);
         Some(())
     }
 
-    /// That answer is there. The key enters the cache, if it may, and lets the request in.
+    /// Handles the answer to the look-up: caches the key if allowed, and authorises the request if
+    /// the answer is recent.
     pub fn enter_key(&mut self) -> Option<()> {
-        let LookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
+        let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;
         };
         if let Some(polled) = self.polled(asked, answer) {
@@ -431,18 +453,19 @@ impl Replica {
                 self.cached = Some(key);
             }
             if keys_are_current(polled.as_of, NOW) {
-                self.look_up = LookUp::LetsIn(key);
+                self.look_up = KeyLookUp::Authorises(key);
             }
         }
         Some(())
     }
 
-    /// Whether an answer about keys is under way.
-    pub fn asks_for_keys(&self) -> bool {
-        matches!(self.look, Look::Asked(..)) || matches!(self.look_up, LookUp::Asked(..))
+    /// True while a query about keys is waiting for its answer.
+    pub fn queries_keys(&self) -> bool {
+        matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// What an answer about keys is as of, if it counts.
+    /// Returns the last changes in an answer about keys and the time they are current as of; `None`
+    /// if the answer is rejected.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<PolledChanges<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);
@@ -452,11 +475,11 @@ impl Replica {
         polled.ok()
     }
 
-    /// Whether a request is let in with the key although a row of it would have this change.
+    /// True if a request would be authorised with the key although its row lacks this change.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| keys_are_current(self.refreshed, NOW));
         let looked_up = match self.look_up {
-            LookUp::LetsIn(key) => Some(key),
+            KeyLookUp::Authorises(key) => Some(key),
             _ => None,
         };
         cached.into_iter().chain(looked_up).any(|key| key & end == 0)

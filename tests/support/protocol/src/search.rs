@@ -1,4 +1,4 @@
-//! Every world that steps can lead to, breadth first, until a promise is broken.
+//! Explores all worlds that steps can reach, breadth first, until a promise is broken.
 
 use crate::world::{Broken, Scope, Step, World};
 use std::collections::HashSet;
@@ -6,38 +6,38 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// The world with this number, and where it stands in the list of steps.
+/// A world and its index in the list of steps.
 type Numbered = (usize, World);
 
 /// A broken promise, the world before it, and the step that broke it.
 type BrokenAfter = (Broken, usize, Step);
 
-/// How many worlds there are, or a shortest way to a broken promise.
+/// Returns the number of reachable worlds, or a shortest sequence of steps to a broken promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
-    let all = Step::of(scope);
-    let reached = Reached::default();
+    let all = Step::all(scope);
+    let reached = ReachedWorlds::default();
     reached.insert(&World::new(scope));
-    // Which step led to a world, and from which.
+    // For each world: the previous world's index, and the step from there.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);
     while !level.is_empty() {
-        let found: Result<Vec<_>, BrokenAfter> = thread::scope(|threads| {
+        let results: Result<Vec<_>, BrokenAfter> = thread::scope(|threads| {
             let parts = level.chunks(level.len().div_ceil(workers));
             let parts: Vec<_> = parts
                 .map(|part| threads.spawn(|| reached.next_worlds(part, &all, scope)))
                 .collect();
             parts.into_iter().map(|part| part.join().expect("a search panicked")).collect()
         });
-        let found = found.map_err(|(broken, number, step)| {
+        let results = results.map_err(|(broken, number, step)| {
             let before = std::iter::successors(steps.get(number), |(number, _)| steps.get(*number));
-            let mut way: Vec<_> = before.map(|(_, step)| *step).collect();
-            way.reverse();
-            way.push(step);
-            (broken, way)
+            let mut path: Vec<_> = before.map(|(_, step)| *step).collect();
+            path.reverse();
+            path.push(step);
+            (broken, path)
         })?;
         level.clear();
-        for (number, step, world) in found.into_iter().flatten() {
+        for (number, step, world) in results.into_iter().flatten() {
             level.push((steps.len(), world));
             steps.push((number, step));
         }
@@ -45,13 +45,13 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     Ok(reached.count())
 }
 
-/// The worlds that were reached, in parts, so that threads seldom wait for each other. Of a world
-/// only the hash is kept: that two of a million share one has a chance of 1 to 10^7.
+/// Hashes of the worlds that were reached, in parts, to reduce contention between threads. For a
+/// million worlds, the probability that two share a hash is 1 in 10^7.
 #[derive(Default)]
-struct Reached([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
+struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
-impl Reached {
-    /// Whether it is reached for the first time.
+impl ReachedWorlds {
+    /// Returns true if the world is new.
     fn insert(&self, world: &World) -> bool {
         let hash = hash_of(world);
         let part = &self.0[(hash >> 32) as usize % self.0.len()];
@@ -62,7 +62,7 @@ impl Reached {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// The worlds that a step from these reaches for the first time.
+    /// Returns the new worlds that one step reaches from these worlds.
     fn next_worlds(
         &self,
         level: &[Numbered],
@@ -73,8 +73,8 @@ impl Reached {
         for (number, world) in level {
             for &step in steps {
                 let mut after = *world;
-                let Some(taken) = after.step(step, scope) else { continue };
-                taken.map_err(|broken| (broken, *number, step))?;
+                let Some(result) = after.step(step, scope) else { continue };
+                result.map_err(|broken| (broken, *number, step))?;
                 if self.insert(&after) {
                     next.push((*number, step, after));
                 }
@@ -90,12 +90,12 @@ fn hash_of(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// A hash of small numbers: eight bytes at a time are multiplied into the state, whose halves are
-/// folded. That of std takes most of a search's time.
+/// A hasher for small numbers: it multiplies eight bytes at a time into the state and folds the
+/// product's halves. The hasher of std would take most of a search's time.
 #[derive(Default)]
 struct Mixer {
     state: u64,
-    /// Bytes that are not mixed yet, and how many bits they are.
+    /// Buffered bytes, and their number of bits.
     bytes: u64,
     bits: u32,
 }
@@ -130,15 +130,15 @@ impl Hasher for Mixer {
         self.mix(value as u64);
     }
 
-    /// Which variant of an enum.
+    /// Called with the variant of an enum.
     fn write_isize(&mut self, value: isize) {
         self.write_u8(value as u8);
     }
 
     fn finish(&self) -> u64 {
-        let mut last = Mixer { state: self.state, ..Mixer::default() };
-        last.mix(self.bytes);
-        last.mix(self.state.rotate_left(32));
-        last.state
+        let mut mixer = Mixer { state: self.state, ..Mixer::default() };
+        mixer.mix(self.bytes);
+        mixer.mix(self.state.rotate_left(32));
+        mixer.state
     }
 }

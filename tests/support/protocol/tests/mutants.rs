@@ -1,15 +1,17 @@
-//! Controls of the search: the server's decisions with one wait, comparison or step taken out. Each
-//! breaks a promise, and the search finds it. They are compiled without cargo, from copies.
+//! Negative controls of the search: mutants of the server's decisions, each without one wait,
+//! comparison or step. Each mutant breaks a promise, which the search must find. Mutants are copies
+//! that rustc compiles directly.
 //!
-//! Left out is what breaks no promise:
-//! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and the first to be seen in
-//!   `confirmed`: lists would be read anew again and again, or no answer would count. The tests of
-//!   `list.rs` and the conformance of PostgreSQL find that. To see it before the commit was
-//!   confirmed does not compile.
-//! - `is_all` of a whole read: a list may then show a part of a step of an import, with nothing missing
-//!   that it claims.
-//! - `is_awaited`, `answered` and the exchange of `next` in `questions.rs`: questions that nobody asked,
-//!   none at all, or code that does not compile. The test of `questions.rs` finds the former two.
+//! Some removals break no promise, so they are not mutants:
+//! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and
+//!   `Opening::record` of the first change: without them lists would be read again and again, or
+//!   all answers would be rejected. The tests of `list.rs` and the conformance tests of PostgreSQL
+//!   find these. Recording a change before the commit is confirmed does not compile.
+//! - `is_all` of a whole read: without it a list may show part of an import's step, but still
+//!   contains everything that its tag claims.
+//! - `is_awaited`, `answered` and the exchange of `next` in `questions.rs`: without them, queries
+//!   are sent that nobody needs, no query is sent, or the code does not compile. The test of
+//!   `questions.rs` finds the first two.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -19,10 +21,10 @@ use std::time::{Duration, Instant};
 
 const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../src/store/agreement");
 
-/// Each is found within this time.
+/// Maximum time to find a mutant.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is taken out of a file of `src/store/agreement`, and what stays.
+/// Each mutant replaces the first text by the second in a file of `src/store/agreement`.
 const MUTANTS: [(&str, &str); 32] = [
     // lease.rs
     ("now < sent + LEASE", "now < now + LEASE"),
@@ -68,22 +70,23 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// The file's name, and its text without this.
-fn mutated((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
-    let mut found = None;
+/// Returns the name of the file that contains the mutant's text, and the mutate file's text.
+fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
+    let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {
         let path = file?.path();
         let text = std::fs::read_to_string(&path)?;
         for _ in text.matches(from) {
             let name = path.file_name().context("it is a file")?;
-            let before = found.replace((name.into(), text.replace(from, to)));
+            let before = result.replace((name.into(), text.replace(from, to)));
             ensure!(before.is_none(), "{from:?} is there twice");
         }
     }
-    found.with_context(|| format!("{from:?} is not there"))
+    result.with_context(|| format!("{from:?} is not there"))
 }
 
-/// After what time the search finds that the mutant breaks a promise.
+/// Returns the time after which the search finds a broken promise in the mutant; `None` if it finds
+/// none.
 fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Duration>> {
     let copy = |from: &Path, to: &str| -> anyhow::Result<()> {
         let to = directory.join(to);
@@ -96,7 +99,7 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
     };
     copy(Path::new("src"), "tests/support/protocol/src")?;
     copy(Path::new(DECISIONS), "src/store/agreement")?;
-    let (file, text) = mutated(mutant)?;
+    let (file, text) = mutate(mutant)?;
     std::fs::write(directory.join("src/store/agreement").join(file), text)?;
     let program = directory.join("search");
     let compiled = Command::new("rustc")
@@ -104,25 +107,25 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .args([&program, &directory.join("tests/support/protocol/src/lib.rs")])
         .output()?;
     ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let began = Instant::now();
+    let started = Instant::now();
     let mut searching = Command::new(&program)
         .args(["no_world", "--nocapture", "--test-threads=8"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // Any other failure does not count.
-    let found = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
-    let after = began.elapsed();
+    // A failure for any other reason does not count.
+    let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
+    let elapsed = started.elapsed();
     // One broken promise is enough.
     let _ = searching.kill();
     searching.wait()?;
-    Ok(found.map(|_| after))
+    Ok(broken.map(|_| elapsed))
 }
 
 #[test]
-fn each_mutant_is_of_the_present_source() {
-    MUTANTS.into_iter().try_for_each(|mutant| mutated(mutant).map(drop)).unwrap();
+fn each_mutant_applies_to_the_current_source() {
+    MUTANTS.into_iter().try_for_each(|mutant| mutate(mutant).map(drop)).unwrap();
 }
 
 #[test]
