@@ -1,39 +1,39 @@
-//! An answer as it came over the wire, and what tests assert of it.
+//! A response as it was received, with assertions for tests.
 
 use crate::NOON;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use store_orders_client::ErrorBody;
 
-/// An answer as it came over the wire.
+/// A response as it was received.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
     /// All headers.
     pub headers: HeaderMap,
-    /// The body as it came, compressed or not.
+    /// The body, compressed if the response was.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// A header that must be there.
+    /// Returns a header; panics if it is missing.
     pub fn text(&self, header: &str) -> &str {
         let value = self.headers.get(header);
         value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
     }
 
-    /// A header that must be there, and a number.
+    /// Returns a header as a number; panics if it is missing.
     pub fn number(&self, header: &str) -> u64 {
         self.text(header).parse().unwrap()
     }
 
-    /// Asserts the one shape of errors; its message.
+    /// Asserts that this is an error of the common format. Returns its message.
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
@@ -45,7 +45,7 @@ impl Answer {
         error.message
     }
 
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and `X-RateLimit-Reset` in
+    /// Returns `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, the latter in
     /// seconds after [`NOON`].
     pub fn rate_limit(&self) -> (u64, u64, u64) {
         (
@@ -55,27 +55,27 @@ impl Answer {
         )
     }
 
-    /// Asserts a 429 of this code; its `Retry-After`.
+    /// Asserts that this is a 429 with this code. Returns its `Retry-After`.
     pub fn assert_limited(&self, code: &str) -> u64 {
         self.assert_error(429, code);
         assert_eq!(self.number("x-ratelimit-remaining"), 0);
         self.number("retry-after")
     }
 
-    /// Asserts the headers that every response has.
+    /// Asserts the headers that every response must have.
     pub fn assert_common_headers(&self) {
         let (limit, remaining) =
             (self.number("x-ratelimit-limit"), self.number("x-ratelimit-remaining"));
         assert!(remaining <= limit, "{remaining} of {limit}");
         assert!(self.number("x-ratelimit-reset") >= NOON.as_secs() / 2);
         assert_eq!(self.text("x-request-id").len(), 36);
-        let is_kept = self.headers.contains_key("etag");
-        let cached = if is_kept { "private, no-cache" } else { "no-store" };
-        assert_eq!(self.text("cache-control"), cached);
+        let has_etag = self.headers.contains_key("etag");
+        let cache_control = if has_etag { "private, no-cache" } else { "no-store" };
+        assert_eq!(self.text("cache-control"), cache_control);
     }
 }
 
-/// The status and the code of an error that the client returned.
+/// Returns the status and code of an error response that the client returned.
 pub fn error_of<T: std::fmt::Debug>(
     result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {

@@ -1,4 +1,4 @@
-//! A log that a test can read.
+//! A log that tests can read.
 
 use slog::{Level, Logger};
 use std::io::Write;
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::log::LogBuffer;
 
-/// Every line from trace level up, as the server would write them.
+/// A log at trace level that keeps every line in memory, formatted as the server writes it.
 pub struct CapturedLog {
-    written: Written,
-    /// Where lines wait to be written.
+    written: SharedBytes,
+    /// The buffer between the logger and the memory.
     pub buffer: Arc<LogBuffer>,
-    /// Where lines go.
+    /// The logger for the server.
     pub log: Logger,
 }
 
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct SharedBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for SharedBytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -29,22 +29,22 @@ impl Write for Written {
 }
 
 impl CapturedLog {
-    /// An empty log.
+    /// Creates an empty log.
     pub fn new() -> CapturedLog {
-        let written = Written::default();
-        let buffer = LogBuffer::start(written.clone()).unwrap();
+        let output = SharedBytes::default();
+        let buffer = LogBuffer::start(output.clone()).unwrap();
         let log = store_orders::log::logger(&buffer, Level::Trace);
-        CapturedLog { written, buffer, log }
+        CapturedLog { written: output, buffer, log }
     }
 
-    /// All that was logged so far.
+    /// The lines so far, after a flush of the buffer.
     pub fn text(&self) -> String {
         self.buffer.flush(Duration::from_secs(10));
         assert_eq!(self.buffer.dropped_lines().get(), 0);
         String::from_utf8(self.written.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The lines of this level: `ERROR`, `WARN`, `INFO`.
+    /// The lines of this level, such as `ERROR`, `WARN` or `INFO`, as JSON.
     pub fn lines(&self, level: &str) -> Vec<serde_json::Value> {
         let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

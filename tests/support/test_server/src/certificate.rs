@@ -1,31 +1,31 @@
-//! A certificate for `localhost` and its key.
+//! A self-signed certificate for `localhost`.
 
 use store_orders::server::TlsFiles;
 
-/// A certificate for `localhost` with its key.
+/// A self-signed certificate for `localhost`, with its key.
 #[derive(Clone)]
 pub struct TestCertificate {
-    /// As PEM.
+    /// The certificate as PEM.
     pub pem: String,
-    /// As DER.
+    /// The certificate as DER.
     pub der: Vec<u8>,
     /// The key as PEM.
     pub key: String,
 }
 
 impl TestCertificate {
-    /// A new one.
+    /// Generates a certificate.
     pub fn new() -> TestCertificate {
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
+        let generated = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
         TestCertificate {
-            pem: made.cert.pem(),
-            der: made.cert.der().to_vec(),
-            key: made.signing_key.serialize_pem(),
+            pem: generated.cert.pem(),
+            der: generated.cert.der().to_vec(),
+            key: generated.signing_key.serialize_pem(),
         }
     }
 
-    /// Writes both files as certificate tools do: each is complete when it
-    /// appears, one after the other.
+    /// Writes the certificate, then the key, as certificate tools do: each file is complete when it
+    /// appears.
     pub fn install(&self, files: &TlsFiles) {
         for (path, content) in [(&files.certificate, &self.pem), (&files.key, &self.key)] {
             let new = path.with_extension("new");
@@ -35,7 +35,7 @@ impl TestCertificate {
     }
 }
 
-/// A client that trusts these certificates and no others.
+/// Builds a client that trusts only these certificates.
 pub fn client_trusting(certificates: &[&TestCertificate]) -> reqwest::ClientBuilder {
     let roots = certificates.iter().map(|one| reqwest::Certificate::from_der(&one.der).unwrap());
     reqwest::Client::builder().no_gzip().tls_certs_only(roots).tls_info(true)

@@ -1,5 +1,4 @@
-//! A store that fails, panics or blocks on demand, to stand in for a disk that
-//! does.
+//! A store that fails, panics or blocks on demand, as a store on a faulty disk does.
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -17,42 +16,42 @@ use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::sleep;
 
-/// How often a silent store looks whether it is silent no longer.
+/// Interval at which calls check whether the store is still silent.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What the store does instead of what it is asked.
+/// The faults of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing: it works.
+    /// The store works.
     #[default]
     None,
-    /// It returns an error.
+    /// Calls return an error.
     Fails,
-    /// It panics.
+    /// Calls panic.
     Panics,
-    /// It gives requests no answer, until another fault is set.
+    /// Calls do not return until another fault is set.
     Silent,
-    /// Cancellations reach it too late to be carried out.
+    /// Cancellations reach the store after their deadline.
     Late,
 }
 
-/// A store with faults that tests switch.
+/// A store whose fault tests can change.
 pub struct FaultyStore {
     store: Arc<SqliteStore>,
     fault: parking_lot::Mutex<Fault>,
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
     failovers: AtomicU64,
-    /// How often what waits was answered.
+    /// The number of calls of [`FaultyStore::answer_questions`].
     answered: AtomicUsize,
-    /// Requests that are given no answer, and the history in which they asked.
+    /// Freshness queries without an answer, each with the history at the time of the query.
     unanswered: parking_lot::Mutex<Vec<Unanswered>>,
 }
 
 type Unanswered = (watch::Sender<FreshnessAnswer>, u64);
 
 impl FaultyStore {
-    /// Begins without a fault.
+    /// Creates a store without a fault.
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
@@ -68,32 +67,32 @@ impl FaultyStore {
         })
     }
 
-    /// Switches the fault for all calls from now on.
+    /// Sets the fault for all further calls.
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }
 
-    /// Until the guard is dropped, recording when a key was last used blocks.
+    /// Blocks the recording of last uses of keys until the guard is dropped.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }
 
-    /// How often it was asked whether it is ready.
+    /// The number of readiness checks so far.
     pub fn readiness_checks(&self) -> usize {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
-    /// From now on the store is of another history.
+    /// Changes the history, as a failover to another primary does.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many requests wait for the last changes.
+    /// The number of freshness queries without an answer.
     pub fn unanswered(&self) -> usize {
         self.unanswered.lock().len()
     }
 
-    /// Answers the requests that wait for the last changes, or for their key.
+    /// Answers all pending freshness queries and look-ups of keys.
     pub async fn answer_questions(&self) -> Result<(), StoreError> {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
@@ -120,7 +119,7 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // Not by `panic!`, whose backtrace takes longer than keys are current.
+            // `panic!` would print a backtrace, which takes longer than keys stay current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }

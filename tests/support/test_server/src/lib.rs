@@ -1,14 +1,15 @@
-//! Servers inside the test's own process, on a store and a clock that the test controls, and the
-//! check of what goes over the wire against the document.
+//! Runs servers inside the test's process, with a store and a clock that the test controls, and
+//! checks all traffic against the API document.
 //!
-//! A package of its own, because the testbed is built while the server does not compile.
-#![expect(clippy::new_without_default, reason = "`new` makes a directory, a key or a thread")]
+//! This is separate from the testbed, so that the testbed builds even while the server does not
+//! compile.
+#![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "a test fails by panicking"
 )]
 
 mod answer;

@@ -1,6 +1,6 @@
-//! A server in the test's process, and the ways to send it a request. Every
-//! response is held against the document: over HTTP/1.1 by a tap, over TLS and
-//! HTTP/2 as the HTTP client saw it.
+//! A server in the test's process, and methods to send requests to it. Every response is checked
+//! against the document: over HTTP/1.1 by a tap, over TLS and HTTP/2 as the HTTP client received
+//! it.
 
 use crate::wire_check::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
 use crate::{Answer, TestSetup, client_trusting};
@@ -11,24 +11,24 @@ use store_orders::server::Server;
 use store_orders_client::Client;
 use testbed::Key;
 
-/// A running server and what it runs on.
+/// A running server with its setup.
 pub struct TestServer {
     server: Server,
     transport: Transport,
     http: reqwest::Client,
-    /// What it runs on.
+    /// The store, clock, limits and settings of the server.
     pub setup: TestSetup,
 }
 
 enum Transport {
-    /// HTTP/1.1 in the clear.
+    /// HTTP/1.1 without TLS, through a tap.
     Tapped(Tap),
     /// HTTP/2 over TLS.
     Tls(Observer),
 }
 
 impl TestSetup {
-    /// Starts a server. Needs a tokio runtime around it.
+    /// Starts a server. Must be called inside a tokio runtime.
     pub async fn serve(self) -> TestServer {
         TestServer::new(Server::start(&self.config, self.dependencies()).await.unwrap(), self)
     }
@@ -42,12 +42,12 @@ impl TestServer {
                 (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
             }
         };
-        // A test sees the redirect, not where it leads.
+        // Tests check redirects instead of following them.
         let http = http.no_gzip().redirect(reqwest::redirect::Policy::none());
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
-    /// Where to send requests, without a path.
+    /// The scheme and authority of the server's URLs.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Tapped(tap) => format!("http://{}", tap.address()),
@@ -55,7 +55,7 @@ impl TestServer {
         }
     }
 
-    /// The address of the tap, for what no HTTP client sends.
+    /// The address of the tap, for bytes that no HTTP client sends.
     pub fn tapped_address(&self) -> SocketAddr {
         match &self.transport {
             Transport::Tapped(tap) => tap.address(),
@@ -63,22 +63,22 @@ impl TestServer {
         }
     }
 
-    /// Where the server itself listens, past the tap.
+    /// The server's own address, which bypasses the tap.
     pub fn untapped_address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Where its admin listener is, if it has one.
+    /// The address of the admin listener, if there is one.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.server.admin_address()
     }
 
-    /// From now on exchanges with it are kept.
+    /// Starts to keep the exchanges with the server.
     pub fn keep_exchanges(&self) {
         self.observer().keep_exchanges();
     }
 
-    /// The exchanges that were kept.
+    /// The exchanges since [`TestServer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.observer().exchanges()
     }
@@ -90,7 +90,7 @@ impl TestServer {
         }
     }
 
-    /// The generated client, which sends each request once.
+    /// Creates a generated client, which does not retry requests.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
             .without_retries()
@@ -98,12 +98,12 @@ impl TestServer {
             .unwrap()
     }
 
-    /// Sends a request with a key.
+    /// Sends a request with this key.
     pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
         self.send_with_headers(key, method, path, &[]).await
     }
 
-    /// Sends a request with a key and these headers.
+    /// Sends a request with this key and these headers.
     pub async fn send_with_headers(
         &self,
         key: &Key,
@@ -115,7 +115,7 @@ impl TestServer {
         self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
     }
 
-    /// A request that the generated client cannot send.
+    /// Sends a request with exactly these headers.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -133,26 +133,26 @@ impl TestServer {
         }
     }
 
-    /// Lists orders with a key.
+    /// Lists the orders with this key.
     pub async fn list_with(&self, key: &Key) -> Answer {
         self.send_with(key, "GET", "/v1/store/orders").await
     }
 
-    /// Stops the server; what it ran on, as the next process finds it.
+    /// Stops the server. Returns its setup as the next process finds it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
         self.setup.with_limits_file(LimitsFile::finish);
         self.setup.restarted()
     }
 
-    /// Stops the server without the last write of the limits: a crash.
+    /// Stops the server without the final write of the limits, as in a crash.
     pub async fn crash(self) -> TestSetup {
         self.server.stop().await;
         self.setup.restarted()
     }
 }
 
-/// Reads an answer that passed no tap, and holds it against the document.
+/// Reads a response that did not pass a tap, and checks it against the document.
 pub async fn observed(
     observer: &SharedObserver,
     sent: &SentRequest,

@@ -1,5 +1,5 @@
-//! What a server is started on: a store, a clock that tests move, limits and
-//! settings; and the orders, accounts and keys that tests put there.
+//! The setup of a test's server: store, clock, limits and settings, and the orders, accounts and
+//! keys that tests add.
 
 use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;
@@ -24,32 +24,32 @@ use testbed::Key;
 /// Wall time at which every test begins: 2026-06-15, noon UTC.
 pub const NOON: Duration = Duration::from_secs(1_781_524_800);
 
-/// What a server is started on.
+/// The setup of a server: store, clock, limits and settings.
 pub struct TestSetup {
     /// The data directory.
     pub directory: TempDir,
-    /// The store in it.
+    /// The store in the data directory.
     pub store: Arc<SqliteStore>,
-    /// The time, which does not move unless the test moves it.
+    /// The clock, which moves only if the test moves it.
     pub clock: Arc<ManualClock>,
-    /// The settings.
+    /// The server's settings.
     pub config: ServerConfig,
     limits: Arc<InMemoryLimits>,
-    /// Takes the place of those in memory.
+    /// Replaces `limits` if set.
     other_limits: Option<Arc<dyn Limits>>,
-    /// Carries the limits over a restart.
+    /// Keeps the limits across restarts.
     limits_file: Mutex<Option<LimitsFile>>,
     keyless_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
-    /// With it the server speaks TLS.
+    /// If set, the server uses TLS.
     pub(super) certificate: Option<TestCertificate>,
-    /// Wraps the store, if it is to fail.
+    /// If set, wraps the store.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 
 impl TestSetup {
-    /// An empty store at [`NOON`].
+    /// Creates an empty store at [`NOON`].
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
@@ -76,26 +76,26 @@ impl TestSetup {
         setup.restarted()
     }
 
-    /// Other limits than those in memory.
+    /// Replaces the limits in memory.
     pub fn with_limits(mut self, limits: Arc<dyn Limits>) -> TestSetup {
         self.other_limits = Some(limits);
         self
     }
 
-    /// Another limit for callers without a valid key.
+    /// Sets the limit per minute of callers without a valid key.
     pub fn with_keyless_per_minute(mut self, keyless_per_minute: u32) -> TestSetup {
         self.keyless_per_minute = keyless_per_minute;
         self.restarted()
     }
 
-    /// A log that can be read.
+    /// Replaces the log by one that tests can read.
     pub fn with_log(mut self, log: &CapturedLog) -> TestSetup {
         self.log = log.log.clone();
         self.log_buffer = Some(Arc::clone(&log.buffer));
         self.restarted()
     }
 
-    /// TLS with this certificate; requests travel over HTTP/2 then.
+    /// Uses TLS with this certificate; requests then use HTTP/2.
     pub fn with_certificate(mut self, certificate: TestCertificate) -> TestSetup {
         self.config.tls_cert = Some(self.directory.path().join("cert.pem"));
         self.config.tls_key = Some(self.directory.path().join("key.pem"));
@@ -104,39 +104,39 @@ impl TestSetup {
         self
     }
 
-    /// Puts a store that can be made to fail between the server and the store.
+    /// Wraps the store in one whose faults tests control.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));
         faulty
     }
 
-    /// The key of a new account of this plan.
+    /// Creates an account with this plan and returns a key for it.
     pub fn key(&self, plan: Plan) -> Key {
         let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);
         self.another_key(&name)
     }
 
-    /// The key of a new Enterprise account with these limits.
+    /// Creates an Enterprise account with these limits and returns a key for it.
     pub fn enterprise_key(&self, per_minute: u32, per_day: u32) -> Key {
         let name = format!("enterprise-{}", self.store.accounts(0).unwrap().len());
         self.account(&name, Plan::Enterprise, Some(PlanLimits { per_minute, per_day }));
         self.another_key(&name)
     }
 
-    /// A new account.
-    pub fn account(&self, name: &str, plan: Plan, own: Option<PlanLimits>) {
-        let at = DateTime::from_timestamp_millis(self.clock.now().wall_ms()).unwrap();
-        self.store.create_account(name, plan, own, at).unwrap();
+    /// Creates an account.
+    pub fn account(&self, name: &str, plan: Plan, limits: Option<PlanLimits>) {
+        let now = DateTime::from_timestamp_millis(self.clock.now().wall_ms()).unwrap();
+        self.store.create_account(name, plan, limits, now).unwrap();
     }
 
-    /// Another key of an account.
+    /// Issues another key for an account.
     pub fn another_key(&self, account: &str) -> Key {
         self.key_with(account, Environment::Production, None)
     }
 
-    /// A key of this environment that expires then.
+    /// Issues a key for this environment that expires after this time.
     pub fn key_with(
         &self,
         account: &str,
@@ -148,14 +148,14 @@ impl TestSetup {
         Key { id: issued.id, text: issued.key.expose().to_string() }
     }
 
-    /// Adds pending orders of these ids.
+    /// Adds pending orders with these ids.
     pub fn pending(&self, ids: impl IntoIterator<Item = i64>) -> &TestSetup {
         let orders: Vec<_> = ids.into_iter().map(pending_order).collect();
         self.store.import(Records::Orders(&orders), false).unwrap();
         self
     }
 
-    /// Adds an order of this id that has shipped.
+    /// Adds a shipped order with this id.
     pub fn shipped(&self, id: i64) -> &TestSetup {
         let order = NewOrder { shipped: true, ..pending_order(id) };
         self.store.import(Records::Orders(&[order]), false).unwrap();
@@ -168,14 +168,15 @@ impl TestSetup {
         self
     }
 
-    /// As a new process finds it: a monotonic clock from zero, and the limits as
-    /// their file has them.
+    /// Returns the setup as a new process finds it: the monotonic clock starts at zero, and the
+    /// limits come from their file.
     pub fn restarted(self) -> TestSetup {
         let clock = self.clock.restarted();
         self.restarted_with(clock)
     }
 
-    /// As a process finds it after a reboot: only the wall clock says how much time has passed.
+    /// Returns the setup as a process finds it after a reboot: only the wall clock tells how much
+    /// time has passed.
     pub fn rebooted(self) -> TestSetup {
         let clock = self.clock.rebooted();
         self.restarted_with(clock)
@@ -196,9 +197,9 @@ impl TestSetup {
         self
     }
 
-    /// Does this with the file of the limits, as its thread would.
-    pub fn with_limits_file(&self, does: fn(&mut LimitsFile) -> bool) {
-        does(self.limits_file.lock().unwrap().as_mut().unwrap());
+    /// Calls `write` with the file of the limits, as the file's thread does.
+    pub fn with_limits_file(&self, write: fn(&mut LimitsFile) -> bool) {
+        write(self.limits_file.lock().unwrap().as_mut().unwrap());
     }
 
     /// Writes the limits to their file.
@@ -206,12 +207,12 @@ impl TestSetup {
         self.with_limits_file(LimitsFile::write);
     }
 
-    /// Closes the file of the limits so that a test can change it.
+    /// Closes the file of the limits, so that a test can change it.
     pub fn close_limits_file(&self) {
         *self.limits_file.lock().unwrap() = None;
     }
 
-    /// What a server is assembled from.
+    /// The dependencies to start a server with.
     pub(super) fn dependencies(&self) -> Dependencies {
         let store: Arc<dyn Store> = match &self.faulty_store {
             Some(faulty) => faulty.clone(),
@@ -231,13 +232,13 @@ impl TestSetup {
     }
 }
 
-/// A key that was never issued.
+/// Returns a key that was never issued.
 pub fn unknown_key() -> Key {
     let key = ApiKey::generate(Environment::Production);
     Key { id: String::new(), text: key.expose().to_string() }
 }
 
-/// A pending order of this id, with a ship date if the id is even.
+/// Returns a pending order with this id, and a ship date if the id is even.
 pub fn pending_order(id: i64) -> NewOrder {
     let ship_date = (id % 2 == 0).then(|| DateTime::from_timestamp(1_782_000_000, 0).unwrap());
     NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete: false, shipped: false }

@@ -1,8 +1,7 @@
-//! Whether responses are what the document says: its operations, and for each
-//! status what a response must have.
+//! Checks that responses match the document: the operation, the status, the headers and the body.
 //!
-//! [`Tap`] reads the bytes of HTTP/1.1 connections; answers that come another way
-//! (TLS, HTTP/2) are handed to the [`Observer`] as the HTTP client saw them.
+//! [`Tap`] reads the bytes of HTTP/1.1 connections. Responses over TLS or HTTP/2 are passed to the
+//! [`Observer`] as the HTTP client received them.
 
 mod check;
 mod documented;

@@ -1,4 +1,4 @@
-//! The check of a response against the documents, and what of them was seen.
+//! Checks responses against the documents, and collects the promises that exchanges show.
 
 use super::documented::{DocumentFacts, DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// The contract of this repository, with all versions.
+/// The check against this repository's documents, all versions.
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     let documents = [
@@ -25,13 +25,14 @@ pub fn wire_check() -> &'static WireCheck {
 }
 
 impl WireCheck {
-    /// The contract that today's documents are.
+    /// Compiles a strict check against today's documents.
     pub fn closed(documents: &[Value]) -> WireCheck {
-        WireCheck::of(documents, Reader::Closed)
+        WireCheck::from_documents(documents, Reader::Closed)
     }
 
-    /// The contract that these documents are, the first of which speaks for paths that none has.
-    pub(super) fn of(documents: &[Value], reader: Reader) -> WireCheck {
+    /// Compiles a check against these documents. The first one defines the responses to unknown
+    /// paths.
+    pub(super) fn from_documents(documents: &[Value], reader: Reader) -> WireCheck {
         let documents: Vec<_> =
             documents.iter().map(|document| resolved(document, document)).collect();
         let operations = documents.iter().flat_map(|document| {
@@ -41,7 +42,7 @@ impl WireCheck {
                 let methods = item.as_object().unwrap();
                 let path = format!("{version}{path}");
                 methods.iter().map(move |(method, operation)| {
-                    read(document, &path, method, operation, reader)
+                    compile_operation(document, &path, method, operation, reader)
                 })
             })
         });
@@ -53,43 +54,43 @@ impl WireCheck {
         }
     }
 
-    /// What is wrong with a response.
+    /// Returns the violations of a response.
     pub fn check(&self, sent: &SentRequest, received: &ReceivedResponse) -> Vec<String> {
         let subject = undocumented::subject(self, sent, received.status);
         if matches!(subject, Subject::PublicPage) {
-            return response::violations_of_public_page(received);
+            return response::public_page_violations(received);
         }
         let Some((owner, responses)) = self.responses_to(&subject) else { return Vec::new() };
-        match of_status(responses, received.status) {
+        match documented_for(responses, received.status) {
             Some((status, documented)) => {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // By now it may be an operation.
+            // The current server may have an operation at this path.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
     }
 
-    /// What of the documents exchanges show.
+    /// Returns the labels of the promises that the exchanges show.
     pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
-        let mut seen = BTreeSet::new();
+        let mut observed = BTreeSet::new();
         for (sent, received) in exchanges {
             let subject = undocumented::subject(self, sent, received.status);
             let Some((owner, responses)) = self.responses_to(&subject) else { continue };
-            if let Some((status, documented)) = of_status(responses, received.status) {
-                let shown = response::shown(documented, received);
-                seen.extend(shown.iter().map(|what| format!("{owner} {status}{what}")));
+            if let Some((status, documented)) = documented_for(responses, received.status) {
+                let shown = response::shown_labels(documented, received);
+                observed.extend(shown.iter().map(|what| format!("{owner} {status}{what}")));
                 if received.status < 300 {
                     let sent = sent.query_parameters().map(parameter_label);
-                    seen.extend(sent.map(|what| format!("{owner}{what}")));
+                    observed.extend(sent.map(|what| format!("{owner}{what}")));
                 }
             }
         }
-        seen
+        observed
     }
 
-    /// The operation that a request is for.
+    /// Returns the operation that a request is for.
     pub fn operation(&self, sent: &SentRequest) -> Option<&Operation> {
         match undocumented::subject(self, sent, 200) {
             Subject::Operation(operation) => Some(operation),
@@ -97,28 +98,28 @@ impl WireCheck {
         }
     }
 
-    /// All that the document of this version promises: each status of each operation, each
-    /// header, code and field of each status, each value that it lists, each query parameter.
+    /// Returns all promises of this version's document: each status of each operation, each header,
+    /// code and field of each status, each listed value, and each query parameter.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
-        let mut promises: Vec<_> = operations.flat_map(Promise::of_operation).collect();
+        let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
         let listed = self.documents.iter().filter(|document| document.version == version);
         let listed = listed.flat_map(|document| &document.codes);
         let listed = listed.filter(|code| !PROXY_CODES.contains(&code.as_str()));
-        let listed = listed.map(|code| Promise::of_code(code));
+        let listed = listed.map(|code| Promise::from_code(code));
         let new: Vec<_> =
             listed.filter(|code| !promises.iter().any(|other| other.what == code.what)).collect();
         promises.extend(new);
         promises
     }
 
-    /// What of that was never seen.
-    pub fn unseen(&self, version: &str, seen: &BTreeSet<String>) -> Vec<String> {
+    /// Returns the labels of the promises that are not among the observed ones.
+    pub fn unseen(&self, version: &str, observed: &BTreeSet<String>) -> Vec<String> {
         let promises = self.promises(version);
-        promises.iter().filter(|one| !one.is_seen(seen)).map(Promise::label).collect()
+        promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()
     }
 
-    /// What may be answered to a request, and by whom.
+    /// Returns the documented responses to a request, and the label of their owner.
     fn responses_to<'a>(
         &'a self,
         subject: &Subject<'a>,
@@ -132,14 +133,14 @@ impl WireCheck {
     }
 }
 
-/// Codes that the proxy of `store-orders nginx-conf` alone sends.
+/// Codes that only the proxy of `store-orders nginx-conf` sends.
 const PROXY_CODES: [&str; 4] =
     ["invalid_request", "request_timeout", "request_too_large", "uri_too_long"];
 
 const NO_OPERATION: &str = "no operation";
 
-/// What is documented for a status, or for its range.
-fn of_status(
+/// Returns the documented response for a status or for its range.
+fn documented_for(
     responses: &BTreeMap<String, DocumentedResponse>,
     status: u16,
 ) -> Option<(&String, &DocumentedResponse)> {
@@ -155,13 +156,13 @@ fn facts(document: &Value) -> DocumentFacts {
     }
 }
 
-/// The version in the base address of a document, such as `v1`.
+/// The version in a document's base URL, such as `v1`.
 fn version_of(document: &Value) -> String {
     let url = document["servers"][0]["url"].as_str().expect("a document has servers");
     url.rsplit('/').next().unwrap_or_default().to_string()
 }
 
-/// The values of `code` that the document lists for programs; before 1.1.0, in a sentence alone.
+/// The documented values of `code`. Documents before 1.1.0 list them only in a sentence.
 fn listed_codes(document: &Value) -> Vec<String> {
     let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
     let Some(codes) = code["x-extensible-enum"].as_array() else {
@@ -172,7 +173,7 @@ fn listed_codes(document: &Value) -> Vec<String> {
     codes.iter().map(|code| code.as_str().unwrap().to_string()).collect()
 }
 
-fn read(
+fn compile_operation(
     document: &Value,
     path: &str,
     method: &str,

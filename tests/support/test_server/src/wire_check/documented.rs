@@ -1,87 +1,89 @@
-//! What the document says of responses, in a form to check them with.
+//! The documented operations and responses, compiled for checks.
 
 use super::fields::Fields;
 use super::schema::{Reader, SchemaCheck};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What the documents say of responses.
+/// The operations and responses of the documents, compiled for checks.
 pub struct WireCheck {
-    /// How they are read.
+    /// The strictness of the checks.
     pub reader: Reader,
-    /// By path and method.
+    /// All operations.
     pub operations: Vec<Operation>,
-    /// What holds for a path that the document does not have.
+    /// The responses to paths that are not in the documents, by status or range of statuses.
     pub unknown_path: BTreeMap<String, DocumentedResponse>,
-    /// Each document as a whole.
+    /// Facts about each document.
     pub documents: Vec<DocumentFacts>,
 }
 
-/// A document as a whole.
+/// Facts about a document.
 pub struct DocumentFacts {
     /// The version in its base address, such as `v1`.
     pub version: String,
     /// `info.version`.
     pub full_version: String,
-    /// Every `code` that it lists.
+    /// All values of `code` in the document.
     pub codes: Vec<String>,
 }
 
 /// An operation and its responses.
 pub struct Operation {
-    /// After the version, unless that is the first.
+    /// The operation's id, with the version as prefix except for `v1`.
     pub id: String,
-    /// In capitals.
+    /// The method in capitals.
     pub method: String,
-    /// The segments of the path, the version among them; one in braces stands for any.
+    /// The segments of the path, beginning with the version. A segment in braces matches any text.
     pub path: Vec<String>,
-    /// The operation in the document, without references.
+    /// The operation in the document, with references resolved.
     pub document: Value,
-    /// By status, or range of statuses.
+    /// The responses by status or range of statuses.
     pub responses: BTreeMap<String, DocumentedResponse>,
-    /// What is answered to other methods of the path.
+    /// The responses to other methods of the path, by status or range of statuses.
     pub other_method: BTreeMap<String, DocumentedResponse>,
 }
 
 impl Operation {
-    /// Such as `v1`.
+    /// The version, such as `v1`.
     pub fn version(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// The names of its parameters in the query.
+    /// The names of the query parameters.
     pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
         let parameters = self.document["parameters"].as_array().into_iter().flatten();
-        let of_query = parameters.filter(|parameter| parameter["in"] == "query");
-        of_query.filter_map(|parameter| parameter["name"].as_str())
+        let query_parameters = parameters.filter(|parameter| parameter["in"] == "query");
+        query_parameters.filter_map(|parameter| parameter["name"].as_str())
     }
 }
 
-/// What a response of some status must have.
+/// The documented response for a status.
 pub struct DocumentedResponse {
     pub headers: Vec<DocumentedHeader>,
-    /// None where there is no body.
+    /// The schema of the body; `None` if there is no body.
     pub body: Option<SchemaCheck>,
     /// The fields of the body.
     pub fields: Option<Fields>,
-    /// The codes that its examples show, with the statuses they come with.
+    /// The codes in the examples, each with its status.
     pub codes: Vec<(u16, String)>,
 }
 
-/// A header of a response.
+/// A documented header of a response.
 pub struct DocumentedHeader {
     pub name: String,
     pub required: bool,
     pub value: SchemaCheck,
 }
 
-/// The responses of an operation, by status or range of statuses.
+/// Compiles the responses of an operation, by status or range of statuses.
 pub fn responses(responses: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let responses = responses.as_object().unwrap().iter();
-    responses.map(|(status, response)| (status.clone(), documented(response, reader))).collect()
+    responses
+        .map(|(status, response)| (status.clone(), compile_response(response, reader)))
+        .collect()
 }
 
-fn documented(response: &Value, reader: Reader) -> DocumentedResponse {
+fn compile_response(response: &Value, reader: Reader) -> DocumentedResponse {
     let headers = response["headers"].as_object().into_iter().flatten();
     let media = response["content"].as_object().and_then(|content| {
         assert_eq!(content.keys().collect::<Vec<_>>(), ["application/json"]);
@@ -93,11 +95,11 @@ fn documented(response: &Value, reader: Reader) -> DocumentedResponse {
             .map(|(name, header)| DocumentedHeader {
                 name: name.to_lowercase(),
                 required: header["required"] == true,
-                value: SchemaCheck::of(&header["schema"], reader),
+                value: SchemaCheck::new(&header["schema"], reader),
             })
             .collect(),
-        body: media.map(|media| SchemaCheck::of(&media["schema"], reader)),
-        fields: media.map(|media| Fields::of(&media["schema"], "body")),
+        body: media.map(|media| SchemaCheck::new(&media["schema"], reader)),
+        fields: media.map(|media| Fields::new(&media["schema"], "body")),
         codes: examples
             .map(|(code, example)| {
                 let status = example["value"]["status"].as_u64().unwrap();

@@ -1,11 +1,11 @@
-//! The fields of bodies, as labels such as `Order.shipDate`: which a schema promises, and which a
-//! body shows.
+//! Labels of the fields of bodies, such as `Order.shipDate`: the labels that a schema promises and
+//! those that a body shows.
 
 use codegen::pointer::component;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The fields and listed values below one schema.
+/// The fields and listed values of a schema, including nested ones.
 pub struct Fields {
     fields: Vec<Field>,
     items: Option<Box<Fields>>,
@@ -20,25 +20,26 @@ struct Field {
 }
 
 impl Fields {
-    /// Reads a schema without references, which is known by this name unless it is a component.
-    pub fn of(schema: &Value, name: &str) -> Fields {
+    /// Reads a schema with its references resolved. Labels use the component's name, or `name` for
+    /// other schemas.
+    pub fn new(schema: &Value, name: &str) -> Fields {
         let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();
         let field = |(key, schema): (&String, &Value)| Field {
             name: key.clone(),
             label: format!(" field {name}.{key}"),
-            below: Fields::of(schema, &format!("{name}.{key}")),
+            below: Fields::new(schema, &format!("{name}.{key}")),
         };
         let values = schema["x-extensible-enum"].as_array().into_iter().flatten();
         let label = |value: &Value| format!(" value {name} {}", value.as_str().unwrap_or_default());
         Fields {
             fields: properties.map(field).collect(),
-            items: schema.get("items").map(|items| Box::new(Fields::of(items, name))),
+            items: schema.get("items").map(|items| Box::new(Fields::new(items, name))),
             values: values.map(|value| (value.clone(), label(value))).collect(),
         }
     }
 
-    /// Each label.
+    /// Returns all labels.
     pub fn promised(&self) -> Vec<&str> {
         let mut promised: Vec<_> = self.values.iter().map(|(_, label)| label.as_str()).collect();
         for field in &self.fields {
@@ -49,7 +50,7 @@ impl Fields {
         promised
     }
 
-    /// Adds the labels that a body shows.
+    /// Adds the labels of the fields and values that the body contains.
     pub fn shown<'a>(&'a self, body: &Value, shown: &mut BTreeSet<&'a str>) {
         let values = self.values.iter().filter(|(value, _)| value == body);
         shown.extend(values.map(|(_, label)| label.as_str()));

@@ -1,7 +1,7 @@
-//! Reads requests and responses out of the bytes of an HTTP/1.1 connection.
+//! Parses requests and responses from the bytes of an HTTP/1.1 connection.
 //!
-//! What cannot be parsed is left alone: hyper answers it before any of our code
-//! runs (`src/handbook/operating.md` lists these answers).
+//! Bytes that cannot be parsed are ignored: hyper answers them before our code runs
+//! (`src/handbook/operating.md` lists these answers).
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 const MAX_HEADERS: usize = 256;
 
-/// How a body ends.
+/// The framing of a body.
 #[derive(Clone, Copy)]
 enum Framing {
     /// After this many bytes.
@@ -22,8 +22,8 @@ enum Framing {
 }
 
 impl Framing {
-    /// None if the length is no number.
-    fn of(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
+    /// Returns `None` if `Content-Length` is not a number.
+    fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         match (value("transfer-encoding"), value("content-length")) {
             (Some(_), _) => Some(Framing::Chunked),
@@ -34,23 +34,23 @@ impl Framing {
         }
     }
 
-    /// The body at the beginning of these bytes and how many of them it takes, if all of it is
-    /// there.
+    /// Returns the body at the start of `bytes` and its length with framing; `None` if it is
+    /// incomplete.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
             Framing::UntilEnd => ended.then(|| (bytes.to_vec(), bytes.len())),
             Framing::Chunked => {
-                let (mut body, mut taken) = (Vec::new(), 0);
+                let (mut body, mut consumed) = (Vec::new(), 0);
                 while let Ok(Status::Complete((start, length))) =
-                    httparse::parse_chunk_size(&bytes[taken..])
+                    httparse::parse_chunk_size(&bytes[consumed..])
                 {
-                    let (start, length) = (taken + start, usize::try_from(length).unwrap());
-                    // Each chunk ends with a line break of its own.
-                    taken = start.saturating_add(length).saturating_add(2);
-                    body.extend_from_slice(&bytes.get(start..taken)?[..length]);
+                    let (start, length) = (consumed + start, usize::try_from(length).unwrap());
+                    // Each chunk ends with a line break.
+                    consumed = start.saturating_add(length).saturating_add(2);
+                    body.extend_from_slice(&bytes.get(start..consumed)?[..length]);
                     if length == 0 {
-                        return Some((body, taken));
+                        return Some((body, consumed));
                     }
                 }
                 None
@@ -59,7 +59,7 @@ impl Framing {
     }
 }
 
-/// What goes to the server.
+/// Parses the bytes from client to server.
 #[derive(Default)]
 pub struct RequestReader {
     buffer: Vec<u8>,
@@ -67,20 +67,22 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// The requests whose heads end in these bytes.
+    /// Returns the requests whose headers end in these bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<SentRequest> {
         let mut sent = Vec::new();
         self.buffer.extend_from_slice(bytes);
         loop {
             if let Some(framing) = self.body {
-                let Some((_, taken)) = framing.body(&self.buffer, bytes.is_empty()) else { break };
-                self.buffer.drain(..taken);
+                let Some((_, consumed)) = framing.body(&self.buffer, bytes.is_empty()) else {
+                    break;
+                };
+                self.buffer.drain(..consumed);
                 self.body = None;
             }
             let mut headers = [EMPTY_HEADER; MAX_HEADERS];
             let mut request = httparse::Request::new(&mut headers);
             let Ok(Status::Complete(length)) = request.parse(&self.buffer) else { break };
-            self.body = Framing::of(request.headers, Framing::Length(0));
+            self.body = Framing::from_headers(request.headers, Framing::Length(0));
             if self.body.is_none() {
                 break;
             }
@@ -92,16 +94,16 @@ impl RequestReader {
     }
 }
 
-/// What comes from the server.
+/// Parses the bytes from server to client.
 #[derive(Default)]
 pub struct ResponseReader {
     buffer: Vec<u8>,
-    /// Nothing more is parsed after an answer to what was no request.
-    lost: bool,
+    /// True after a response to bytes that are not a request; nothing further is parsed.
+    is_desynchronised: bool,
 }
 
 impl ResponseReader {
-    /// The responses that end in these bytes, each with its request.
+    /// Returns the responses that end in these bytes, each with its request.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -114,25 +116,25 @@ impl ResponseReader {
                 self.buffer.drain(..length);
                 continue;
             }
-            self.lost = asked.is_empty();
+            self.is_desynchronised = asked.is_empty();
             let body = framing.body(&self.buffer[length..], bytes.is_empty());
-            let Some((body, taken)) = body else { break };
+            let Some((body, consumed)) = body else { break };
             response.body = body;
-            self.buffer.drain(..length + taken);
+            self.buffer.drain(..length + consumed);
             received.extend(asked.pop_front().map(|sent| (sent, response)));
         }
         received
     }
 
-    /// The status of a response to this request whose body is not complete.
+    /// Returns the status if the response to this request has started but not ended.
     pub fn unfinished(&self, asked: &SentRequest) -> Option<u16> {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// The next response without its body, how that ends, and the length of the head, if all of
-    /// the head is there.
+    /// Returns the next response without its body, the framing of the body, and the length of the
+    /// head; `None` if the head is incomplete.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
-        if self.lost {
+        if self.is_desynchronised {
             return None;
         }
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
@@ -143,7 +145,7 @@ impl ResponseReader {
             asked.is_some_and(|sent| sent.method == "HEAD") || matches!(status, 204 | 304);
         let framing = match has_no_body {
             true => Framing::Length(0),
-            false => Framing::of(response.headers, Framing::UntilEnd)?,
+            false => Framing::from_headers(response.headers, Framing::UntilEnd)?,
         };
         let headers = header_map(response.headers);
         Some((ReceivedResponse { status, headers, body: Vec::new() }, framing, length))

@@ -1,20 +1,20 @@
-//! A request and its response, as far as the document speaks of them.
+//! Requests and responses, reduced to what the document describes.
 
 use http::HeaderMap;
 
-/// A request, without its body: no operation takes one.
+/// A request without its body; no operation accepts a body.
 #[derive(Clone, Debug)]
 pub struct SentRequest {
-    /// The method as it was sent.
+    /// The method.
     pub method: String,
     /// The path with its query.
     pub target: String,
-    /// The names of its headers, in lower case. Their values may be secret.
+    /// The names of the headers, in lower case. The values are omitted, because they may be secret.
     pub header_names: Vec<String>,
 }
 
 impl SentRequest {
-    /// A request with these headers.
+    /// Creates a request with these headers.
     pub fn new<'a>(
         method: &str,
         target: &str,
@@ -32,7 +32,7 @@ impl SentRequest {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// The names of its query parameters.
+    /// The names of the query parameters.
     pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
         query.split('&').map(|pair| pair.split('=').next().unwrap_or_default())
@@ -46,7 +46,7 @@ pub struct ReceivedResponse {
     pub status: u16,
     /// All headers.
     pub headers: HeaderMap,
-    /// The body as it came, compressed or not.
+    /// The body, compressed if the response was.
     pub body: Vec<u8>,
 }
 

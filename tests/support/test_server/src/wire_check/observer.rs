@@ -1,64 +1,64 @@
-//! Collects exchanges, and what in them breaks the contract.
+//! Collects exchanges and contract violations for a test.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use std::sync::{Arc, Mutex};
 
-/// Observes responses for a test, which fails when this is dropped and one of them
-/// broke the contract.
+/// Checks responses for a test. The test fails when the observer is dropped after a violation.
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,
 }
 
-/// What the tasks that see the responses tell an [`Observer`].
+/// A handle for the tasks that pass responses to an [`Observer`].
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 
 #[derive(Default)]
 struct Observed {
     violations: Vec<String>,
-    /// Only where a test wants them: lists may be large.
+    /// Kept only if a test requests it, because lists may be large.
     exchanges: Option<Vec<Exchange>>,
 }
 
 impl Observer {
-    /// A handle for tasks.
+    /// Returns a handle for tasks.
     pub fn shared(&self) -> SharedObserver {
         self.shared.clone()
     }
 
-    /// From now on exchanges are kept.
+    /// Starts to keep exchanges.
     pub fn keep_exchanges(&self) {
         self.shared.0.lock().unwrap().exchanges.get_or_insert_default();
     }
 
-    /// The exchanges that were kept.
+    /// The exchanges since [`Observer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.shared.0.lock().unwrap().exchanges.clone().unwrap_or_default()
     }
 
-    /// What broke the contract so far; it is forgotten.
+    /// Returns and clears the violations so far.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.0.lock().unwrap().violations)
     }
 }
 
 impl SharedObserver {
-    /// Holds a complete response against the document.
+    /// Checks a complete response against the document.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
         let mut observed = self.0.lock().unwrap();
         let violations = wire_check().check(sent, received);
-        let violations = violations.iter().map(|found| described(sent, received.status, found));
+        let violations =
+            violations.iter().map(|violation| describe(sent, received.status, violation));
         observed.violations.extend(violations);
         if let Some(exchanges) = &mut observed.exchanges {
             exchanges.push((sent.clone(), received.clone()));
         }
     }
 
-    /// A response whose body ended early.
+    /// Records a response whose body ended early.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
-        let violation = described(sent, status, "the body ended early");
+        let violation = describe(sent, status, "the body ended early");
         self.0.lock().unwrap().violations.push(violation);
     }
 }
@@ -72,6 +72,6 @@ impl Drop for Observer {
     }
 }
 
-fn described(sent: &SentRequest, status: u16, violation: &str) -> String {
+fn describe(sent: &SentRequest, status: u16, violation: &str) -> String {
     format!("{} {}: {status}: {violation}", sent.method, sent.target)
 }

@@ -1,5 +1,5 @@
-//! Published documents, read as by programs that were written for them: exchanges with today's
-//! server must show all that they promise.
+//! Checks that today's server keeps the promises of the published documents, as programs written
+//! for these documents rely on them.
 
 use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
@@ -7,12 +7,12 @@ use super::schema::Reader;
 use semver::Version;
 use std::path::Path;
 
-/// A document as it was published.
+/// A published document.
 pub struct PublishedDocument {
     check: WireCheck,
 }
 
-/// The published documents, the oldest first.
+/// Loads the published documents, oldest first.
 pub fn published_documents() -> Vec<PublishedDocument> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../spec/published");
     let paths = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -27,10 +27,10 @@ pub fn published_documents() -> Vec<PublishedDocument> {
 impl PublishedDocument {
     fn new(text: &str) -> PublishedDocument {
         let document = serde_json::from_str(text).unwrap();
-        PublishedDocument { check: WireCheck::of(&[document], Reader::Open) }
+        PublishedDocument { check: WireCheck::from_documents(&[document], Reader::Open) }
     }
 
-    /// Its `info.version`.
+    /// The `info.version` of the document.
     pub fn full_version(&self) -> &str {
         &self.facts().full_version
     }
@@ -39,37 +39,37 @@ impl PublishedDocument {
         self.check.documents.first().unwrap()
     }
 
-    /// What exchanges break of this document's promises.
-    fn broken(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
+    /// Returns the promises of this document that the exchanges break.
+    fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
-        let is_held = |operation: &Operation| !rules.is_excused(operation);
-        if !self.check.operations.iter().any(is_held) {
+        let is_binding = |operation: &Operation| !rules.is_excused(operation);
+        if !self.check.operations.iter().any(is_binding) {
             return Vec::new();
         }
-        let is_known = |exchange: &&Exchange| self.knows(&exchange.0, rules.today);
-        let known: Vec<_> = exchanges.iter().filter(is_known).collect();
+        let is_possible = |exchange: &&Exchange| self.can_send(&exchange.0, rules.today);
+        let possible: Vec<_> = exchanges.iter().filter(is_possible).collect();
         let mut broken = Vec::new();
-        for (sent, received) in &known {
-            if self.check.operation(sent).is_none_or(is_held) {
+        for (sent, received) in &possible {
+            if self.check.operation(sent).is_none_or(is_binding) {
                 let wrong = self.check.check(sent, received);
                 let answered =
                     format!("{} {} was answered {}", sent.method, sent.target, received.status);
                 broken.extend(wrong.iter().map(|what| format!("{name}: {what} ({answered})")));
             }
         }
-        let seen = self.check.seen(known.iter().copied());
+        let observed = self.check.seen(possible.iter().copied());
         let promises = self.check.promises(&self.facts().version);
-        let held = promises.iter().filter(|promise| promise.operation.is_none_or(is_held));
-        let unseen = held.filter(|promise| !promise.is_seen(&seen));
+        let binding = promises.iter().filter(|promise| promise.operation.is_none_or(is_binding));
+        let unseen = binding.filter(|promise| !promise.is_in(&observed));
         broken.extend(
             unseen.map(|promise| format!("{name}: {} was promised, and not seen", promise.label())),
         );
         broken
     }
 
-    /// Whether a program that was written for this document could send a request: it has no
-    /// parameter that came later.
-    fn knows(&self, sent: &SentRequest, today: &WireCheck) -> bool {
+    /// True if a program written for this document could send the request: all parameters existed
+    /// when the document was published.
+    fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
         };
@@ -83,11 +83,11 @@ impl PublishedDocument {
     }
 }
 
-/// What excuses an operation from what a document promised of it.
+/// The rules by which an operation is excused from the promises of a published document.
 struct Rules<'a> {
     published: &'a [PublishedDocument],
     today: &'a WireCheck,
-    /// As `x-sunset` writes it.
+    /// Today's date, in the format of `x-sunset`.
     day: &'a str,
 }
 
@@ -116,5 +116,5 @@ pub fn replay(
     exchanges: &[Exchange],
 ) -> Vec<String> {
     let rules = Rules { published, today, day };
-    published.iter().flat_map(|document| document.broken(exchanges, &rules)).collect()
+    published.iter().flat_map(|document| document.broken_promises(exchanges, &rules)).collect()
 }

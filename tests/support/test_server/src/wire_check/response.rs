@@ -1,4 +1,4 @@
-//! Holds one response against what is documented for its status.
+//! Checks one response against the documented response for its status.
 
 use super::documented::{DocumentedHeader, DocumentedResponse};
 use super::messages::{ReceivedResponse, SentRequest};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// Headers of HTTP itself, which no document lists.
+/// Headers of HTTP itself, which the documents do not list.
 const HTTP_HEADERS: [&str; 7] = [
     "content-type",
     "content-length",
@@ -18,22 +18,21 @@ const HTTP_HEADERS: [&str; 7] = [
     "vary",
 ];
 
-/// The label of a header among what a response shows.
+/// The label of a header, for the parts of a document that a response shows.
 pub fn header_label(name: &str) -> String {
     format!(" header {name}")
 }
 
-/// The label of a code.
 pub fn code_label(code: &str) -> String {
     format!(" code {code}")
 }
 
-/// The label of a query parameter among what a success shows.
+/// The label of a query parameter, for the parts of a document that a success shows.
 pub fn parameter_label(name: &str) -> String {
     format!(" parameter {name}")
 }
 
-/// Every difference between a response and what is documented.
+/// Returns every difference between a response and its documentation.
 pub fn violations(
     reader: Reader,
     response: &DocumentedResponse,
@@ -54,8 +53,8 @@ pub fn violations(
     wrong
 }
 
-/// What of the document a response shows.
-pub fn shown(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
+/// Returns the labels of the documented parts that a response shows.
+pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
     let documented = response.headers.iter().filter(|h| received.headers.contains_key(&h.name));
     let mut shown: Vec<_> = documented.map(|h| header_label(&h.name)).collect();
     shown.push(String::new());
@@ -69,8 +68,8 @@ pub fn shown(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<
     shown
 }
 
-/// A public page carries no rate limit headers.
-pub fn violations_of_public_page(received: &ReceivedResponse) -> Vec<String> {
+/// Checks a response of a public page, which must not carry rate limit headers.
+pub fn public_page_violations(received: &ReceivedResponse) -> Vec<String> {
     let counted = received.headers.keys().filter(|name| name.as_str().starts_with("x-ratelimit"));
     let mut wrong: Vec<_> =
         counted.map(|name| format!("{name} on a page that is not counted")).collect();
@@ -124,8 +123,8 @@ fn body_violations(
     wrong
 }
 
-/// `status` equals the HTTP status, and `code` is one that the document shows for it. Programs
-/// must accept other codes.
+/// Checks that `status` equals the HTTP status, and that `code` is documented for it. Open readers
+/// accept any code.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,
@@ -135,13 +134,14 @@ fn code_violation(
     if response.codes.is_empty() {
         return None;
     }
-    let known = |(of, code): &(u16, String)| *of == status && body["code"] == code.as_str();
+    let known =
+        |(documented, code): &(u16, String)| *documented == status && body["code"] == code.as_str();
     let is_known = reader == Reader::Open || response.codes.iter().any(known);
     let agrees = body["status"] == status && is_known;
     (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
 }
 
-/// The body as JSON, decompressed where it was compressed.
+/// Parses the body as JSON and decompresses it first if necessary.
 fn body(received: &ReceivedResponse) -> Result<Value, String> {
     let encoding = received.headers.get("content-encoding").map(|value| value.as_bytes());
     let plain = match encoding {

@@ -1,12 +1,12 @@
-//! Checks values against the schemas of the document: no integer of more than 64 bits, and, as
-//! today's document is read, no field that the schema lacks.
+//! Checks values against the schemas of the document. Integers must fit into 64 bits, and for
+//! [`Reader::Closed`] objects have no undocumented fields.
 
 use codegen::pointer::COMPONENT;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The keywords that the document's schemas use. Any other would be ignored
-/// silently, so it fails the tests until it is added.
+/// The keywords that the document's schemas use. A test fails on any other keyword, because the
+/// check would ignore it.
 const KNOWN_KEYWORDS: [&str; 12] = [
     "type",
     "format",
@@ -22,13 +22,13 @@ const KNOWN_KEYWORDS: [&str; 12] = [
     COMPONENT,
 ];
 
-/// How a document is read.
+/// The strictness of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Everything that is sent is documented.
+    /// Undocumented fields, headers and codes are violations.
     Closed,
-    /// What is documented is sent, and perhaps more: as programs read a document that was
-    /// published before.
+    /// Undocumented additions are allowed, as for programs that were written for an earlier
+    /// document.
     Open,
 }
 
@@ -39,22 +39,22 @@ pub struct SchemaCheck {
 }
 
 impl SchemaCheck {
-    /// Reads a schema without references.
-    pub fn of(schema: &Value, reader: Reader) -> SchemaCheck {
+    /// Compiles a schema with its references resolved.
+    pub fn new(schema: &Value, reader: Reader) -> SchemaCheck {
         let validator = jsonschema::options()
             .should_validate_formats(true)
-            .build(&bounded(schema, reader))
+            .build(&with_bounds(schema, reader))
             .expect("the document's schemas are schemas");
         SchemaCheck { validator, is_text: schema["type"] == "string" }
     }
 
-    /// What is wrong with a body.
+    /// Returns the errors of a body.
     pub fn body(&self, value: &Value) -> Vec<String> {
         let errors = self.validator.iter_errors(value);
         errors.map(|error| format!("body{}: {error}", error.instance_path())).collect()
     }
 
-    /// What is wrong with a header's value, which is written as plain text.
+    /// Returns the errors of a header's value, which is plain text.
     pub fn text(&self, text: &str) -> Vec<String> {
         let value = if self.is_text {
             json!(text)
@@ -65,20 +65,20 @@ impl SchemaCheck {
     }
 }
 
-/// The schema with bounds where JSON Schema leaves them open.
-fn bounded(schema: &Value, reader: Reader) -> Value {
+/// Adds bounds that JSON Schema leaves open.
+fn with_bounds(schema: &Value, reader: Reader) -> Value {
     let mut bounded = schema.as_object().unwrap().clone();
     for keyword in bounded.keys() {
         assert!(KNOWN_KEYWORDS.contains(&keyword.as_str()), "the testbed does not know {keyword}");
     }
     if let Some(Value::Object(properties)) = bounded.get_mut("properties") {
-        properties.values_mut().for_each(|property| *property = self::bounded(property, reader));
+        properties.values_mut().for_each(|property| *property = with_bounds(property, reader));
         if reader == Reader::Closed {
             bounded.insert("additionalProperties".to_string(), json!(false));
         }
     }
     if let Some(items) = bounded.get_mut("items") {
-        *items = self::bounded(items, reader);
+        *items = with_bounds(items, reader);
     }
     match schema["format"].as_str() {
         Some("int64") => {

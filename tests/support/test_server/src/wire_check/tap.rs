@@ -1,9 +1,8 @@
-//! A tap between an HTTP/1.1 client and the server, which reads along.
+//! A tap between an HTTP/1.1 client and the server, which reads all traffic.
 //!
-//! Bytes pass through it unchanged, so malformed requests, half-closed
-//! connections and slow readers stay what they are. Each response is checked when
-//! its last byte has come and before that byte goes on: by the time a test sees an
-//! answer, it has been checked.
+//! The tap passes bytes on unchanged, so that malformed requests, half-closed connections and slow
+//! readers reach the server as they are. It checks each response when the last byte arrives, before
+//! it passes that byte on: when a test sees a response, it has been checked.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
@@ -12,14 +11,14 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use testbed::relay::{ReadAlong, Relay};
 
-/// A tap in front of a server.
+/// A tap in front of one server.
 pub struct Tap {
     relay: Relay,
     observer: Observer,
 }
 
 impl Tap {
-    /// Opens a tap that leads to this address on the loopback. Needs a tokio runtime around it.
+    /// Opens a tap in front of this loopback address. Must be called inside a tokio runtime.
     pub fn before(server: SocketAddr) -> Tap {
         let observer = Observer::default();
         let shared = observer.shared();
@@ -27,23 +26,23 @@ impl Tap {
         Tap { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
     }
 
-    /// Where to send requests.
+    /// The address for requests.
     pub fn address(&self) -> SocketAddr {
         self.relay.address()
     }
 
-    /// The base address of the API behind it.
+    /// The base URL of the API behind the tap.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }
 
-    /// What it has seen.
+    /// The observer of all exchanges.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }
 }
 
-/// One connection: what was asked and not yet answered.
+/// The state of one connection.
 #[derive(Default)]
 struct Connection {
     requests: RequestReader,
@@ -63,7 +62,7 @@ impl ReadAlong for Connection {
         for (sent, received) in self.responses.feed(bytes, &mut self.unanswered) {
             self.observer.response(&sent, &received);
         }
-        // A client that leaves first has not been cut off.
+        // If the client closed first, the server did not cut the response.
         let ended = bytes.is_empty() && !self.client_has_ended;
         if let Some(sent) = self.unanswered.front().filter(|_| ended)
             && let Some(status) = self.responses.unfinished(sent)

@@ -1,15 +1,14 @@
-//! The rules for responses that the document does not describe one by one.
+//! Rules for responses that the document does not describe individually.
 //!
-//! - A path that the document does not have: 401, 404 `not_found`, 429 or 5XX.
-//! - A documented path with another method: 401, 405 `method_not_allowed` with one
-//!   `Allow`, 429 or 5XX, with the headers of the path's operation if that is
-//!   deprecated.
-//! - Both in the shape of `Error`, with the headers of every response, and under
-//!   401, 429 and 5XX with those that the document gives them.
-//! - The public pages are read without a key: a page, a redirect or 405, and no rate
-//!   limit headers. A page that does not exist is a path like any other.
-//! - What dropshot and hyper reject before any of our code runs is not ours: dot
-//!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
+//! - A path that is not in the document is answered with 401, 404 `not_found`, 429 or 5XX.
+//! - A documented path with another method is answered with 401, 405 `method_not_allowed` with one
+//!   `Allow`, 429 or 5XX. If the path's operation is deprecated, its headers are sent as well.
+//! - Both kinds of responses have the format of `Error` and the headers of every response. 401, 429
+//!   and 5XX also have their documented headers.
+//! - Public pages need no key. They are answered with a page, a redirect or 405, without rate limit
+//!   headers. A page that does not exist is treated like any other unknown path.
+//! - Requests that dropshot and hyper reject before our code runs are not checked: dot segments,
+//!   octets that are not UTF-8, methods outside the nine, 414 and 431.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -20,7 +19,7 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// The pages that are read without a key, and what each is.
+/// The pages that need no key, with their content types.
 pub const PUBLIC_PAGES: [(&str, &str); 14] = [
     ("/", "text/html; charset=utf-8"),
     ("/docs", "text/html; charset=utf-8"),
@@ -38,7 +37,7 @@ pub const PUBLIC_PAGES: [(&str, &str); 14] = [
     ("/robots.txt", "text/plain; charset=utf-8"),
 ];
 
-/// What a request was about.
+/// The target of a request.
 pub enum Subject<'a> {
     Operation(&'a Operation),
     OtherMethod(&'a Operation),
@@ -47,7 +46,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// By the request line and, where only that tells, by the status.
+/// Determines the target from the request line, and from the status if the request line is not
+/// enough.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -55,35 +55,35 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // With a slash at its end it leads to the page.
+    // A path with a trailing slash redirects to the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = PUBLIC_PAGES.iter().any(|(public, _)| *public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
         return Subject::PublicPage;
     }
     let method = if sent.method == "HEAD" { "GET" } else { &sent.method };
-    let of_path = |operation: &&Operation| {
+    let matches_path = |operation: &&Operation| {
         segments.len() == operation.path.len()
-            && operation.path.iter().zip(&segments).all(|(own, segment)| {
-                own == segment || (own.starts_with('{') && !segment.is_empty())
+            && operation.path.iter().zip(&segments).all(|(pattern, segment)| {
+                pattern == segment || (pattern.starts_with('{') && !segment.is_empty())
             })
     };
-    let of_path: Vec<_> = check.operations.iter().filter(of_path).collect();
-    match (of_path.iter().find(|operation| operation.method == method), of_path.first()) {
+    let operations: Vec<_> = check.operations.iter().filter(matches_path).collect();
+    match (operations.iter().find(|operation| operation.method == method), operations.first()) {
         (Some(operation), _) => Subject::Operation(operation),
         (None, Some(operation)) => Subject::OtherMethod(operation),
         (None, None) => Subject::UnknownPath,
     }
 }
 
-/// The segments of a path, decoded; none if it has dot segments or is no text.
+/// The decoded segments of a path; `None` if it has dot segments or is not valid UTF-8.
 fn segments(path: &str) -> Option<Vec<String>> {
-    let segments = path.strip_prefix('/')?.split('/').map(decoded);
+    let segments = path.strip_prefix('/')?.split('/').map(decode);
     let segments: Option<Vec<_>> = segments.collect();
     segments.filter(|segments| !segments.iter().any(|segment| segment == "." || segment == ".."))
 }
 
-fn decoded(segment: &str) -> Option<String> {
+fn decode(segment: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = segment.bytes();
     while let Some(byte) = rest.next() {
@@ -97,40 +97,40 @@ fn decoded(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What a path that the document does not have may answer.
+/// The responses to a path that is not in the document.
 pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     let described = json!({
         "401": shared["Unauthorized"],
-        "404": error(document, of_not_found(document), "not_found", 404),
+        "404": error(document, not_found_headers(document), "not_found", 404),
         "429": shared["TooManyRequests"],
         "5XX": shared["ServerError"],
     });
     responses(&described, reader)
 }
 
-/// What a path of the contract may answer to a method that it does not take.
+/// The responses of a documented path to a method without an operation.
 pub fn other_method(
     document: &Value,
     operation: &Value,
     reader: Reader,
 ) -> BTreeMap<String, DocumentedResponse> {
-    let own = &operation["responses"];
-    let mut headers = own["429"]["headers"].as_object().unwrap().clone();
+    let documented = &operation["responses"];
+    let mut headers = documented["429"]["headers"].as_object().unwrap().clone();
     headers.remove("Retry-After");
     headers
         .insert("Allow".to_string(), json!({ "required": true, "schema": { "type": "string" } }));
     let described = json!({
-        "401": own["401"],
+        "401": documented["401"],
         "405": error(document, headers, "method_not_allowed", 405),
-        "429": own["429"],
-        "5XX": own["5XX"],
+        "429": documented["429"],
+        "5XX": documented["5XX"],
     });
     responses(&described, reader)
 }
 
-/// The headers of a 404: those of a 401 without the challenge.
-fn of_not_found(document: &Value) -> Map<String, Value> {
+/// The headers of a 404: those of a 401, except for the challenge.
+fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
     headers.remove("WWW-Authenticate");
