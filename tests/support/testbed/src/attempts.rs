@@ -1,19 +1,19 @@
-//! A run that is repeated until the machine did not stand still meanwhile.
+//! Repeats a run until no long stall of the machine distorts it.
 
 use crate::canary::Canary;
 use crate::report::{EXCUSING_STALL, Report, Verdict};
 use std::io::Write;
 use std::time::Duration;
 
-/// A run in which the machine itself stood still for longer proves nothing.
+/// Above this length, a stall makes a run inconclusive.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
 
-/// How often a run that proves nothing is repeated.
+/// Maximum number of runs.
 const ATTEMPTS: u32 = 3;
 
-/// Runs it until it proves something, and prints what each run reported; the exit status:
-/// 0 everything held, 1 something did not, 2 it could not run, 3 the machine stood still each
-/// time.
+/// Repeats a run until it is conclusive, and prints the report of each. Returns the exit status: 0
+/// if there are no violations, 1 if there are, 2 if the run failed, and 3 if the machine stalled in
+/// each run.
 pub fn until_conclusive(
     out: &mut dyn Write,
     mut run: impl FnMut(&mut Report) -> anyhow::Result<()>,
@@ -22,13 +22,13 @@ pub fn until_conclusive(
     for _ in 0..ATTEMPTS {
         let canary = Canary::start()?;
         let mut report = Report::default();
-        let ended = run(&mut report);
+        let result = run(&mut report);
         let stall = canary.longest_stall();
         report.write(stall, out)?;
-        if let Err(error) = &ended {
+        if let Err(error) = &result {
             writeln!(out, "error: {error:#}")?;
         }
-        code = exit_status(report.verdict(), ended.is_ok(), stall);
+        code = exit_status(report.verdict(), result.is_ok(), stall);
         if code != 3 {
             break;
         }
@@ -53,7 +53,7 @@ mod tests {
     use crate::{assert_text, str};
 
     #[test]
-    fn a_stall_excuses_failures_but_no_contradiction() {
+    fn a_stall_excuses_time_limits_but_not_contradictions() {
         let statuses = |verdict, has_ended| {
             [0, 200, 201, 1_000, 1_001]
                 .map(|millis| exit_status(verdict, has_ended, Duration::from_millis(millis)))
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_a_stall_excuses() {
+    fn a_report_lists_the_violations_that_a_stall_excuses() {
         let printed = |stall| {
             let (mut report, mut printed) = (Report::default(), Vec::new());
             report.expect(false, || "order 1 is lost".to_string());
@@ -88,7 +88,7 @@ excused by the stall: a 503
     }
 
     #[test]
-    fn an_error_is_printed_with_what_was_found_before_it() {
+    fn an_error_is_printed_with_the_figures_before_it() {
         let mut printed = Vec::new();
         let code = until_conclusive(&mut printed, |report| {
             report.figure("12 requests");

@@ -1,24 +1,24 @@
-//! An authority that issues certificates for the servers of a test and their clients.
+//! A certificate authority for the servers and clients of a test.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// Issues certificates.
+/// A certificate authority.
 pub struct Authority {
-    /// Its own certificate, as PEM.
+    /// The authority's certificate, as PEM.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// A certificate and its private key, as PEM.
 pub struct Issued {
-    /// The certificate.
+    /// The certificate, as PEM.
     pub certificate: String,
-    /// Its private key.
+    /// The private key, as PEM.
     pub key: String,
 }
 
 impl Authority {
-    /// One with a key of its own.
+    /// Creates an authority with a new key.
     pub fn new() -> anyhow::Result<Authority> {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(Vec::new())?;
@@ -27,11 +27,11 @@ impl Authority {
         Ok(Authority { certificate, issuer: Issuer::new(parameters, key) })
     }
 
-    /// A certificate for this host.
+    /// Issues a certificate for this host.
     pub fn issue(&self, host: &str) -> anyhow::Result<Issued> {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_string()])?;
-        // One that has its authority's name counts as signed by itself.
+        // A certificate with the authority's own name would count as self-signed.
         parameters.distinguished_name.push(DnType::CommonName, host);
         let certificate = parameters.signed_by(&key, &self.issuer)?.pem();
         Ok(Issued { certificate, key: key.serialize_pem() })

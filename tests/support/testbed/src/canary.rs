@@ -1,4 +1,4 @@
-//! How long the machine itself stood still: a thread that only sleeps notices.
+//! A stall detector: a thread that only sleeps and measures how late it wakes up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 const SLEEP: Duration = Duration::from_millis(5);
 
-/// Sleeps that end later than this are reported: less is usual on a machine with work to do.
+/// Stalls above this length are counted; shorter ones are normal on a busy machine.
 const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
-/// The thread; it ends when this is dropped.
+/// A running stall detector. Dropping it stops the thread.
 pub struct Canary {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,
-    /// Of the sleeps that were reported.
+    /// Sum of the counted stalls.
     late_nanos: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -25,7 +25,7 @@ impl Canary {
         Canary::telling(|_| ())
     }
 
-    /// Starts the thread. Calls `tell` with each sleep's lateness as it ends.
+    /// Starts the thread, which calls `tell` with the length of each counted stall.
     pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
         let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
         let stop = Arc::clone(&ends);
@@ -46,12 +46,12 @@ impl Canary {
         Ok(Canary { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
-    /// The longest time by which a sleep was late so far: bounds in time allow for it.
+    /// The longest stall so far, including uncounted ones, by which time limits are extended.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }
 
-    /// For how long the machine stood still so far, all stalls together.
+    /// The sum of the counted stalls so far.
     pub fn stalled(&self) -> Duration {
         Duration::from_nanos(self.late_nanos.load(Ordering::Relaxed))
     }
@@ -61,7 +61,7 @@ impl Drop for Canary {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A child process that never outlives its owner.
+//! A child process that does not outlive its owner.
 
 use crate::wait::wait_blocking;
 use anyhow::{Context, bail};
@@ -10,11 +10,11 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a process may take to exit, or a command to finish: far longer than
-/// any needs, so that only one that hangs runs into it.
+/// Timeout for the exit of a process or command: far longer than needed, so that it only ends
+/// processes that hang.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A child process. It is killed when it is dropped.
+/// A child process. Dropping it kills the process.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -22,7 +22,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Takes charge of a child, which errors call by this name.
+    /// Takes ownership of a child; errors contain this name.
     pub fn new(child: Child, name: impl Into<String>) -> ChildProcess {
         ChildProcess { child, name: name.into() }
     }
@@ -32,7 +32,7 @@ impl ChildProcess {
         pid_of(&self.child)
     }
 
-    /// Whether it still runs.
+    /// True while the process runs.
     pub fn is_running(&self) -> bool {
         self.pid().is_ok_and(|pid| test_kill_process(pid).is_ok())
     }
@@ -49,13 +49,13 @@ impl ChildProcess {
         Ok(wait_blocking(&what, EXIT_TIMEOUT, exited)??)
     }
 
-    /// SIGTERM; waits until it exits.
+    /// Sends SIGTERM and waits for the exit.
     pub fn stop(mut self) -> anyhow::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         self.wait()
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL and waits for the exit.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -65,14 +65,14 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // Both fail only if it has exited.
+        // Both calls fail only if the process has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Runs a command with this standard input until it exits. It has a process group of its own, so
-/// that nothing that it started outlives it if it hangs.
+/// Runs a command with this standard input until it exits. The command gets its own process group,
+/// so that its children are killed too if it hangs.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

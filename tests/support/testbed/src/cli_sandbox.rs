@@ -1,5 +1,5 @@
-//! A directory in which tests run the program's commands as an operator does.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+//! A directory in which tests run the program's commands like an operator.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::command_output::CommandOutput;
 use crate::program::{Program, run};
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A directory to run commands in. Without `--data-dir` they work on
-/// `store-orders-data` below it.
+/// A directory to run commands in. Without `--data-dir`, commands use its subdirectory
+/// `store-orders-data`.
 #[derive(Debug)]
 pub struct CliSandbox {
     program: Program,
@@ -19,13 +19,13 @@ pub struct CliSandbox {
 }
 
 impl CliSandbox {
-    /// An empty directory.
+    /// Creates an empty directory.
     pub fn new() -> CliSandbox {
         let program = Program::built().unwrap();
         CliSandbox { program, directory: tempfile::tempdir().unwrap() }
     }
 
-    /// A path below the directory.
+    /// Returns a path below the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -35,7 +35,7 @@ impl CliSandbox {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// The names in a directory, hidden ones too.
+    /// The sorted names in a directory, including hidden ones.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<String> =
@@ -44,8 +44,8 @@ impl CliSandbox {
         names
     }
 
-    /// A command, with no setting in its environment. Its temporary files are below the directory,
-    /// so that those of a `demo` go with it, which a test kills.
+    /// Prepares a command without settings in its environment. Its temporary files are below the
+    /// directory, so that those of a killed `demo` are deleted too.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
@@ -53,7 +53,7 @@ impl CliSandbox {
         command
     }
 
-    /// Runs a command.
+    /// Runs a command without input.
     pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.run_with_input(arguments, b"")
     }
@@ -68,26 +68,26 @@ impl CliSandbox {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs the commands of a session in a shell, and asserts what they print: lines of standard
-    /// error begin with `! `, or with an exit status other than 0, such as `(3) `.
+    /// Runs the commands of a session in a shell, and asserts their output. Lines of standard error
+    /// begin with `! `, or with an exit status other than 0, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);
     }
 
-    /// Runs the commands of a document's session, and asserts that they print what it shows.
+    /// Runs the commands of a document's session, and asserts that their output is as shown.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         assert_console(self.program.path(), self.directory.path(), console);
     }
 
-    /// Serves with these flags and without an admin listener.
+    /// Starts a server with these flags and without an admin listener.
     pub fn serve(&self, flags: &[&str]) -> ServerProcess {
         let mut command = self.command(&[&["serve", "--admin-listen", "off"], flags].concat());
         ServerProcess::start(&mut command, &self.path("log")).unwrap()
     }
 
-    /// Imports pending orders of these ids, for pet 1.
+    /// Imports pending orders with these ids for pet 1.
     pub fn import_pending(&self, ids: impl IntoIterator<Item = i64>) {
         let rows: String = ids.into_iter().map(|id| format!("{id},1,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");

@@ -1,11 +1,11 @@
-//! What a command printed and how it exited, with the assertions that tests make.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+//! The output and exit status of a command, with assertions for tests.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::process::Output;
 
-/// What a command printed and how it exited.
+/// The output and exit status of a command.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// The exit status.
@@ -25,7 +25,7 @@ impl CommandOutput {
         })
     }
 
-    /// Standard output of a command that must have succeeded.
+    /// Returns standard output, or an error if the command failed.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());
@@ -33,24 +33,23 @@ impl CommandOutput {
         Ok(self.stdout)
     }
 
-    /// Asserts success without a word on standard error; standard output.
+    /// Asserts success and empty standard error. Returns standard output.
     pub fn done(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }
 
-    /// [`CommandOutput::done`], as JSON.
+    /// Asserts success like [`CommandOutput::done`] and parses standard output as JSON.
     pub fn json(self) -> Value {
         serde_json::from_str(&self.done()).unwrap()
     }
 
-    /// Asserts exit status 1 and one line of error, which it returns.
+    /// Asserts exit status 1 and one line of error. Returns the error.
     pub fn error(self) -> String {
         self.error_with(1)
     }
 
-    /// Asserts exit status 4, that the store cannot be used, and one line of error, which it
-    /// returns.
+    /// Asserts exit status 4 (the store cannot be used) and one line of error. Returns the error.
     pub fn unavailable(self) -> String {
         self.error_with(4)
     }
@@ -62,8 +61,8 @@ impl CommandOutput {
         text.to_string()
     }
 
-    /// Asserts exit status 1 of a server, or 4 if the store cannot be used, whose last line on standard error is the line of its
-    /// log that says why; the error.
+    /// Asserts that a server failed: its exit status is 1, or 4 if the store cannot be used, and
+    /// the last line of its log contains the error. Returns the error.
     pub fn failed_server(self) -> String {
         assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();
@@ -76,7 +75,7 @@ impl CommandOutput {
         error
     }
 
-    /// Asserts exit status 2, a wrong command line; the error.
+    /// Asserts exit status 2 (invalid arguments). Returns the error.
     pub fn usage(self) -> String {
         assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{}", self.stderr);
         self.stderr

@@ -1,4 +1,4 @@
-//! A data directory, filled with the operator's commands.
+//! A data directory that the operator's commands fill.
 
 use crate::preload::Preload;
 use crate::program::{Program, run};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A free port, and no admin listener, unless the caller says otherwise.
+/// Defaults: a free port and no admin listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
 /// A data directory.
@@ -18,25 +18,26 @@ const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin
 pub struct DataDir {
     program: Program,
     path: PathBuf,
-    /// The store, if it is not in the directory.
+    /// The store's URL if the store is not in the directory.
     store: Option<String>,
-    /// Of the environment of commands and servers.
+    /// Environment variables of commands and servers.
     variables: Vec<(&'static str, PathBuf)>,
-    /// Deleted with it.
+    /// The parent directory, which is deleted when this is dropped.
     _temporary: Option<TempDir>,
 }
 
-/// A key that was issued.
+/// An issued key.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// What lists and logs show.
+    /// The id that lists and logs show.
     pub id: String,
-    /// What callers send.
+    /// The secret text that callers send.
     pub text: String,
 }
 
 impl Key {
-    /// The bytes of a request that is sent by hand: `target` is `GET /v1/pets/7` or the like.
+    /// Returns the bytes of an HTTP/1.1 request with this key; `target` is the method and path,
+    /// such as `GET /v1/pets/7`.
     pub fn http1(&self, target: &str) -> Vec<u8> {
         let bearer = format!("Authorization: Bearer {}", self.text);
         format!("{target} HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").into_bytes()
@@ -44,61 +45,61 @@ impl Key {
 }
 
 impl DataDir {
-    /// A directory for this program to keep its data in.
+    /// Uses this directory as data directory.
     pub fn at(program: &Program, path: &Path) -> DataDir {
         let (program, path) = (program.clone(), path.to_path_buf());
         DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
     }
 
-    /// A directory for this program on a store at this URL, which keeps no orders there.
+    /// Uses this directory with a store at this URL, which contains the orders instead.
     pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
-    /// A new directory for the built program, deleted when this is dropped.
+    /// Creates a directory for the built program. Dropping it deletes the directory.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Has each file that commands and servers sync copied into this directory: a power cut
-    /// leaves these bytes for sure.
+    /// Copies each file that commands and servers sync into this directory: the bytes that
+    /// certainly survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("DRILL_SYNCED", directory.to_path_buf())];
         self
     }
 
-    /// The store, if it is not in the directory.
+    /// The store's URL if the store is not in the directory.
     pub fn store(&self) -> Option<&str> {
         self.store.as_deref()
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs a command on it; standard output.
+    /// Runs a command. Returns standard output.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command on it; what it prints as JSON.
+    /// Runs a command with `--json`. Returns the parsed output.
     pub fn run_json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let text = self.run(&[arguments, &["--json"]].concat())?;
         serde_json::from_str(&text).with_context(|| arguments.join(" "))
     }
 
-    /// Runs a command on it with this standard input; standard output.
+    /// Runs a command with this standard input. Returns standard output.
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
         let mut command = self.command();
         let output = run(command.args(arguments), input)?;
         output.success().with_context(|| format!("store-orders {}", arguments.join(" ")))
     }
 
-    /// Imports pending orders of these ids, for pet 7.
+    /// Imports pending orders with these ids for pet 7.
     pub fn import_pending(&self, ids: RangeInclusive<i64>) -> anyhow::Result<()> {
         let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");
@@ -106,12 +107,12 @@ impl DataDir {
         Ok(())
     }
 
-    /// The key of a new account of this plan.
+    /// Creates an account with this plan and issues a key for it.
     pub fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<Key> {
         self.issue(account, &["--plan", plan])
     }
 
-    /// The key of a new Enterprise account with these limits.
+    /// Creates an Enterprise account with these limits and issues a key for it.
     pub fn issue_enterprise_key(
         &self,
         account: &str,
@@ -128,7 +129,7 @@ impl DataDir {
         self.issue_another_key(account)
     }
 
-    /// A key of an account that there is.
+    /// Issues another key for an existing account.
     pub fn issue_another_key(&self, account: &str) -> anyhow::Result<Key> {
         let issued = self.run_json(&["keys", "issue", "--account", account])?;
         let text = |name| issued.get(name).and_then(Value::as_str).map(ToString::to_string);
@@ -136,20 +137,19 @@ impl DataDir {
         Ok(Key { id, text })
     }
 
-    /// Serves it: on a free port and without an admin listener, unless `flags` say
-    /// otherwise.
+    /// Starts a server on a free port without an admin listener, unless `flags` say otherwise.
     pub fn serve(&self, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         self.start(&mut self.command(), flags)
     }
 
-    /// [`DataDir::serve`], started by a shell that has first done this.
+    /// Starts a server like [`DataDir::serve`] from a shell that runs `shell` first.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
         self.start(&mut command, flags)
     }
 
-    /// [`DataDir::serve`] with a command that the caller has prepared: [`DataDir::command`].
+    /// Starts a server like [`DataDir::serve`] with a prepared command of [`DataDir::command`].
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);
@@ -159,7 +159,7 @@ impl DataDir {
         ServerProcess::start(command, &self.path.with_extension("log"))
     }
 
-    /// A command line that works on it.
+    /// Prepares a command for this directory.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());

@@ -1,9 +1,9 @@
-/* Stands before the C library's fsync and fdatasync (LD_PRELOAD). Each takes number()
-   milliseconds longer; -1 makes them fail, -2 makes them succeed without a sync, as a disk
-   does that lies, and -3 holds them until it is another number. Otherwise the real call is made first, so durability is what it was. If
-   DRILL_SYNCED names a directory, the file is copied there first, as it is when it is synced:
-   what a power cut leaves of it. Several processes may do so at once. The copy of a file that is
-   removed is removed too. */
+/* Replaces the C library's fsync and fdatasync (LD_PRELOAD). They take number() milliseconds
+   longer, after the real call, so durability is unchanged. With -1 they fail; with -2 they
+   succeed without syncing, like a disk that lies; with -3 they wait until the number changes.
+   If DRILL_SYNCED names a directory, the file is first copied there, which preserves the
+   content that survives a power cut. Several processes may do so at once. Removing a file
+   removes its copy too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Reads through the caller's descriptor: to close another one would release the locks that the
-   process has on the file. */
+/* Reads through the caller's descriptor: closing another one would release the process's locks
+   on the file. */
 static int copy(int from, const char *to) {
     char bytes[65536];
     off_t copied = 0;
@@ -33,7 +33,7 @@ static int copy(int from, const char *to) {
 static int keep(int file, const char *directory) {
     char link[64], path[PATH_MAX], kept[2 * PATH_MAX], part[2 * PATH_MAX + 8];
     struct stat status;
-    /* Databases are open for both; what is only written has no copy. */
+    /* Database files are open for reading and writing; write-only files are not copied. */
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
         (fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY) {
         return 0;
@@ -47,7 +47,7 @@ static int keep(int file, const char *directory) {
     const char *name = strrchr(path, '/');
     snprintf(kept, sizeof kept, "%s%s", directory, name ? name : "/");
     snprintf(part, sizeof part, "%s.part", kept);
-    /* The copies of a file are made one after the other, so that the last one stays. */
+    /* The lock makes copies of a file one at a time, so that the last one remains. */
     int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX) != 0) {
         return -1;

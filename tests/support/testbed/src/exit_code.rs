@@ -1,14 +1,14 @@
-//! The end of a program that tries or makes something.
+//! Converts a tool's result to its exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The exit code of what was run; after an error, which is printed, 2.
-pub fn exit_code(ran: anyhow::Result<u8>) -> ExitCode {
-    match ran {
+/// Returns the exit code. An error is printed and becomes 2.
+pub fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
+    match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            // If standard error is closed too, the exit status has to do.
+            // If standard error is closed, only the exit status reports the error.
             let _ = writeln!(anstream::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }

@@ -1,19 +1,19 @@
-//! The one way to start the program, and to give it orders, keys and time.
+//! Starts the program for tests and tools, and provides its orders, keys and clock.
 //!
-//! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
-//!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
-//! - [`assert_text`] holds what a text says, `CliSandbox::session` what the commands of a session
-//!   print, and [`Console`] is a session that a document shows.
-//! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
-//!   still.
-//! - [`wait_blocking`] and [`wait_for`]: waits for what something else brings about. [`relay`]: a
-//!   network that fails, falsifies or is read along.
-//! - [`seed`]: where generated inputs begin.
-//! - [`run_samples`]: the programs that the documents have for callers, against a server.
-//! - [`postgres`]: database servers, and [`Authority`] certificates for them.
+//! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in; [`DataDir`] is a
+//!   data directory to fill with the operator's commands; [`ServerProcess`] is a running server.
+//! - [`assert_text`] compares texts, `CliSandbox::session` compares the output of commands, and
+//!   [`Console`] is a session that a document shows.
+//! - [`until_conclusive`] repeats measurements that stalls of the machine distort; [`Report`]
+//!   collects figures and violations.
+//! - [`wait_blocking`] and [`wait_for`] poll for a condition. [`relay`] is a network that fails,
+//!   changes bytes or records them.
+//! - [`seed`] is the start of random inputs.
+//! - [`run_samples`] runs the documents' sample programs against a server.
+//! - [`postgres`] starts database servers, and [`Authority`] issues certificates for them.
 //!
-//! Nothing here needs the library, so `xtask` runs while the server does not compile.
-#![expect(clippy::new_without_default, reason = "`new` makes a directory, a key or a thread")]
+//! Nothing here depends on the library, so that `xtask` runs while the server does not compile.
+#![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]
 
 mod attempts;
 mod authority;

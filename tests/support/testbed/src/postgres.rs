@@ -1,4 +1,4 @@
-//! PostgreSQL servers: found, started on free ports as children, stopped by their ids.
+//! Finds PostgreSQL, starts servers on free ports as child processes and stops them by process id.
 
 mod cluster;
 
@@ -16,48 +16,48 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio_postgres::{Client, NoTls};
 
-/// The oldest PostgreSQL that is tried.
-const OLDEST: u32 = 15;
+/// The oldest supported major version.
+const OLDEST_MAJOR: u32 = 15;
 
-/// The superuser of every server, and who the store belongs to.
+/// The superuser of every server and the owner of the store.
 pub const USER: &str = "store";
 
 /// The database of the store.
 pub const DATABASE: &str = "orders";
 
-/// The programs of PostgreSQL, and who runs them: they refuse root.
+/// The programs of PostgreSQL, and the account that runs them, because they refuse root.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
-    /// The user and group that the servers run as, where this program is root.
+    /// The user and group of the servers if this program runs as root.
     account: Option<(u32, u32)>,
-    /// As `postgres --version` says.
+    /// The output of `postgres --version`.
     pub version: String,
 }
 
 impl Installed {
-    /// The newest PostgreSQL here.
+    /// Finds the newest installed PostgreSQL.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
-        let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
             .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
             .unwrap_or_default();
-        found.sort_by_key(|bin| major_in(&bin.to_string_lossy()));
+        packaged.sort_by_key(|bin| parse_major(&bin.to_string_lossy()));
         let on_path = std::env::var_os("PATH").unwrap_or_default();
         let has_all = |bin: &PathBuf| {
             ["postgres", "initdb"].iter().all(|program| bin.join(program).is_file())
         };
-        let bin = std::env::split_paths(&on_path).chain(found).filter(has_all).last();
+        let bin = std::env::split_paths(&on_path).chain(packaged).filter(has_all).last();
         let bin = bin.with_context(|| format!("PostgreSQL is missing; {FIX}"))?;
-        let said = Command::new(bin.join("postgres")).arg("--version").output()?;
-        let version = String::from_utf8_lossy(&said.stdout).trim().to_string();
-        if major_in(&version) < OLDEST {
-            bail!("{version} is too old: {OLDEST} or later is needed; {FIX}");
+        let output = Command::new(bin.join("postgres")).arg("--version").output()?;
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        if parse_major(&version) < OLDEST_MAJOR {
+            bail!("{version} is too old: {OLDEST_MAJOR} or later is needed; {FIX}");
         }
         Ok(Installed { bin, account: unprivileged()?, version })
     }
 
-    /// Makes a private file readable by the servers alone.
+    /// Makes a file readable only by the servers.
     pub fn own(&self, file: &Path) -> anyhow::Result<()> {
         std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
         if let Some((user, group)) = self.account {
@@ -66,7 +66,7 @@ impl Installed {
         Ok(())
     }
 
-    /// A client program, run as the user of this one.
+    /// Prepares a client program, which runs as the current user.
     pub fn client(&self, program: &str) -> Command {
         Command::new(self.bin.join(program))
     }
@@ -89,8 +89,8 @@ impl Installed {
     }
 }
 
-/// The user and group of an account for the servers; `None` if this program is not root, so that
-/// they run as the current user.
+/// Returns the user and group to run servers as; `None` if this program is not root, so that they
+/// run as the current user.
 fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -101,41 +101,41 @@ fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
         let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
         Some((fields.next()?.ok()?, fields.next()?.ok()?))
     };
-    let found = ids("postgres").or_else(|| ids("nobody"));
-    found.map(Some).context("there is no unprivileged account to run a database server")
+    let account = ids("postgres").or_else(|| ids("nobody"));
+    account.map(Some).context("there is no unprivileged account to run a database server")
 }
 
-/// The first whole number in a text.
-fn major_in(text: &str) -> u32 {
+/// Parses the first whole number in a text.
+fn parse_major(text: &str) -> u32 {
     let digits = text.chars().skip_while(|c| !c.is_ascii_digit());
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
 }
 
-/// A server. It and its children are killed when it is dropped.
+/// A running server. Dropping it kills the server and its child processes.
 pub struct Postgres {
     process: ChildProcess,
-    /// Where it listens on the loopback.
+    /// The port on the loopback.
     pub port: u16,
     name: String,
     log: PathBuf,
 }
 
 impl Postgres {
-    /// The store on it, reached at this port: its own, or a relay's.
+    /// The URL of the store at this port, which is the server's or a relay's.
     pub fn url_at(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{DATABASE}")
     }
 
-    /// The store on it.
+    /// The URL of the store.
     pub fn url(&self) -> String {
         Postgres::url_at(self.port)
     }
 
-    /// A connection of the superuser.
+    /// Connects as the superuser.
     pub async fn admin(&self, database: &str) -> anyhow::Result<Client> {
         let address = format!("host=127.0.0.1 port={} user={USER} dbname={database}", self.port);
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
-        // It ends with the client.
+        // The task ends with the client.
         tokio::spawn(connection);
         Ok(client)
     }
@@ -158,7 +158,8 @@ impl Postgres {
         self.wait_for_stream("sync_state = 'sync'").await
     }
 
-    /// Has commits wait for the standby, once it streams: until then none could be confirmed.
+    /// Makes commits wait for the standby. Waits first until it streams, because no commit could be
+    /// confirmed before.
     pub async fn demand_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("state = 'streaming'").await?;
         self.set("synchronous_standby_names", "standby").await?;
@@ -176,7 +177,7 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Makes a standby the primary, which waits for a standby of its own no longer.
+    /// Promotes a standby; the new primary waits for no standby of its own.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {
@@ -187,38 +188,38 @@ impl Postgres {
 
     /// Stops (SIGSTOP) or continues (SIGCONT) the server and its children.
     pub fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
-        let own = self.process.pid()?;
-        kill_process(own, signal)?;
-        for child in children_of(own)? {
-            // It may have ended by now.
+        let pid = self.process.pid()?;
+        kill_process(pid, signal)?;
+        for child in children_of(pid)? {
+            // The child may have ended.
             let _ = kill_process(child, signal);
         }
         Ok(())
     }
 
-    /// Shuts it down cleanly, and waits until it has ended.
+    /// Shuts the server down cleanly and waits for its end.
     pub fn stop(mut self) -> anyhow::Result<()> {
         self.process.signal(Signal::INT)?;
         self.process.wait().map(drop)
     }
 
-    /// SIGKILL, for it and its children; so another can take its port at once.
+    /// Kills the server and its child processes with SIGKILL, so that its port is free at once.
     pub fn kill(self) -> anyhow::Result<()> {
         self.kill_all()
     }
 
     fn kill_all(&self) -> anyhow::Result<()> {
-        let own = self.process.pid()?;
-        // Read before it ends: its children have another parent then.
-        let children = children_of(own)?;
-        kill_process(own, Signal::KILL)?;
+        let pid = self.process.pid()?;
+        // Read first: the children of a process that has ended get another parent.
+        let children = children_of(pid)?;
+        kill_process(pid, Signal::KILL)?;
         for child in children {
             let _ = kill_process(child, Signal::KILL);
         }
         Ok(())
     }
 
-    /// The end of its log.
+    /// The last lines of the log.
     fn last_words(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let mut words = String::new();
@@ -231,22 +232,22 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Children that are suspended would not notice that it ends.
+    /// Kills the children too: suspended ones would not notice the end of the server.
     fn drop(&mut self) {
-        // It has ended if this fails.
+        // Fails only if the server has ended.
         let _ = self.kill_all();
     }
 }
 
-/// The processes that this one started.
+/// The child processes of a process.
 fn children_of(parent: Pid) -> anyhow::Result<Vec<Pid>> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name, in brackets, may hold spaces.
-        let of = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
-        if of == Some(&parent.as_raw_nonzero().to_string()) {
+        // The process name, in parentheses, may contain spaces.
+        let parent_pid = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
+        if parent_pid == Some(&parent.as_raw_nonzero().to_string()) {
             children.extend(Pid::from_raw(pid));
         }
     }

@@ -1,5 +1,6 @@
-/* Before each preloaded library: the number that the file named by DRILL_NUMBER holds at
-   this moment, or 0. That another number than 0 was read is told by a file beside it. */
+/* Common part of all preloaded libraries: number() reads the file named by DRILL_NUMBER, and
+   returns 0 if there is no number. After any other number it creates a file with the suffix
+   ".used". */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

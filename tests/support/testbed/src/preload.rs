@@ -1,5 +1,4 @@
-//! A library that is loaded before the C library and reads a number from a file each time
-//! that one of its functions is called.
+//! Libraries that replace functions of the C library; each call reads a number from a file.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -8,28 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The library and its number.
+/// A compiled library and the file with its number.
 pub struct Preload {
     directory: TempDir,
     library: PathBuf,
 }
 
 impl Preload {
-    /// The wall clock, which is moved by the number, in seconds.
+    /// A library that moves the wall clock by the number, in seconds.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("set_clock.c"))
     }
 
-    /// A disk, each of whose fsyncs takes longer by the number, in milliseconds. With -1 it fails,
-    /// with -2 it succeeds and syncs nothing, with -3 it waits until the number is another.
+    /// A library that delays each fsync by the number, in milliseconds. With -1 fsync fails, with
+    /// -2 it succeeds without syncing, and with -3 it waits until the number changes.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// Compiles it, behind the function that reads the number; that is 0.
+    /// Compiles the library with the function that reads the number. The number is 0 at first.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
-        // Database servers, which run as another user, load it too.
+        // Database servers run as another user and load the library too.
         std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
         let (file, library) =
             (directory.path().join("preload.c"), directory.path().join("preload.so"));
@@ -44,10 +43,10 @@ impl Preload {
         Ok(preload)
     }
 
-    /// From now on this is the number.
+    /// Sets the number.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
-            // It is missing unless an earlier number was read.
+            // The file exists only if an earlier number was read.
             let _ = std::fs::remove_file(self.used());
         }
         let new = self.directory.path().join("new");
@@ -55,17 +54,17 @@ impl Preload {
         Ok(std::fs::rename(new, self.file())?)
     }
 
-    /// Loads it into a process that is about to start.
+    /// Loads the library into a process that has not started yet.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library).env("DRILL_NUMBER", self.file())
     }
 
-    /// The library's file.
+    /// The path of the library.
     pub fn library(&self) -> &Path {
         &self.library
     }
 
-    /// Whether a process has acted on the last number that was not 0.
+    /// True if a process has read the last number other than 0.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

@@ -1,4 +1,4 @@
-//! The built program `store-orders`, and how its commands are run.
+//! The built program `store-orders`, and methods to run its commands.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -13,8 +13,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program in the `target` directory and of the profile that the calling
-    /// program was built in. `cargo test` builds it before it runs a test.
+    /// Finds the program in the `target` directory and profile of the calling program. `cargo test`
+    /// builds it before it runs a test.
     pub fn built() -> anyhow::Result<Program> {
         let name = format!("store-orders{}", std::env::consts::EXE_SUFFIX);
         let path = profile_directory()?.join(name);
@@ -24,12 +24,12 @@ impl Program {
         Ok(Program { path })
     }
 
-    /// The program in this file.
+    /// Uses the program in this file.
     pub fn at(path: &Path) -> Program {
         Program { path: path.to_path_buf() }
     }
 
-    /// [`Program::built`], after building it from this checkout.
+    /// Builds the program from this checkout and returns it.
     pub fn build(repository: &Path) -> anyhow::Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -37,8 +37,8 @@ impl Program {
         if profile_directory()?.ends_with("release") {
             command.args(["--release", "--package", "store-orders"]);
         } else {
-            // As tests and tools are built: `--package` has other features, and compiles a
-            // fifth of the crates once more.
+            // The same build as for tests and tools: `--package` has other features and would
+            // compile a fifth of the crates again.
             command.arg("--workspace");
         }
         if !command.status().context("cannot run cargo")?.success() {
@@ -47,17 +47,17 @@ impl Program {
         Program::built()
     }
 
-    /// Its file.
+    /// The program's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A command line of it that takes no setting from the caller's environment.
+    /// Prepares a command that ignores settings in the caller's environment.
     pub fn command(&self) -> Command {
         without_settings(Command::new(&self.path))
     }
 
-    /// [`Program::command`], started by a shell that has first done this.
+    /// Prepares a command like [`Program::command`] that a shell starts after it ran `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);
@@ -70,7 +70,7 @@ impl Program {
     }
 }
 
-/// Runs a command of the program with this standard input until it exits.
+/// Runs a command with this standard input until it exits.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> anyhow::Result<CommandOutput> {
     CommandOutput::new(child_process::output(command, input)?)
 }
@@ -84,10 +84,10 @@ pub(crate) fn without_settings(mut command: Command) -> Command {
     command
 }
 
-/// `target/debug` or `target/release`: tests run one level below it.
+/// Returns `target/debug` or `target/release`. Test programs are in a subdirectory of it.
 fn profile_directory() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let directory = own.parent().context("this program is in no directory")?;
+    let program = std::env::current_exe()?;
+    let directory = program.parent().context("this program is in no directory")?;
     let profile = if directory.ends_with("deps") { directory.parent() } else { Some(directory) };
     Ok(profile.context("this program is in no target directory")?.to_path_buf())
 }

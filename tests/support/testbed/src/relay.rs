@@ -1,5 +1,5 @@
-//! A TCP relay between a server and its database, or its clients: with the faults of a network, and
-//! with what reads along.
+//! A TCP relay in front of a server or a database, which can simulate network faults, and read and
+//! change the bytes.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -12,47 +12,48 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// How many reads are on their way at once in one direction, of up to 64 KiB each.
-const MOST_ON_THE_WAY: usize = 64;
+/// Maximum number of reads in transit in one direction, up to 64 KiB each.
+const MAX_IN_TRANSIT: usize = 64;
 
-/// What the network does.
+/// A network fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It delivers.
+    /// Everything is delivered at once.
     None,
-    /// It delivers this much later.
+    /// Everything is delivered later by this time.
     Delay(Duration),
-    /// It delivers nothing, in either direction, and says nothing.
+    /// Nothing is delivered in either direction, but connections stay open.
     Silent,
-    /// It delivers what is sent, and no answer.
+    /// Requests are delivered, answers are not.
     NoAnswers,
-    /// It has closed every connection, and refuses new ones.
+    /// All connections are closed, and new ones are closed at once.
     Reset,
-    /// It closes every connection as soon as an answer to a COMMIT comes, which it keeps.
+    /// A connection is closed as soon as an answer to a COMMIT arrives, without delivering it.
     CutAtCommit,
 }
 
-/// What sees the bytes of one connection before they go on, and may change them. One that takes all
-/// of them cuts the connection. When a direction ends, there are none.
+/// Reads and may change the bytes of one connection before they are passed on. If it removes all
+/// bytes, the connection is cut. At the end of a direction it is called with no bytes.
 pub trait ReadAlong: Send + 'static {
-    /// From the client.
+    /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 
-    /// From the server.
+    /// Called with bytes from the server.
     fn answer(&mut self, _bytes: &mut Vec<u8>) {}
 }
 
-/// Replaces these texts that clients send, such as statements to prepare, by others that are not
-/// longer: what a damaged server would do, done from outside.
+/// Replaces texts that clients send, such as prepared statements, by others of at most the same
+/// length. To the client, this looks like a damaged server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
 impl ReadAlong for Tampering {
-    /// Spaces fill what is shorter, so that no message has another length.
+    /// Pads shorter texts with spaces, so that messages keep their length.
     fn request(&mut self, bytes: &mut Vec<u8>) {
         for (from, to) in self.0 {
-            let found = bytes.windows(from.len()).position(|part| part == from.as_bytes());
-            let Some(place) = found.and_then(|at| bytes.get_mut(at..at + from.len())) else {
+            let position = bytes.windows(from.len()).position(|part| part == from.as_bytes());
+            let Some(place) = position.and_then(|start| bytes.get_mut(start..start + from.len()))
+            else {
                 continue;
             };
             let filled = to.bytes().chain(std::iter::repeat(b' '));
@@ -61,15 +62,15 @@ impl ReadAlong for Tampering {
     }
 }
 
-/// Makes what reads a new connection along.
+/// Creates the reader of a new connection.
 type Readers = Arc<dyn Fn() -> Box<dyn ReadAlong> + Send + Sync>;
 
-/// A relay. It ends when this is dropped.
+/// A running relay. Dropping it stops it.
 pub struct Relay {
     fault: watch::Sender<Fault>,
     target: watch::Sender<u16>,
     has_cut: Arc<AtomicBool>,
-    /// Where it listens on the loopback.
+    /// The port on the loopback.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
 }
@@ -81,17 +82,17 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// A relay to this port. Needs a tokio runtime around it.
+    /// Starts a relay to this port. Must be called inside a tokio runtime.
     pub fn to(target: u16) -> anyhow::Result<Relay> {
         Relay::tampering(target, Tampering::default())
     }
 
-    /// A relay to this port that falsifies what it carries.
+    /// Starts a relay to this port that replaces texts.
     pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         Relay::read_along(target, move || tampering)
     }
 
-    /// A relay to this port; what `reader` makes reads each connection along.
+    /// Starts a relay to this port. `reader` creates the reader of each connection.
     pub fn read_along<R: ReadAlong>(
         target: u16,
         reader: impl Fn() -> R + Send + Sync + 'static,
@@ -114,30 +115,29 @@ impl Relay {
         Ok(Relay { fault, target, has_cut, port, task })
     }
 
-    /// Where it listens.
+    /// The relay's address.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// From now on the network does this, also to connections that are open.
+    /// Sets the fault of all connections, including open ones.
     pub fn set(&self, fault: Fault) {
         self.has_cut.store(false, Ordering::SeqCst);
         self.fault.send_replace(fault);
     }
 
-    /// Whether the last fault that was set has closed a connection at a COMMIT.
+    /// True if the last fault has closed a connection at a COMMIT.
     pub fn has_cut(&self) -> bool {
         self.has_cut.load(Ordering::SeqCst)
     }
 
-    /// From now on it leads to this port, and what was open is closed, as a virtual address
-    /// does that moves.
+    /// Changes the target's port and closes open connections, as when a virtual address moves.
     pub fn retarget(&self, port: u16) {
         self.target.send_if_modified(|target| std::mem::replace(target, port) != port);
     }
 }
 
-/// Carries a connection until both directions have ended, or it is cut.
+/// Forwards a connection until both directions have ended or it is cut.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
@@ -150,7 +150,7 @@ async fn relay(
     }
     let target = SocketAddr::from(([127, 0, 0, 1], *targets.borrow_and_update()));
     let Ok(server) = TcpStream::connect(target).await else { return };
-    // Either fails only on a socket that is closed already.
+    // Fails only if the socket is already closed.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
@@ -176,37 +176,37 @@ struct Direction<'a> {
     is_answer: bool,
     faults: watch::Receiver<Fault>,
     reader: &'a Mutex<Box<dyn ReadAlong>>,
-    /// Set when it closes a connection at a COMMIT.
+    /// Set when a connection is closed at a COMMIT.
     cut: &'a AtomicBool,
 }
 
-/// What is on its way, and when it arrives.
+/// Bytes in transit, with their arrival time.
 type Sent = (Instant, Vec<u8>);
 
 /// The connection is closed in both directions.
 struct Cut;
 
 impl Direction<'_> {
-    /// Delivers it until it ends.
+    /// Forwards bytes until the connection ends.
     async fn forward(self, from: OwnedReadHalf, to: OwnedWriteHalf) -> Result<(), Cut> {
-        // What is late holds up nothing that comes after it for longer than itself.
-        let (sender, receiver) = mpsc::channel(MOST_ON_THE_WAY);
+        // Reading continues during a delay, so that delays do not add up.
+        let (sender, receiver) = mpsc::channel(MAX_IN_TRANSIT);
         let deliver = async {
             deliver(receiver, to).await;
             Ok(())
         };
-        tokio::try_join!(self.take(from, sender), deliver).map(drop)
+        tokio::try_join!(self.receive(from, sender), deliver).map(drop)
     }
 
-    /// Takes what comes, and applies the network's faults to it.
-    async fn take(
+    /// Receives bytes and applies the network's faults to them.
+    async fn receive(
         mut self,
         mut from: OwnedReadHalf,
         sender: mpsc::Sender<Sent>,
     ) -> Result<(), Cut> {
         loop {
             let mut bytes = Vec::with_capacity(64 * 1024);
-            // A connection that fails has ended.
+            // A connection that fails counts as ended.
             if from.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
                 self.read(&mut bytes);
                 return Ok(());
@@ -217,13 +217,14 @@ impl Direction<'_> {
                 Fault::Delay(delay) => arrives += delay,
                 Fault::Reset => return Err(Cut),
                 Fault::NoAnswers if !self.is_answer => {}
-                Fault::CutAtCommit if !self.is_answer || !holds_commit(&bytes) => {}
+                Fault::CutAtCommit if !self.is_answer || !contains_commit(&bytes) => {}
                 Fault::CutAtCommit => {
                     self.cut.store(true, Ordering::SeqCst);
                     return Err(Cut);
                 }
                 Fault::Silent | Fault::NoAnswers => {
-                    // What came meanwhile is delivered late, as TCP does after an outage.
+                    // Bytes that were sent meanwhile are delivered late, as TCP does after an
+                    // outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
                     match self.faults.wait_for(over).await {
                         Ok(fault) if *fault != Fault::Reset => {}
@@ -249,10 +250,11 @@ impl Direction<'_> {
     }
 }
 
-/// Delivers each when it arrives, and then the end. Who reads no more may still be sending.
+/// Delivers each item at its arrival time, and finally the end. If the recipient no longer reads,
+/// it may still be sending.
 async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
     while let Some((arrives, bytes)) = receiver.recv().await {
-        // A timer would be up to a millisecond late.
+        // Sleeping for nothing would take up to a millisecond.
         if arrives > Instant::now() {
             sleep_until(arrives).await;
         }
@@ -260,12 +262,12 @@ async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
             return;
         }
     }
-    // It fails where the connection has ended.
+    // Fails if the connection has ended.
     let _ = to.shutdown().await;
 }
 
-/// Whether the bytes hold the message that a COMMIT was done: `C`, its length, its tag.
-fn holds_commit(bytes: &[u8]) -> bool {
+/// True if the bytes contain the message that completes a COMMIT: `C`, its length and its tag.
+fn contains_commit(bytes: &[u8]) -> bool {
     const DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
     bytes.windows(DONE.len()).any(|window| window == DONE)
 }
@@ -274,7 +276,7 @@ fn holds_commit(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A relay to a server that answers each byte with the next one.
+    /// Starts a relay to a server that answers each byte with the next one.
     async fn relay() -> (Relay, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_silent_is_delivered_later_and_what_is_reset_never() {
+    async fn bytes_are_delivered_after_a_silence_but_not_after_a_reset() {
         let (relay, mut client) = relay().await;
         client.write_u8(1).await.unwrap();
         assert_eq!(client.read_u8().await.unwrap(), 2);
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_open_is_closed_when_it_leads_elsewhere() {
+    async fn open_connections_are_closed_when_the_target_changes() {
         let ((relay, mut client), (other, _)) = (relay().await, super::tests::relay().await);
         client.write_u8(1).await.unwrap();
         assert_eq!(client.read_u8().await.unwrap(), 2);
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_delayed_delays_nothing_else() {
+    async fn delays_do_not_add_up() {
         let (relay, mut client) = relay().await;
         relay.set(Fault::Delay(Duration::from_millis(50)));
         let sent = Instant::now();
@@ -335,6 +337,6 @@ mod tests {
         }
         let waited = sent.elapsed();
         assert!(waited >= Duration::from_millis(145), "{waited:?}");
-        assert!(waited < Duration::from_millis(900), "{waited:?}: one after the other");
+        assert!(waited < Duration::from_millis(900), "{waited:?}: delays add up");
     }
 }

@@ -1,5 +1,5 @@
-//! The programs to copy that the documents have for callers, in one language: each runs against a
-//! server, one of them also through a proxy that loses a response.
+//! Runs the documents' sample programs of one language against a server, one of them also through a
+//! proxy that loses a response.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -24,39 +24,39 @@ pub const SAMPLES: [(&str, &str); 6] = [
     ("v2", "cancelOrder"),
 ];
 
-/// JavaScript rounds it to the order before it.
+/// JavaScript rounds this number to the one before it.
 const LARGE: i64 = (1 << 53) + 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// More pending orders of pet 7 than two pages have.
+/// Ids of pending orders of pet 7, except [`SHIPPED`]: more than two pages.
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
-/// The pet of one more order.
+/// The id and pet of an order of another pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// After this time, the service takes no further refusal for a part of the burst that began with
-/// the first.
+/// Refusals in a burst count once. After this time since the first refusal, the service counts a
+/// further one separately.
 const BURST: Duration = Duration::from_millis(2_100);
-/// Less than the 5 minutes of a ban.
+/// Maximum time until a sample stops at an error: less than the 5 minutes of a ban.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// More than any sample waits after its first attempt where there is no `Retry-After`.
+/// More than any sample waits after its first attempt without `Retry-After`.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// What a [`front`] does with a request.
+/// The effect of a [`faulty_proxy`] on a request.
 #[derive(Clone, Copy)]
 enum Fault {
     None,
     Refusal(u16, &'static str),
-    /// The body of an error breaks off.
+    /// The body of an error is incomplete.
     CutOff,
-    /// It is carried out and gets no response.
+    /// The request is executed, but the response is lost.
     LostResponse,
 }
 
 const LIMITED: Fault = Fault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: Fault = Fault::Refusal(503, "service_unavailable");
 
-/// Runs the samples of one language: `command` is that of a version and an operation. An error names
-/// the sample that does something else than it should.
+/// Runs the samples of one language. `command` returns the command for a version and an operation.
+/// An error names the sample that fails.
 pub fn run_samples(
     program: &Program,
     command: impl Fn(&str, &str) -> anyhow::Result<Command> + Sync,
@@ -97,32 +97,32 @@ impl Samples<'_> {
         let wrong_key = self.key.replace("_live_", "_test_");
         at_once(&[
             &|| {
-                // The second page is refused once.
+                // The request for the second page is refused once.
                 let faults = &[Fault::None, LIMITED];
-                let (limiting, requests) = front(address, faults)?;
-                self.lists("v2", &pending, limiting)?;
+                let (limiting, requests) = faulty_proxy(address, faults)?;
+                self.check_list("v2", &pending, limiting)?;
                 check_waits(&requests, faults).context("the sample of listOrders of v2")
             },
             &|| {
-                self.lists("v1", &all, address)?;
-                self.prints("v1", "getPet", &[], &["Rex"])?;
-                self.prints("v2", "getOrder", &[], &["1042", "pending"])
+                self.check_list("v1", &all, address)?;
+                self.check_output("v1", "getPet", &[], &["Rex"])?;
+                self.check_output("v2", "getOrder", &[], &["1042", "pending"])
             },
             &|| {
                 SAMPLES.into_iter().try_for_each(|(version, operation)| {
                     let base_url = format!("http://{address}/{version}");
                     let words = ["unauthorized", "is not an API key"];
-                    self.fails(version, operation, &base_url, &wrong_key, &words)?;
+                    self.check_failure(version, operation, &base_url, &wrong_key, &words)?;
                     let wrong_url = format!("http://{address}/wrong/{version}");
                     let words = ["not_found", "There is no such path"];
-                    self.fails(version, operation, &wrong_url, &self.key, &words)
+                    self.check_failure(version, operation, &wrong_url, &self.key, &words)
                 })
             },
             &|| {
                 self.ban(limited)?;
                 ["v1", "v2"].into_iter().try_for_each(|version| {
                     let base_url = format!("http://{address}/{version}");
-                    self.fails(
+                    self.check_failure(
                         version,
                         "cancelOrder",
                         &base_url,
@@ -138,18 +138,18 @@ impl Samples<'_> {
                 let (cancelled, large) =
                     ("order 3: cancelled\n", format!("order {LARGE}: cancelled\n"));
                 let expected = [cancelled, &large, "already shipped", "no order 999999"];
-                self.prints("v1", "cancelOrder", &ids, &expected)?;
+                self.check_output("v1", "cancelOrder", &ids, &expected)?;
                 let cancelled = "order 1042: cancelled\n";
                 let expected = [cancelled, "no order 999999"];
-                self.prints("v2", "cancelOrder", &[1042, MISSING], &expected)?;
-                self.prints("v2", "getOrder", &[], &["1042", "cancelled"])
+                self.check_output("v2", "cancelOrder", &[1042, MISSING], &expected)?;
+                self.check_output("v2", "getOrder", &[], &["1042", "cancelled"])
             },
-            &|| self.repeats("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE]),
-            &|| self.repeats("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED]),
+            &|| self.check_retries("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE]),
+            &|| self.check_retries("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED]),
         ])?;
-        let gone = [3, 4, 5, 1042, LARGE];
-        all.retain(|id| !gone.contains(id));
-        self.lists("v1", &all, address)
+        let cancelled = [3, 4, 5, 1042, LARGE];
+        all.retain(|id| !cancelled.contains(id));
+        self.check_list("v1", &all, address)
     }
 
     /// Runs a sample with these ids as arguments.
@@ -168,8 +168,8 @@ impl Samples<'_> {
         CommandOutput::new(child_process::output(&mut command, b"")?)
     }
 
-    /// It succeeds and prints these texts.
-    fn prints(
+    /// Checks that the sample succeeds and prints these texts.
+    fn check_output(
         &self,
         version: &str,
         operation: &str,
@@ -186,28 +186,29 @@ impl Samples<'_> {
         }
     }
 
-    /// It prints these orders and no other, in this order.
-    fn lists(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
+    /// Checks that the sample prints exactly these orders in this order.
+    fn check_list(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
         let base_url = format!("http://{address}/{version}");
         let output = self.output(version, "listOrders", &[], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
-        // A program prints a line for each, and curl the list itself.
+        // Programs print a line for each order, curl the JSON list.
         let prefix = if printed.starts_with("order ") { "order " } else { "\"id\":" };
         let digits = |text: &str| {
             text.split(|letter: char| !letter.is_ascii_digit()).next().map(str::to_string)
         };
-        let found: Vec<_> = printed.split(prefix).skip(1).filter_map(digits).collect();
+        let listed: Vec<_> = printed.split(prefix).skip(1).filter_map(digits).collect();
         let expected: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        if found != expected {
-            let odd = found.iter().zip(&expected).find(|(found, expected)| found != expected);
-            bail!("{name} lists {} orders of {}: {odd:?}", found.len(), expected.len());
+        if listed != expected {
+            let odd = listed.iter().zip(&expected).find(|(listed, expected)| listed != expected);
+            bail!("{name} lists {} orders of {}: {odd:?}", listed.len(), expected.len());
         }
         Ok(())
     }
 
-    /// With this base URL and key it fails soon, with the code and the message of the error.
-    fn fails(
+    /// Checks that the sample fails soon with this base URL and key, and prints the error's code
+    /// and message.
+    fn check_failure(
         &self,
         version: &str,
         operation: &str,
@@ -228,11 +229,16 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// An order whose cancellation got no response is cancelled again, at the times that the service
-    /// asks for, and that it is not there any more is no failure.
-    fn repeats(&self, version: &str, id: i64, faults: &'static [Fault]) -> anyhow::Result<()> {
+    /// Checks that the sample repeats a cancellation after a lost response, waits as the service
+    /// requests, and treats the order's absence then as success.
+    fn check_retries(
+        &self,
+        version: &str,
+        id: i64,
+        faults: &'static [Fault],
+    ) -> anyhow::Result<()> {
         let name = format!("the sample of cancelOrder of {version}");
-        let (address, requests) = front(self.server.address()?, faults)?;
+        let (address, requests) = faulty_proxy(self.server.address()?, faults)?;
         let base_url = format!("http://{address}/{version}");
         let output = self.output(version, "cancelOrder", &[id], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
@@ -266,7 +272,7 @@ impl Samples<'_> {
     }
 }
 
-/// Runs these parts beside each other: samples wait more than they compute.
+/// Runs these parts concurrently, because samples mostly wait.
 fn at_once(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
     std::thread::scope(|threads| {
         let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();
@@ -275,7 +281,8 @@ fn at_once(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result
     })
 }
 
-/// After each refusal a sample waited for `Retry-After`, and sent another request.
+/// Checks that the sample waited for `Retry-After` after each refusal and then sent another
+/// request.
 fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result<()> {
     let times: Vec<_> = requests.try_iter().collect();
     let waits: Vec<_> = times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();
@@ -288,20 +295,21 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result
     Ok(())
 }
 
-/// A proxy before the server, and when a request arrived. Its first requests have these faults.
-fn front(
+/// Starts a proxy in front of the server, which applies these faults to its first requests. Returns
+/// its address and the arrival times of requests.
+fn faulty_proxy(
     server: SocketAddr,
     faults: &'static [Fault],
 ) -> anyhow::Result<(SocketAddr, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (sender, requests) = channel();
-    // It ends with this program: the next connection may never come.
+    // The thread ends with this program, because the next connection may never come.
     std::thread::spawn(move || -> std::io::Result<()> {
         let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
         for (client, fault) in listener.incoming().zip(faults) {
             let mut client = client?;
-            let request = request(&client)?;
+            let request = read_request(&client)?;
             if sender.send(Instant::now()).is_err() {
                 break;
             }
@@ -323,7 +331,8 @@ fn front(
     Ok((address, requests))
 }
 
-/// The server's response, after which the connection is closed.
+/// Forwards a request and returns the server's response, after which the server closes the
+/// connection.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);
@@ -343,8 +352,8 @@ fn refusal(status: u16, code: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A request, as it came. No operation takes a body.
-fn request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
+/// Reads a request. No operation accepts a body.
+fn read_request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
     let (mut reader, mut head) = (BufReader::new(client), Vec::new());
     while !head.ends_with(b"\r\n\r\n") && reader.read_until(b'\n', &mut head)? > 0 {}
     Ok(head)

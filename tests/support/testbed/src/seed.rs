@@ -1,14 +1,14 @@
-//! Where generated inputs begin: at the same place for each change, elsewhere each night.
+//! The seed of random inputs: constant for each change, different each night.
 
-/// `SEED`, or 1.
-#[expect(clippy::panic, reason = "a run with another seed than the one asked for proves nothing")]
+/// Returns the seed from `SEED`; 1 by default.
+#[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]
 pub fn seed() -> u64 {
     let Ok(seed) = std::env::var("SEED") else { return 1 };
     seed.parse().unwrap_or_else(|_| panic!("SEED must be a whole number, not {seed:?}"))
 }
 
-/// How property tests run. A failure is in the output, with the least input that brings it about,
-/// and in no file. `PROPTEST_CASES` sets the number of cases.
+/// The configuration of property tests. A failure is reported with its smallest input, and not
+/// saved in a file. `PROPTEST_CASES` sets the number of cases.
 pub fn property_config() -> proptest::prelude::ProptestConfig {
     use proptest::{prelude::ProptestConfig, test_runner::RngSeed};
     let rng_seed = RngSeed::Fixed(seed());

@@ -1,5 +1,4 @@
-//! A server in a process of its own: started, asked where it listens, ended by its
-//! process id.
+//! A server in its own process: starts it, reads its address and stops it by process id.
 
 use crate::child_process::{ChildProcess, Signal};
 use anyhow::{Context, bail};
@@ -11,10 +10,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A server that lists ten million orders listens well within this.
+/// Maximum start time; even a server that lists ten million orders starts much faster.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A server that listens. It is killed when it is dropped.
+/// A running server. Dropping it kills the process.
 #[derive(Debug)]
 pub struct ServerProcess {
     process: ChildProcess,
@@ -25,10 +24,10 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a command that prints `listening on URL` once it answers, and waits
-    /// for that line. Standard error goes to `log`, emptied first.
+    /// Starts a command that prints `listening on URL` once it serves, and waits for that line.
+    /// Standard error goes to `log`, which is emptied first.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
-        // Appended to, so that it may be emptied while the server runs.
+        // Opened for appending, so that the log can be emptied while the server runs.
         let file = OpenOptions::new().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         file.set_len(0)?;
@@ -36,7 +35,7 @@ impl ServerProcess {
         let started = Instant::now();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        let lines = lines_of(child.stdout.take().context("standard output is piped")?);
+        let lines = read_lines(child.stdout.take().context("standard output is piped")?);
         let mut process = ChildProcess::new(child, name.clone());
         let mut printed = Vec::new();
         loop {
@@ -57,43 +56,43 @@ impl ServerProcess {
         }
     }
 
-    /// The lines it printed, up to the one with its address.
+    /// The printed lines, up to the one with the address.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
 
-    /// What it printed behind this prefix.
+    /// The rest of the first printed line that starts with this prefix.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
     }
 
-    /// The base address of the API, with `/v1`.
+    /// The base URL of the API, with `/v1`.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// The address of the API without a path.
+    /// The scheme and authority of the API's URL.
     pub fn origin(&self) -> &str {
         self.base_url.trim_end_matches("/v1")
     }
 
-    /// The address of the API as that of a socket.
+    /// The socket address of the API.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
         let (_, address) = self.origin().split_once("://").context("a URL has a scheme")?;
         address.parse().with_context(|| format!("no socket address: {address}"))
     }
 
-    /// From the start to the line with its address.
+    /// The time from the start to the line with the address.
     pub fn started_in(&self) -> Duration {
         self.started_in
     }
 
-    /// The process.
+    /// The server's process.
     pub fn process(&self) -> &ChildProcess {
         &self.process
     }
 
-    /// What it has written of its log so far: it writes a line up to 100 ms after its event.
+    /// The log so far. Lines may appear up to 100 ms after their event.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -108,13 +107,13 @@ impl ServerProcess {
         self.process.signal(signal)
     }
 
-    /// Waits until it exits; its status and its log.
+    /// Waits until the server exits. Returns its status and log.
     pub fn wait(mut self) -> anyhow::Result<(ExitStatus, String)> {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// [`ServerProcess::wait`] without blocking the runtime, which may carry a tap.
-    #[expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
+    /// Waits like [`ServerProcess::wait`] without blocking the runtime, which may run a tap.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {
             Ok(Ok(exited)) => exited,
@@ -123,7 +122,7 @@ impl ServerProcess {
         }
     }
 
-    /// SIGTERM; waits for a clean exit.
+    /// Sends SIGTERM and waits for a clean exit.
     pub fn stop(self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;
         let (status, log) = self.wait()?;
@@ -133,19 +132,19 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// SIGKILL; what it had logged.
+    /// Sends SIGKILL. Returns the log.
     pub fn kill(self) -> anyhow::Result<String> {
         self.process.kill()?;
         Ok(std::fs::read_to_string(&self.log)?)
     }
 }
 
-/// The lines as they come; the thread reads on, so that the process never blocks.
-fn lines_of(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
+/// Returns the lines as they arrive. A thread reads all of them, so that the process never blocks.
+fn read_lines(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // The receiver is dropped after the start.
+            // The receiver is dropped once the server has started.
             let _ = sender.send(line);
         }
     });
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_ends_early_is_an_error_with_its_last_words() {
+    fn a_server_that_exits_early_is_an_error_with_the_end_of_its_log() {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo no such key >&2; exit 3"]);

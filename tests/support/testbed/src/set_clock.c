@@ -1,5 +1,5 @@
-/* Stands before the C library's clocks (LD_PRELOAD) and moves the wall clock by number()
-   seconds. Monotonic clocks stay what they are. */
+/* Replaces the C library's clocks (LD_PRELOAD) and moves the wall clock by number() seconds.
+   Monotonic clocks are unchanged. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -13,7 +13,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return result;
 }
 
-/* PostgreSQL's. */
+/* PostgreSQL uses this one. */
 int gettimeofday(struct timeval *restrict time, void *restrict zone) {
     int result = (int)syscall(SYS_gettimeofday, time, zone);
     if (result == 0) {

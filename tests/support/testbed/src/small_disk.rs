@@ -1,4 +1,4 @@
-//! A small disk of its own: a tmpfs, which can really be full.
+//! A small disk that can be filled: a tmpfs.
 
 use anyhow::{Context, bail};
 use std::fs::File;
@@ -11,18 +11,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How often a disk that is kept full is filled up again.
+/// Interval at which a disk that is kept full is filled again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The disk. It is unmounted when this is dropped.
+/// A small disk. Dropping it unmounts it.
 pub struct SmallDisk {
     path: PathBuf,
-    /// What is written next to the disk, such as a server's log, is never full.
+    /// The mount point's parent directory, whose files, such as a server's log, are not on the
+    /// disk.
     _directory: TempDir,
 }
 
 impl SmallDisk {
-    /// A disk of this many KiB.
+    /// Mounts a disk of this size.
     pub fn mount(kib: u64) -> anyhow::Result<SmallDisk> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data");
@@ -39,12 +40,12 @@ impl SmallDisk {
         Ok(SmallDisk { path, _directory: directory })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Fills it, but for this many KiB.
+    /// Fills the disk except for this many KiB.
     pub fn fill(&self, spare_kib: usize) -> anyhow::Result<()> {
         let spare = self.path().join("spare");
         std::fs::write(&spare, vec![0; spare_kib * 1024])?;
@@ -52,7 +53,7 @@ impl SmallDisk {
         Ok(std::fs::remove_file(spare)?)
     }
 
-    /// Fills it, and keeps it full while the result lives.
+    /// Fills the disk and keeps it full until the result is dropped.
     pub fn keep_full(&self) -> anyhow::Result<Full> {
         let mut ballast = File::create(self.ballast())?;
         fill(&mut ballast)?;
@@ -60,7 +61,7 @@ impl SmallDisk {
         let stop = Arc::clone(&ends);
         let refill = move || {
             while !stop.load(Ordering::Relaxed) {
-                // An error would show as a disk that is not full.
+                // If filling fails, the test sees a disk that is not full.
                 let _ = fill(&mut ballast);
                 std::thread::sleep(REFILL_INTERVAL);
             }
@@ -69,7 +70,7 @@ impl SmallDisk {
         Ok(Full { ends, ballast: self.ballast(), thread: Some(thread) })
     }
 
-    /// Makes room again.
+    /// Frees the space again.
     pub fn make_room(&self) -> anyhow::Result<()> {
         Ok(std::fs::remove_file(self.ballast())?)
     }
@@ -81,7 +82,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, because a process that still ends may hold a file open.
+        // Lazily, because a process that is still ending may hold a file open.
         let unmounted = as_root("umount").arg("--lazy").arg(self.path()).status();
         if !unmounted.is_ok_and(|status| status.success()) {
             let _ = writeln!(anstream::stderr(), "still mounted: {}", self.path().display());
@@ -89,7 +90,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A disk that stays full until this is dropped, which makes room.
+/// A disk that stays full until this is dropped.
 pub struct Full {
     ends: Arc<AtomicBool>,
     ballast: PathBuf,
@@ -100,7 +101,7 @@ impl Drop for Full {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
         if let Err(error) = std::fs::remove_file(&self.ballast) {
@@ -109,7 +110,7 @@ impl Drop for Full {
     }
 }
 
-/// A command that only root may run.
+/// A command with root's rights.
 fn as_root(program: &str) -> Command {
     if rustix::process::geteuid().is_root() {
         return Command::new(program);
@@ -119,9 +120,9 @@ fn as_root(program: &str) -> Command {
     sudo
 }
 
-/// Writes until there is no room.
+/// Writes until the disk is full.
 fn fill(ballast: &mut File) -> std::io::Result<()> {
-    // The last pages take no large write.
+    // Large writes do not fit into the last pages.
     for block in [64 * 1024, 4 * 1024] {
         let block = vec![0; block];
         loop {

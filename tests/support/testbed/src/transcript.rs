@@ -1,10 +1,5 @@
-//! Sessions of a command line that are run and compared, and the one comparison of texts that
-//! stand in tests.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on says so by panicking"
-)]
+//! Runs and compares command-line sessions, and compares texts with their expectation in tests.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::child_process::output;
 use crate::program::without_settings;
@@ -15,37 +10,38 @@ use snapbox::{Assert, IntoData};
 use std::path::Path;
 use std::process::Command;
 
-/// For how many days keys of tests are valid; 0 is for what happens now.
+/// Validity in days of the keys in tests; 0 stands for the present.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
-/// Ends the output of a command of a session. No command prints it.
+/// Marks the end of a command's output. No command prints it.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
-/// Asserts what a text says. `[..]` stands for any part of a line, a line of `...` for any lines,
-/// and a name in brackets for what differs from run to run. `SNAPSHOTS=overwrite` writes what the
-/// text says into the test, which otherwise writes nothing.
+/// Asserts the content of a text. `[..]` matches any part of a line, a line of `...` any lines, and
+/// a name in brackets a value that differs in each run. `SNAPSHOTS=overwrite` updates the
+/// expectation in the test's source.
 #[track_caller]
 pub fn assert_text(actual: &str, expected: Inline) {
-    let actual = without_varying(&anstream::adapter::strip_str(actual).to_string());
+    let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    // Without the change of backslashes to slashes.
+    // Path normalisation would change backslashes to slashes.
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
-/// A session as a document shows it.
+/// A session that a document shows.
 #[derive(Debug)]
 pub struct Console<'a> {
-    /// Where it stands.
+    /// The document's path.
     pub page: &'a str,
-    /// Its lines. One that ends in `…` may go on, and a line of `…` is any lines.
+    /// The session's lines. A trailing `…` matches the rest of the line, and a line of `…` any
+    /// lines.
     pub text: &'a str,
-    /// What the shell does first.
+    /// Shell commands that run before the session.
     pub setup: &'a str,
-    /// What the document shows, and what it is in the test.
+    /// Pairs of a text in the document and its replacement in the test.
     pub real: &'a [(&'a str, String)],
 }
 
-/// The sessions below this heading of a page of this checkout: its blocks marked `console`.
+/// Returns the `console` blocks below this heading of a document in this checkout.
 #[track_caller]
 pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(page);
@@ -61,10 +57,10 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs the commands of a document's session, and asserts that they print what it shows.
+/// Runs the commands of a document's session, and asserts that their output is as shown.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
-    let shown = commands(console.text);
+    let shown = parse_commands(console.text);
     let typed = shown.iter().map(|command| {
         console.real.iter().fold(command.clone(), |text, (shown, real)| text.replace(shown, real))
     });
@@ -73,11 +69,11 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
         let output =
             console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
         let command = command.replace('\n', "\n> ");
-        format!("$ {command}\n{}", replaced(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
+        format!("$ {command}\n{}", replace_all(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
     });
-    let actual = without_any_time(&format!("{}\n", actual.collect::<String>().trim_end()));
-    let expected = without_any_time(&format!("{}\n", console.text.trim_end()));
-    let expected = replaced(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
+    let actual = normalize_for_document(&format!("{}\n", actual.collect::<String>().trim_end()));
+    let expected = normalize_for_document(&format!("{}\n", console.text.trim_end()));
+    let expected = replace_all(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
     let result = Assert::new().normalize_paths(false).try_eq(
         Some(&console.page),
         actual.into_data(),
@@ -88,8 +84,8 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
     }
 }
 
-/// Names what differs between a document and a run of what it shows.
-fn without_any_time(text: &str) -> String {
+/// Replaces by names the values that differ between a document and a run.
+fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
         (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "MINUTE"),
@@ -104,61 +100,61 @@ fn without_any_time(text: &str) -> String {
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r"\r\n", "\n"),
-        // A document may have an empty line between two commands.
+        // Documents may have an empty line between two commands.
         (r"\n\n\$ ", "\n$$ "),
     ];
-    replaced(without_varying(text), &patterns)
+    replace_all(normalize_run(text), &patterns)
 }
 
-/// The text, in which each of these patterns is replaced, one after the other.
-fn replaced(text: String, patterns: &[(&str, &str)]) -> String {
+/// Replaces matches of these patterns, one pattern after the other.
+fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     patterns.iter().fold(text, |text, (pattern, shown)| {
         Regex::new(pattern).unwrap().replace_all(&text, *shown).into_owned()
     })
 }
 
-/// Names what differs from run to run; keys, their ids, commits and SHA-256 sums are numbered, so
-/// that one that stands twice is seen to. What tables have keeps its width.
-fn without_varying(text: &str) -> String {
+/// Replaces by names the values that differ in each run. Keys, their ids, commits and SHA-256 sums
+/// become numbers, so that equal ones stay equal. Columns of tables keep their width.
+fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // The same end of all messages about a command line.
+        // The end of all messages about invalid arguments.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
     ];
-    let mut text = replaced(text.to_string(), &patterns);
+    let mut text = replace_all(text.to_string(), &patterns);
     for pattern in [
         "(sto_[a-z]+_)([0-9A-Za-z]{30,})",
         r"(key_)([0-9A-Za-z]{12})\b",
         r"()\b([0-9a-f]{40})\b",
         r"()\b([0-9a-f]{64})\b",
     ] {
-        let mut seen: Vec<String> = Vec::new();
+        let mut distinct: Vec<String> = Vec::new();
         text = Regex::new(pattern)
             .unwrap()
-            .replace_all(&text, |found: &Captures<'_>| {
-                let number = seen.iter().position(|other| *other == found[2]);
+            .replace_all(&text, |captures: &Captures<'_>| {
+                let number = distinct.iter().position(|other| *other == captures[2]);
                 let number = number.unwrap_or_else(|| {
-                    seen.push(found[2].to_string());
-                    seen.len() - 1
+                    distinct.push(captures[2].to_string());
+                    distinct.len() - 1
                 });
                 let digit = (number + 1).to_string();
-                format!("{}{}", &found[1], digit.repeat(found[2].len() / digit.len()))
+                format!("{}{}", &captures[1], digit.repeat(captures[2].len() / digit.len()))
             })
             .into_owned();
     }
     text
 }
 
-/// Runs the commands of a session, `$ COMMAND` with more lines of it after `> `, in one shell in
-/// this directory. Asserts what each prints: lines of standard error begin with `! `, and a
-/// status other than 0 is a last line such as `(3)`.
+/// Runs the commands of a session in one shell in this directory and asserts their output. A
+/// command is `$ COMMAND`, with further lines after `> `. Lines of standard error begin with `! `,
+/// and an exit status other than 0 is a last line such as `(3)`.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
-    let commands = commands(&expected.clone().into_data().to_string());
+    let commands = parse_commands(&expected.clone().into_data().to_string());
     let outputs = run(program, directory, "", &commands);
     let shown = commands
         .iter()
@@ -167,8 +163,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Names times of the last hour, and those of keys that were made in it and are valid for some
-/// days. Tests' own dates are in the past.
+/// Replaces by names all times of the last hour, and expiry times of keys that were issued in it.
+/// Fixed dates in tests are in the past.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {
@@ -182,11 +178,12 @@ fn without_times(text: &str) -> String {
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "%FT%T%.fZ", "YYYY-MM-DDThh:mm:ssZ"),
         (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "%F %RZ", "YYYY-MM-DD hh:mmZ"),
     ] {
-        let named = |found: &Captures<'_>| match NaiveDateTime::parse_from_str(&found[0], format) {
-            Ok(time) if is_recent(time) => shown.to_string(),
-            _ => found[0].to_string(),
-        };
-        text = Regex::new(pattern).unwrap().replace_all(&text, named).into_owned();
+        let name_recent =
+            |captures: &Captures<'_>| match NaiveDateTime::parse_from_str(&captures[0], format) {
+                Ok(time) if is_recent(time) => shown.to_string(),
+                _ => captures[0].to_string(),
+            };
+        text = Regex::new(pattern).unwrap().replace_all(&text, name_recent).into_owned();
     }
     // A command may have run before midnight.
     let begins = [now, now - TimeDelta::hours(1)];
@@ -196,8 +193,8 @@ fn without_times(text: &str) -> String {
     days.fold(text, |text, day| text.replace(&day, " YYYY-MM-DD"))
 }
 
-/// The commands of a session.
-fn commands(session: &str) -> Vec<String> {
+/// Parses the commands of a session.
+fn parse_commands(session: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for line in session.lines() {
         match (line.strip_prefix("$ "), line.strip_prefix("> "), commands.last_mut()) {
@@ -210,7 +207,7 @@ fn commands(session: &str) -> Vec<String> {
     commands
 }
 
-/// What each command prints, in one shell.
+/// Runs the commands in one shell and returns the output of each.
 #[track_caller]
 fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Vec<String> {
     let errors = tempfile::NamedTempFile::new().unwrap();
@@ -224,17 +221,17 @@ fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Ve
     });
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{setup}\n{}", script.collect::<String>()));
-    let own = program.parent().unwrap().display();
+    let program_directory = program.parent().unwrap().display();
     let path = std::env::var("PATH").unwrap_or_default();
-    shell.env("PATH", format!("{own}:{path}")).env("ERRORS", errors.path());
-    // What a command prints is in one language, and curl reaches the loopback.
+    shell.env("PATH", format!("{program_directory}:{path}")).env("ERRORS", errors.path());
+    // Output must be in English, and curl must reach the loopback without a proxy.
     shell.env("LC_ALL", "C").env("no_proxy", "*");
     shell.current_dir(directory);
     let output = output(&mut without_settings(shell), b"").unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(!text.contains('\u{1b}'), "colours are for terminals: {}", without_varying(&text));
+    assert!(!text.contains('\u{1b}'), "colours are for terminals: {}", normalize_run(&text));
     let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
-    assert_eq!(outputs.len(), commands.len(), "{}", without_varying(&text));
+    assert_eq!(outputs.len(), commands.len(), "{}", normalize_run(&text));
     for output in outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n'))
     {
         output.push('\n');

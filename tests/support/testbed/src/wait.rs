@@ -1,15 +1,15 @@
-//! Waiting for what another thread, process or server brings about.
-#![expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
+//! Polls for conditions that another thread, process or server brings about.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::io::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
-/// How long to wait for something: far longer than it needs, so that a busy machine fails no test.
+/// Timeout of most waits: far longer than needed, so that tests pass on a busy machine.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-const INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// An error if it is too late, also for an answer that has come.
+/// Returns an error once the timeout is over, even if an answer has arrived.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");
@@ -18,7 +18,7 @@ fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Res
     Ok(())
 }
 
-/// Asks until there is an answer; the thread sleeps in between.
+/// Calls `ask` until it returns a value; the thread sleeps between calls.
 pub fn wait_blocking<T>(
     what: &str,
     timeout: Duration,
@@ -30,12 +30,12 @@ pub fn wait_blocking<T>(
         require_in_time(what, began, timeout)?;
         match answer {
             Some(answer) => return Ok(answer),
-            None => std::thread::sleep(INTERVAL),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
-/// Asks until there is an answer.
+/// Calls `ask` until it returns a value.
 pub async fn wait_for<T>(
     what: &str,
     timeout: Duration,
@@ -47,19 +47,19 @@ pub async fn wait_for<T>(
         require_in_time(what, began, timeout)?;
         match answer {
             Some(answer) => return Ok(answer),
-            None => tokio::time::sleep(INTERVAL).await,
+            None => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
 }
 
-/// Waits until this holds.
+/// Waits until `holds` returns true.
 pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let waited = wait_for(what, WAIT_TIMEOUT, async || holds().await.then_some(())).await;
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Waits until this holds, which must be for what is asked after a second, and after as long as the
-/// machine stood still.
+/// Waits until `holds` returns true. The test fails if a call that starts after a second, plus the
+/// machine's stalls, returns false.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,
@@ -73,6 +73,6 @@ pub async fn wait_a_second_until<F: Future<Output = bool>>(
         }
         let stalled = canary.stalled();
         assert!(asked < Duration::from_secs(1) + stalled, "not {asked:?} later: {what}");
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Data directories of PostgreSQL below one directory: copied, started, rebuilt from each other.
+//! A directory of PostgreSQL data directories: creates, copies, starts and rebuilds them.
 
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
@@ -11,19 +11,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A data directory that servers are copied from, and where they live.
+/// A directory with a template that servers are copied from, and the servers' data directories.
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
 }
 
 impl Cluster {
-    /// A new, empty one.
+    /// Creates a cluster with an empty template.
     pub fn create(installed: &Installed) -> anyhow::Result<Cluster> {
         Cluster::create_in(installed, &std::env::temp_dir())
     }
 
-    /// A new, empty one below this directory.
+    /// Creates a cluster with an empty template below this directory.
     pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
         let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
@@ -47,19 +47,19 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Where its servers live.
+    /// The directory that contains the servers' data directories.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Leaves the data and the logs where they are when this is dropped.
+    /// Keeps the data and the logs when this is dropped.
     pub fn keep(&mut self) {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, if it is there, by a copy of a running primary's that
-    /// follows it when it is started. No server may run on it. The copy takes seconds, on a thread
-    /// of its own: who polls meanwhile must not be late.
+    /// Replaces this data directory, if it exists, by a copy of a running primary's. A server
+    /// started on it follows that primary. No server may run on it now. The copy takes seconds and
+    /// runs on its own thread, so that concurrent polls are not delayed.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -74,16 +74,16 @@ impl Cluster {
         };
         tokio::task::spawn_blocking(copy).await.context("a thread panicked")??;
         std::fs::write(directory.join("standby.signal"), "")?;
-        // What the primary was told while it ran is not for the standby once it is promoted.
+        // The primary's runtime settings must not apply once the standby is promoted.
         Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
     }
 
-    /// What a standby is started with to follow a primary behind this port.
+    /// The `primary_conninfo` of a standby that follows a primary at this port.
     pub fn upstream(port: u16) -> String {
         format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
     }
 
-    /// Starts a new primary of this name, with the store's database.
+    /// Starts a new primary with this name and creates the store's database.
     pub async fn primary(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         self.copy("template", name)?;
         let server = self.start(name, settings).await?;
@@ -95,7 +95,7 @@ impl Cluster {
         Ok(server)
     }
 
-    /// Starts a new standby of this name, which follows the new primary behind this port.
+    /// Starts a new standby with this name, which follows the new primary at this port.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
         // A copy of a cluster that was never started is a valid standby.
         self.copy("template", name)?;
@@ -109,20 +109,20 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Not on its command line, which nothing could change later.
+        // Not set on the command line, because it could not be changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
         Ok(Pair { primary, standby, link })
     }
 
-    /// Gives the next transaction of this data directory, whose server was shut down, this id,
-    /// which is the first of a segment of pg_xact.
+    /// Sets the id of the next transaction in the data directory of a stopped server. The id must
+    /// be the first of a segment of pg_xact.
     pub fn set_next_transaction(&self, name: &str, id: u32) -> anyhow::Result<()> {
         self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
     }
 
-    /// Copies the data directory of a server that does not run.
+    /// Copies the data directory of a stopped server.
     pub fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");
         if let Some((user, group)) = self.installed.account {
@@ -135,13 +135,13 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts the server of this data directory on a free port.
+    /// Starts a server on this data directory and a free port.
     pub async fn start(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         let port = free_address()?.port();
         self.start_at(name, port, settings).await
     }
 
-    /// Starts the server of this data directory on this port.
+    /// Starts a server on this data directory and this port.
     pub async fn start_at(
         &self,
         name: &str,
@@ -155,7 +155,7 @@ impl Cluster {
         command.args(["-D", name, "-p", &port.to_string()]);
         command.arg("-k").arg(self.path());
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
-        // A standby looks for its primary every 5 s by default.
+        // By default, a standby retries its primary every 5 s.
         command.args(["-c", "wal_retrieve_retry_interval=100ms"]);
         for (setting, value) in settings {
             command.args(["-c", &format!("{setting}={value}")]);
@@ -168,11 +168,11 @@ impl Cluster {
     }
 }
 
-/// A primary and its standby.
+/// A primary and its synchronous standby.
 pub struct Pair {
-    /// It waits for the standby at each commit.
+    /// The primary, whose commits wait for the standby.
     pub primary: Postgres,
-    /// It follows the primary.
+    /// The standby.
     pub standby: Postgres,
     /// The network between the two.
     pub link: Relay,
