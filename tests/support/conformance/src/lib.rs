@@ -1,17 +1,17 @@
-//! What every engine of the store must do. A case asks an engine for a server's and a
-//! command's access to a new store, and never which engine it is.
+//! Conformance cases for the engines of the store. A case gets a server's and a command's access to
+//! a new store from an engine, and does not depend on the kind of engine.
 //!
-//! | Module | Its job |
+//! | Module | Content |
 //! |---|---|
-//! | `cases` | the cases, by what they are about |
-//! | `engine` | an engine, and one thing that it must do |
-//! | `listing` | the list and its changes, as a server reads them |
-//! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
-//! | `records` | orders, keys and cancellations to store |
-//! | `served_store` | a server's store, whose calls block |
-//! | `threads` | work on other threads |
+//! | `cases` | the cases for all engines, by topic |
+//! | `engine` | the traits of an engine and a case |
+//! | `listing` | reads the list and its changes like a server |
+//! | `postgres` | the PostgreSQL engine and its additional cases |
+//! | `records` | test records: orders, keys and cancellations |
+//! | `served_store` | a blocking interface to a server's store |
+//! | `threads` | helpers for threads |
 
-/// A case for each of these functions, named after it.
+/// Creates a case for each of these functions, with the function's name.
 macro_rules! cases {
     ($kind:ident: $($module:ident :: $case:ident),+ $(,)?) => {
         vec![$($kind { name: stringify!($case), run: $module::$case }),+]

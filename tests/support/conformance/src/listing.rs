@@ -1,4 +1,4 @@
-//! The list and its changes, as a server reads them.
+//! Reads the list and its changes like a server.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -11,19 +11,19 @@ use store_orders::store::{
     OrderChange, OrdersRead, PolledKeys, Status, StoredOrder,
 };
 
-/// What a list is told.
+/// The freshness report for a list that begins now.
 pub fn latest(store: &ServedStore) -> anyhow::Result<FreshnessReport> {
     Ok(block_on(store.freshness(None)?.wait())?)
 }
 
-/// The last changes, as a list asks for them.
+/// The last changes, queried like for a list.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(latest(store)?.last_changes)
 }
 
-/// A change as text: the order as v1 sends it and, if so, that it has shipped; or its id after
-/// `-`.
-fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
+/// Formats a change as its id and a text: the order's JSON of v1, with `shipped` if it has shipped;
+/// for a removed order `-` and the id.
+fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     Ok(match change {
         OrderChange::Listed(order) => {
             let shipped = if order.is_shipped { " shipped" } else { "" };
@@ -33,41 +33,42 @@ fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     })
 }
 
-/// The changes after this one, in the order in which they are told, and how far they lead.
+/// The changes after this change in the order in which the store sends them, and the last change
+/// that was read.
 pub fn changes_since(
     store: &ServedStore,
     after: ChangeNumber,
 ) -> anyhow::Result<(Vec<(i64, String)>, OrdersRead)> {
     let (orders, read) = store.orders_since(after)?;
-    let changes = orders.iter().map(|order| text(order.change()));
+    let changes = orders.iter().map(|order| format_change(order.change()));
     let changes = changes.collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
     Ok((changes, read))
 }
 
-/// The ids that changed after this change; of an order that is listed no longer, negated.
+/// The ids of orders that changed after this change; negative for orders that are no longer listed.
 pub fn changed_ids(store: &ServedStore, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
-/// Before the first change of the store's present generation.
+/// The position before the first change of the store's current generation.
 pub fn beginning(store: &ServedStore) -> anyhow::Result<ChangeNumber> {
     Ok(ChangeNumber::beginning(last_changes(store)?.generation))
 }
 
-/// Accounts by their ids, and keys by their digests.
+/// Accounts by id, and keys by digest.
 pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
 
-/// The accounts and keys that changed after this change, and the last change that they lead to.
+/// The accounts and keys that changed after this change, and the last change that was read.
 pub fn keys_since(
     store: &ServedStore,
     after: ChangeNumber,
 ) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
     let PolledKeys { polled, changes } = store.poll_keys(Some(after))?;
-    let reached = polled.last_changes.of_keys();
-    if reached.has_more_than(after) {
+    let last_read = polled.last_changes.of_keys();
+    if last_read.has_more_than(after) {
         for change in changes.context("there are too many changes")? {
             match change {
                 KeyChange::Account(account) => drop(accounts.insert(account.id, account)),
@@ -75,26 +76,26 @@ pub fn keys_since(
             }
         }
     }
-    Ok(((accounts, keys), reached))
+    Ok(((accounts, keys), last_read))
 }
 
-/// Every account, by its id.
+/// All accounts by id.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, AccountRow>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
-/// Every key.
+/// All keys by digest.
 pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRow>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
-/// The whole list, a line for each order.
+/// The whole list, one line per order.
 pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     let changes = changes_since(store, beginning(store)?)?.0;
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Every order, as an operator lists them.
+/// All orders, or those with this status, read like an operator's command.
 pub fn stored(
     commands: &dyn OperatorStore,
     status: Option<Status>,
@@ -107,25 +108,25 @@ pub fn stored(
     Ok(orders)
 }
 
-/// Every order, as a line of JSON each.
+/// All orders as an operator's command reads them, one line of JSON per order.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
 }
 
-/// A server's list, which it keeps current by reading what changed.
+/// A list that is kept current by reading changes, like a server's.
 pub struct Follower {
     reached: ChangeNumber,
     list: BTreeMap<i64, String>,
 }
 
 impl Follower {
-    /// A list that has not read anything.
-    pub fn of(store: &ServedStore) -> anyhow::Result<Follower> {
+    /// Creates a list without content.
+    pub fn new(store: &ServedStore) -> anyhow::Result<Follower> {
         Ok(Follower { reached: beginning(store)?, list: BTreeMap::new() })
     }
 
-    /// Reads what changed since the last time.
+    /// Reads the changes since the last call.
     pub fn catch_up(&mut self, store: &ServedStore) -> anyhow::Result<()> {
         loop {
             let (changes, read) = changes_since(store, self.reached)?;
@@ -143,7 +144,7 @@ impl Follower {
         }
     }
 
-    /// Its orders, a line each.
+    /// The orders, one line per order.
     pub fn lines(&self) -> Vec<String> {
         self.list.values().cloned().collect()
     }

@@ -1,11 +1,11 @@
-//! PostgreSQL under test: a server that somebody else started, in which each case has a
-//! database of its own.
+//! The PostgreSQL engine and the cases for it alone. The server is already running, and each case
+//! gets its own database.
 //!
-//! | Module | Its job |
+//! | Module | Content |
 //! |---|---|
-//! | `database` | a new database, and what uses it |
-//! | `own_servers` | the cases that start servers themselves |
-//! | `handbook` | the sessions of the handbook, on such servers |
+//! | `database` | a new database and connections to it |
+//! | `own_servers` | cases that start their own servers |
+//! | `handbook` | the handbook's sessions, on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `serving` | the other cases |
 
 mod checking;
@@ -24,76 +24,77 @@ mod serving;
 
 pub use database::{Database, PostgresUnderTest};
 
-/// One thing that the store in PostgreSQL must do, beyond what every engine does.
+/// A requirement for the store in PostgreSQL, besides those for every engine.
 #[derive(Clone, Copy)]
 pub struct PostgresCase {
-    /// What it is, as a sentence in snake case.
+    /// The requirement as a sentence in snake case.
     pub name: &'static str,
-    /// Fails if the store does not do it. It wants a thread that belongs to no runtime.
+    /// Fails if the store violates the requirement. Needs a thread that does not belong to a
+    /// runtime.
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 
-/// Every case.
+/// All cases.
 pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![PostgresCase:
         migrating::migrate_creates_the_store_once,
-        migrating::a_store_of_an_older_schema_goes_on,
-        migrating::an_import_that_an_older_program_left_becomes_a_change,
+        migrating::a_store_with_an_older_schema_is_migrated,
+        migrating::an_unfinished_import_of_an_older_program_becomes_a_change,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
         migrating::commands_and_servers_exit_with_4_without_a_store,
         migrating::a_database_that_is_not_in_utf_8_is_refused,
-        migrating::a_role_that_may_not_create_tables_is_told_what_to_do,
-        migrating::a_role_that_may_not_create_databases_is_told_what_to_do,
-        migrating::the_tables_stand_in_the_first_schema_of_the_search_path,
-        migrating::an_older_schema_is_refused_and_migrate_named,
-        migrating::a_migration_that_this_program_survives_disturbs_no_server,
-        migrating::a_migration_that_asks_for_a_newer_program_makes_a_server_unready,
-        counting::all_servers_count_in_one_database_of_their_own,
-        counting::migrations_at_once_create_one_database,
+        migrating::the_error_for_a_role_that_cannot_create_tables_names_a_fix,
+        migrating::the_error_for_a_role_that_cannot_create_databases_names_a_fix,
+        migrating::the_tables_are_created_in_the_first_schema_of_the_search_path,
+        migrating::an_older_schema_is_refused_with_a_hint_to_migrate,
+        migrating::a_compatible_migration_does_not_disturb_servers,
+        migrating::a_migration_that_requires_a_newer_program_makes_servers_unready,
+        counting::all_servers_count_in_one_separate_database,
+        counting::concurrent_migrations_create_one_database,
         counting::counts_in_the_database_of_an_older_store_are_removed,
-        counting::a_server_that_was_suspended_during_a_new_id_finds_its_row_removed,
+        counting::a_new_store_id_removes_the_row_of_a_suspended_server,
         counting::counts_of_another_store_are_refused_and_follow_a_new_id,
-        counting::a_banned_key_and_a_shut_account_wait_for_no_count,
-        granting::the_printed_grants_let_a_role_serve_and_no_more,
-        granting::what_a_url_names_and_is_missing_is_told_with_what_to_do,
-        checking::check_finds_what_is_wrong,
-        checking::without_its_row_a_lock_is_refused,
-        importing::an_import_whose_connection_is_lost_leaves_whole_steps,
+        counting::banned_keys_and_zero_limits_are_refused_without_counting,
+        granting::the_printed_grants_are_exactly_those_that_a_server_needs,
+        granting::errors_about_missing_roles_databases_and_grants_name_a_fix,
+        checking::check_reports_corrupt_rows,
+        checking::a_missing_lock_row_is_an_error,
+        importing::an_import_that_loses_its_connection_keeps_whole_steps,
         importing::a_command_waits_for_other_changes,
-        importing::no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes,
-        importing::what_changed_before_a_command_had_the_lock_is_not_passed_over,
+        importing::commands_do_not_wait_for_answers_while_they_hold_the_change_lock,
+        importing::changes_before_a_command_gets_the_lock_are_not_ignored,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
-        restoring::what_is_no_backup_or_no_empty_store_is_refused_and_changes_nothing,
+        restoring::other_files_and_non_empty_stores_are_refused_without_changes,
         restoring::a_database_that_a_server_uses_is_not_restored,
-        restoring::a_server_that_starts_during_a_restore_is_told_of_it,
+        restoring::a_server_that_starts_during_a_restore_fails_with_the_reason,
         restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,
         restoring::tables_that_are_restored_under_a_server_begin_another_history,
-        restoring::vacuum_full_begins_no_other_history,
-        restoring::a_recovered_store_becomes_a_store_of_its_own,
+        restoring::vacuum_full_keeps_the_history,
+        restoring::a_recovered_store_gets_a_new_id,
         replicas::a_server_is_named_with_its_program_and_address,
-        replicas::a_server_that_was_killed_is_silent_and_then_removed,
-        replicas::a_server_that_was_killed_slows_no_command,
+        replicas::a_killed_server_is_silent_and_then_removed,
+        replicas::a_killed_server_does_not_delay_commands,
         replicas::a_server_whose_row_was_removed_adds_it_again,
         replicas::the_list_of_a_server_reflects_its_own_cancellations,
         journal::rows_that_are_restored_under_a_server_are_read_again,
-        journal::what_servers_of_a_quiet_store_have_seen_stays,
+        journal::the_last_change_that_servers_have_seen_is_kept,
         journal::a_list_after_a_restore_is_refused,
-        journal::old_changes_are_removed_and_the_last_stays,
-        serving::a_use_of_a_locked_key_is_left_and_the_others_are_recorded,
-        serving::a_server_that_cannot_cancel_says_so,
-        serving::no_request_is_carried_out_after_its_deadline,
-        serving::a_statement_that_fails_ends_no_session,
-        serving::counts_that_are_locked_refuse_requests_and_end_no_session,
-        serving::a_ban_is_decided_without_waiting_and_stored_beside_other_changes,
+        journal::old_changes_are_removed_except_the_last,
+        serving::last_uses_are_recorded_except_those_of_locked_keys,
+        serving::a_server_reports_that_it_cannot_cancel,
+        serving::no_request_is_executed_after_its_deadline,
+        serving::a_failed_statement_does_not_end_the_session,
+        serving::locked_counts_refuse_requests_but_keep_the_session,
+        serving::a_ban_that_waits_for_the_change_lock_delays_nothing_else,
         serving::pets_and_keys_are_read_while_orders_are_read,
         serving::changed_keys_are_read_while_a_pet_is_looked_up,
-        serving::the_settings_of_a_role_change_no_session,
-        serving::a_command_waits_for_a_server_whatever_the_clock_says,
-        serving::either_side_of_a_connection_notices_that_the_other_is_gone,
-        connecting::each_sslmode_takes_the_certificates_that_it_should,
-        connecting::a_wrong_or_missing_password_is_refused_in_one_line_without_it,
+        serving::role_settings_do_not_affect_sessions,
+        serving::a_command_waits_for_a_server_regardless_of_clocks,
+        serving::sessions_and_their_server_use_tcp_keepalives,
+        connecting::each_sslmode_accepts_the_right_certificates,
+        connecting::errors_about_passwords_are_one_line_without_the_password,
         own_servers::a_server_starts_while_the_first_host_is_suspended,
         own_servers::servers_and_commands_leave_a_host_that_was_fenced_as_read_only,
         own_servers::an_order_is_shown_as_cancelled_once_the_standby_has_it,

@@ -1,4 +1,4 @@
-//! Orders, keys and cancellations to store.
+//! Test records: orders, keys and cancellations.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -11,29 +11,29 @@ use store_orders::store::{
 };
 use store_orders_api::plans::Plan;
 
-/// Longer than any case takes.
-const DEADLINE: Duration = Duration::from_secs(600);
+/// Time until the deadline of cancellations: longer than any case takes.
+const TIME_TO_DEADLINE: Duration = Duration::from_secs(600);
 
 /// 2026-12-24T09:30:00Z, in Unix milliseconds.
 pub const NOW_MS: i64 = 1_798_104_600_000;
 
-/// The instant of [`NOW_MS`].
+/// [`NOW_MS`] as a date.
 pub fn now() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(NOW_MS).unwrap_or_default()
 }
 
-/// A pending order of this id.
+/// A pending order with this id.
 pub fn pending(id: i64) -> NewOrder {
     let (ship_date, complete, shipped) = (None, false, false);
     NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
 }
 
-/// An order of this id that has shipped.
+/// A shipped order with this id.
 pub fn shipped(id: i64) -> NewOrder {
     NewOrder { shipped: true, ..pending(id) }
 }
 
-/// Imports pending orders of these ids.
+/// Imports pending orders with these ids.
 pub fn import(
     commands: &dyn OperatorStore,
     ids: impl IntoIterator<Item = i64>,
@@ -43,24 +43,24 @@ pub fn import(
     Ok(())
 }
 
-/// A key of this account, for production, without an end and a label.
+/// A production key for this account, without expiry and label.
 pub fn new_key(account: &str) -> NewKey<'_> {
     NewKey { account, environment: Environment::Production, expires_after: None, label: None }
 }
 
-/// Creates the account `acme` with such a key.
+/// Creates the account `acme` and a key for it.
 pub fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey> {
     commands.create_account("acme", Plan::Free, None, now())?;
     Ok(commands.issue_key(&new_key("acme"), NOW_MS)?)
 }
 
-/// A request to cancel this order, which `key_1` made then.
+/// A request by `key_1` to cancel this order, with a distant deadline.
 pub fn cancellation(order_id: i64) -> Cancellation {
-    let deadline = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + TIME_TO_DEADLINE;
     Cancellation { order_id, key_id: Arc::from("key_1"), at: now(), deadline }
 }
 
-/// The outcomes of a batch that cancels these orders, which has time left.
+/// Cancels these orders in one batch, with a distant deadline, and returns the outcomes.
 pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
     let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
     store
@@ -71,7 +71,7 @@ pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutc
         .collect()
 }
 
-/// What an operation that must be refused says.
+/// Returns the error of an operation, which must have failed.
 pub fn refusal<T, E: std::fmt::Display>(result: Result<T, E>) -> anyhow::Result<String> {
     match result {
         Ok(_) => anyhow::bail!("it was not refused"),

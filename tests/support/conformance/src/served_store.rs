@@ -1,4 +1,4 @@
-//! A server's store as a case uses it: calls block the thread of the case.
+//! A blocking interface to a server's store.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -13,11 +13,11 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store. Its methods are those of [`Store`], and block a thread that belongs to no
-/// runtime.
+/// A server's store with blocking versions of the methods of [`Store`]. They must be called on a
+/// thread that does not belong to a runtime.
 #[derive(Clone)]
 pub struct ServedStore {
-    /// The store.
+    /// The asynchronous store.
     pub store: Arc<dyn Store>,
     runtime: Handle,
 }
@@ -31,12 +31,12 @@ impl Deref for ServedStore {
 }
 
 impl ServedStore {
-    /// The store, whose tasks run on this runtime.
+    /// Wraps a store whose tasks run on this runtime.
     pub fn new(store: Arc<dyn Store>, runtime: Handle) -> ServedStore {
         ServedStore { store, runtime }
     }
 
-    /// An embedded store.
+    /// Wraps an embedded store.
     pub fn embedded(store: &Arc<SqliteStore>) -> anyhow::Result<ServedStore> {
         static RUNTIME: OnceLock<Runtime> = OnceLock::new();
         let runtime = match RUNTIME.get() {
@@ -50,13 +50,13 @@ impl ServedStore {
         Ok(ServedStore::new(Arc::new(Arc::clone(store)), runtime.handle().clone()))
     }
 
-    /// Blocks until this has ended.
+    /// Blocks until `work` has ended.
     pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 }
 
-#[expect(missing_docs, reason = "the methods of `Store` say it")]
+#[expect(missing_docs, reason = "documented by the methods of `Store`")]
 impl ServedStore {
     pub fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         self.wait(self.store.poll_changes())
@@ -70,7 +70,7 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// The orders that changed after this change, in the order in which they are sent.
+    /// The orders that changed after this change, in the order in which the store sends them.
     pub fn orders_since(
         &self,
         after: ChangeNumber,

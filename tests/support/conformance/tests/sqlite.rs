@@ -1,4 +1,4 @@
-//! The embedded engine does what every engine must do: each case is a test of its name.
+//! Runs every case on the embedded engine, as a test with the case's name.
 
 use conformance::{Case, Engine, ServedStore, cases};
 use libtest_mimic::{Arguments, Trial};
@@ -8,7 +8,7 @@ use store_orders::store::OperatorStore;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use tempfile::TempDir;
 
-/// A new store in a directory of its own, which a server has.
+/// A new store in a temporary directory, which a server has locked.
 struct Embedded {
     store: Arc<SqliteStore>,
     _lock: ServerLock,

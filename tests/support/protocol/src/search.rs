@@ -15,8 +15,8 @@ type BrokenAfter = (Broken, usize, Step);
 /// Returns the number of reachable worlds, or a shortest sequence of steps to a broken promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
-    let reached = ReachedWorlds::default();
-    reached.insert(&World::new(scope));
+    let worlds = ReachedWorlds::default();
+    worlds.insert(&World::new(scope));
     // For each world: the previous world's index, and the step from there.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
@@ -24,9 +24,8 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     while !level.is_empty() {
         let results: Result<Vec<_>, BrokenAfter> = thread::scope(|threads| {
             let parts = level.chunks(level.len().div_ceil(workers));
-            let parts: Vec<_> = parts
-                .map(|part| threads.spawn(|| reached.next_worlds(part, &all, scope)))
-                .collect();
+            let parts: Vec<_> =
+                parts.map(|part| threads.spawn(|| worlds.next_worlds(part, &all, scope))).collect();
             parts.into_iter().map(|part| part.join().expect("a search panicked")).collect()
         });
         let results = results.map_err(|(broken, number, step)| {
@@ -42,7 +41,7 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
             steps.push((number, step));
         }
     }
-    Ok(reached.count())
+    Ok(worlds.count())
 }
 
 /// Hashes of the worlds that were reached, in parts, to reduce contention between threads. For a

@@ -58,7 +58,7 @@ impl Installed {
     }
 
     /// Makes a file readable only by the servers.
-    pub fn own(&self, file: &Path) -> anyhow::Result<()> {
+    pub fn make_private(&self, file: &Path) -> anyhow::Result<()> {
         std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
         if let Some((user, group)) = self.account {
             chown(file, Some(user), Some(group))?;

@@ -30,7 +30,7 @@ pub async fn run(
     let (certificate, key) = (cluster.path().join("server.pem"), cluster.path().join("server.key"));
     std::fs::write(&certificate, &issued.certificate)?;
     std::fs::write(&key, &issued.key)?;
-    installed.own(&key)?;
+    installed.make_private(&key)?;
     let text = |path: &Path| path.display().to_string();
     let (certificate, key) = (text(&certificate), text(&key));
     let settings = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];

@@ -10,7 +10,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 
 pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyhow::Result<()> {
     let commands = engine.commands()?;
-    // By bytes: neither a case nor a language changes the order.
+    // The order is by bytes, independent of case and language.
     let sorted = ["Acme", "Zeta", "a b", "acme", "acme-2", "zoo", "Ärzte", "école"];
     for name in sorted.iter().rev() {
         commands.create_account(name, Plan::Pro, None, now())?;
@@ -24,7 +24,7 @@ pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyh
     let expected = ["Acme", "Zeta", "a b", "acme", "acme-2", "last", "zoo", "Ärzte", "école"];
     ensure!(names == expected, "{names:?}");
     let last = commands.account("last", NOW_MS)?;
-    ensure!(last.id == 9, "a refused account used up an id: {}", last.id);
+    ensure!(last.id == 9, "a refused account consumed an id: {}", last.id);
     ensure!(last.plan == Plan::Free && last.created_at == "2026-12-24T09:30:00Z", "{last:?}");
     refusal(commands.account("none", NOW_MS))?;
 
@@ -53,9 +53,9 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     let renamed = commands.account(name, NOW_MS)?;
     ensure!(renamed == Account { name: name.to_string(), ..before.0 }, "{renamed:?}");
     let names = accounts(&store)?.into_values().map(|account| account.name.to_string());
-    ensure!(names.collect::<Vec<_>>() == [name, "globex"], "servers read another name");
-    let found = commands.key_record(&issued.key.digest())?;
-    ensure!(found.is_some_and(|key| key.account == name) && keys(&store)?.len() == before.1);
+    ensure!(names.collect::<Vec<_>>() == [name, "globex"], "servers read wrong names");
+    let record = commands.key_record(&issued.key.digest())?;
+    ensure!(record.is_some_and(|key| key.account == name) && keys(&store)?.len() == before.1);
     commands.rename_account("globex", "acme")?;
     ensure!(commands.account("acme", NOW_MS)?.id == 2);
     Ok(())
@@ -71,8 +71,8 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     issue("globex")?;
     commands.revoke_key(&first.id, NOW_MS - 5)?;
     ensure!(commands.close_account("acme", now())? == 2);
-    let later = now() + Duration::from_secs(60);
-    ensure!(commands.close_account("acme", later)? == 0);
+    let a_minute_later = now() + Duration::from_secs(60);
+    ensure!(commands.close_account("acme", a_minute_later)? == 0);
     let account = commands.account("acme", NOW_MS)?;
     ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
     ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
@@ -92,23 +92,23 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     Ok(())
 }
 
-pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn plans_have_fixed_limits_except_enterprise(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let own = PlanLimits { per_minute: u32::MAX, per_day: 0 };
-    commands.create_account("acme", Plan::Enterprise, Some(own), now())?;
+    let limits_of_account = PlanLimits { per_minute: u32::MAX, per_day: 0 };
+    commands.create_account("acme", Plan::Enterprise, Some(limits_of_account), now())?;
     commands.issue_key(&new_key("acme"), NOW_MS)?;
     let served = || -> anyhow::Result<Vec<(Plan, PlanLimits)>> {
         Ok(accounts(&store)?.values().map(|account| (account.plan, account.limits)).collect())
     };
-    ensure!(served()? == [(Plan::Enterprise, own)]);
-    ensure!(commands.account("acme", NOW_MS)?.limits == own);
+    ensure!(served()? == [(Plan::Enterprise, limits_of_account)]);
+    ensure!(commands.account("acme", NOW_MS)?.limits == limits_of_account);
     for plan in [Plan::Free, Plan::Pro, Plan::Business] {
         commands.set_plan("acme", plan, None)?;
-        let limits = plan.limits().unwrap_or(own);
+        let limits = plan.limits().unwrap_or(limits_of_account);
         ensure!(served()? == [(plan, limits)]);
         ensure!(commands.account("acme", NOW_MS)?.limits == limits);
     }
-    commands.set_plan("acme", Plan::Enterprise, Some(own))?;
-    ensure!(served()? == [(Plan::Enterprise, own)]);
+    commands.set_plan("acme", Plan::Enterprise, Some(limits_of_account))?;
+    ensure!(served()? == [(Plan::Enterprise, limits_of_account)]);
     Ok(())
 }

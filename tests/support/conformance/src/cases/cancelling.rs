@@ -3,20 +3,23 @@
 use crate::engine::Engine;
 use crate::listing::{changed_ids, last_changes, list};
 use crate::records::{cancel, cancellation, import, shipped};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::sync::Barrier;
 use std::time::Instant;
 use store_orders::store::CancelOutcome::{AlreadyShipped, Cancelled, NotFound};
 use store_orders::store::{CancelOutcome, Cancellation, CancelledOrder, Records, Status};
 
-const AT_ONCE: usize = 64;
+const CONCURRENT_REQUESTS: usize = 64;
 
-pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn the_outcome_of_a_cancellation_depends_on_the_order(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
-    // Of one order, the first request owns the outcome.
+    // The first of several requests for an order determines its outcome; the others find it
+    // cancelled.
     let outcomes = cancel(&store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
     let first = [Cancelled, AlreadyShipped, NotFound, Cancelled];
     let again = [AlreadyShipped, NotFound, NotFound, NotFound, NotFound];
@@ -30,35 +33,41 @@ pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyho
     Ok(())
 }
 
-pub fn a_cancelled_order_keeps_who_and_when(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 2, 3])?;
     let at = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
     let other = Cancellation { key_id: "key_other".into(), at, ..cancellation(2) };
     store.cancel(&[cancellation(1), other, cancellation(2)])?;
-    let kept = |id| -> anyhow::Result<(Status, Option<String>, Option<String>)> {
+    let cancelled_fields = |id| -> anyhow::Result<(Status, Option<String>, Option<String>)> {
         let order = commands.order(id)?.context("the order")?;
         Ok((order.status, order.cancelled_at, order.cancelled_by))
     };
     let expected =
         |at: &str, key: &str| (Status::Cancelled, Some(at.to_string()), Some(key.to_string()));
-    ensure!(kept(1)? == expected("2026-12-24T09:30:00Z", "key_1"), "{:?}", kept(1)?);
-    ensure!(kept(2)? == expected("2027-01-15T08:00:00.250Z", "key_other"), "{:?}", kept(2)?);
-    // As a server finds it for a caller.
+    ensure!(
+        cancelled_fields(1)? == expected("2026-12-24T09:30:00Z", "key_1"),
+        "{:?}",
+        cancelled_fields(1)?
+    );
+    ensure!(
+        cancelled_fields(2)? == expected("2027-01-15T08:00:00.250Z", "key_other"),
+        "{:?}",
+        cancelled_fields(2)?
+    );
+    // The row that a server finds for a caller.
     let cancelled_at = "2027-01-15T08:00:00.250Z".to_string();
     let (pet_id, quantity, ship_date, complete) = (7, 1, None, false);
-    let found = store.cancelled_order(2)?;
+    let cancelled_order = store.cancelled_order(2)?;
     let expected = CancelledOrder { pet_id, quantity, ship_date, complete, cancelled_at };
-    ensure!(found == Some(expected), "{found:?}");
+    ensure!(cancelled_order == Some(expected), "{cancelled_order:?}");
     for id in [3, 4] {
         ensure!(store.cancelled_order(id)?.is_none(), "order {id} is not cancelled");
     }
     Ok(())
 }
 
-pub fn a_cancellation_past_its_deadline_is_not_carried_out(
-    engine: &dyn Engine,
-) -> anyhow::Result<()> {
+pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=3)?;
     let late = |id| Cancellation { deadline: Instant::now(), ..cancellation(id) };
@@ -72,22 +81,22 @@ pub fn a_cancellation_past_its_deadline_is_not_carried_out(
     Ok(())
 }
 
-pub fn an_id_64_times_at_once_is_cancelled_once(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn of_64_concurrent_cancellations_one_succeeds(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
-    let barrier = Barrier::new(AT_ONCE);
+    let barrier = Barrier::new(CONCURRENT_REQUESTS);
     let cancel = || -> anyhow::Result<Vec<CancelOutcome>> {
         barrier.wait();
         cancel(&store, &[1])
     };
     let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(cancel)).collect();
-        threads.into_iter().map(|thread| joined(thread)?).collect::<anyhow::Result<Vec<_>>>()
+        let threads: Vec<_> = (0..CONCURRENT_REQUESTS).map(|_| scope.spawn(cancel)).collect();
+        threads.into_iter().map(|thread| join(thread)?).collect::<anyhow::Result<Vec<_>>>()
     })?
     .concat();
     let cancelled = outcomes.iter().filter(|outcome| **outcome == Cancelled).count();
     let missing = outcomes.iter().filter(|outcome| **outcome == NotFound).count();
-    ensure!((cancelled, missing) == (1, AT_ONCE - 1), "{outcomes:?}");
+    ensure!((cancelled, missing) == (1, CONCURRENT_REQUESTS - 1), "{outcomes:?}");
     Ok(())
 }
 
@@ -98,9 +107,12 @@ pub fn a_batch_raises_the_change_number_by_one_or_not_at_all(
     import(&*commands, 1..=10)?;
     let imported = last_changes(&store)?;
     let batch: Vec<_> = [8, 2, 2, 99].map(cancellation).to_vec();
-    let done = store.cancel(&batch)?;
-    ensure!(done.change_numbers == Some((imported.orders, imported.orders + 1)), "{done:?}");
-    ensure!(done.generation == imported.generation, "{done:?}");
+    let cancelled = store.cancel(&batch)?;
+    ensure!(
+        cancelled.change_numbers == Some((imported.orders, imported.orders + 1)),
+        "{cancelled:?}"
+    );
+    ensure!(cancelled.generation == imported.generation, "{cancelled:?}");
     ensure!(last_changes(&store)?.orders == imported.orders + 1);
     ensure!(changed_ids(&store, imported.of_orders())? == [-2, -8]);
     let none = store.cancel(&batch)?;

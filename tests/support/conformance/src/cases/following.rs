@@ -1,9 +1,9 @@
-//! What a server is told that reads the changes after the last one it knows.
+//! A server that reads only the changes after the last one it knows.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};
 use crate::records::{cancel, import};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use chrono::DateTime;
 use slog::{Discard, Logger, o};
@@ -27,15 +27,15 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     import(&*commands, [35, -5])?;
     ensure!(changed_ids(&store, second)? == [-5, 10, 35, 50]);
     ensure!(changed_ids(&store, first)? == [-5, 10, -20, 35, -40, 50]);
-    ensure!(list(&store)?.len() == 5, "no cancelled order from the beginning");
+    ensure!(list(&store)?.len() == 5, "the list contains cancelled orders");
     let last = last_changes(&store)?;
     ensure!(changed_ids(&store, last.of_orders())?.is_empty());
-    ensure!(last.keys == 0, "orders are no change of keys");
+    ensure!(last.keys == 0, "a change of orders counts as a change of keys");
     Ok(())
 }
 
-/// While a list is read in parts, an order is changed that had been changed before the list began.
-pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyhow::Result<()> {
+/// While a list is read in parts, an order changes that had already changed before the list began.
+pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
     let log = Logger::root(Discard, o!());
@@ -54,21 +54,21 @@ pub fn a_list_after_many_changes_lacks_none_of_them(engine: &dyn Engine) -> anyh
     Ok(())
 }
 
-pub fn a_late_commit_is_never_hidden(engine: &dyn Engine) -> anyhow::Result<()> {
-    never_hidden(engine, 60, 40)
+pub fn concurrent_commits_are_never_missed(engine: &dyn Engine) -> anyhow::Result<()> {
+    check_follower(engine, 60, 40)
 }
 
-pub fn a_long_import_is_never_hidden(engine: &dyn Engine) -> anyhow::Result<()> {
-    never_hidden(engine, 3, 12_000)
+pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::Result<()> {
+    check_follower(engine, 3, 12_000)
 }
 
-/// Three writers commit at once: a server that cancels, and two commands that import and
-/// ship. A follower that reads only what changed since it last read ends with the list.
-fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
+/// Three threads commit concurrently: a server that cancels, and two commands that import and ship.
+/// A follower that reads only changes must end with the same list as the store.
+fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;
     import(&*commands, cancelled.clone())?;
-    let done = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<()> {
         for first in cancelled.clone().step_by(40) {
             let ids: Vec<_> = (first..first + 40).collect();
@@ -87,8 +87,8 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
         Ok(())
     };
     let following = || -> anyhow::Result<Follower> {
-        let mut follower = Follower::of(&store)?;
-        while !done.load(Ordering::Acquire) {
+        let mut follower = Follower::new(&store)?;
+        while !is_done.load(Ordering::Acquire) {
             follower.catch_up(&store)?;
         }
         follower.catch_up(&store)?;
@@ -98,10 +98,10 @@ fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Res
         let follower = scope.spawn(following);
         let canceller = scope.spawn(cancelling);
         let importers = [1_000_000, 2_000_000].map(|begin| scope.spawn(move || importing(begin)));
-        let mut outcomes = vec![joined(canceller)];
-        outcomes.extend(importers.map(joined));
-        done.store(true, Ordering::Release);
-        let follower = joined(follower)?;
+        let mut outcomes = vec![join(canceller)];
+        outcomes.extend(importers.map(join));
+        is_done.store(true, Ordering::Release);
+        let follower = join(follower)?;
         outcomes.into_iter().try_for_each(|outcome| outcome?)?;
         follower
     })?;

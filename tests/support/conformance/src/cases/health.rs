@@ -1,4 +1,4 @@
-//! A new store, and what `check` and readiness say of one.
+//! A new store, the report of `check`, and readiness.
 
 use crate::engine::Engine;
 use crate::listing::{keys, last_changes, list};
@@ -30,14 +30,14 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     ensure!(last_changes(&store)?.orders == 0 && last_changes(&store)?.keys == 0);
     store.require_ready()?;
     store.try_write()?;
-    ensure!(last_changes(&store)?.orders == 0, "testing whether writing works is no change");
+    ensure!(last_changes(&store)?.orders == 0, "`try_write` changed the store");
     ensure!(!matches!(store.quick_check()?, Structure::Damaged(_)));
     let polled = store.poll_changes()?;
     ensure!(polled.as_of <= BootInstant::now() && polled.last_changes == last_changes(&store)?);
     Ok(())
 }
 
-pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn check_counts_the_rows_of_the_store(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=5)?;
     commands.ship_orders(&[1, 2])?;

@@ -1,10 +1,10 @@
-//! Imports: all or nothing up to a step, in steps beyond that, no id twice, and no cancellation
-//! that waits for one.
+//! Imports: short ones are atomic, long ones are atomic steps; no id is stored twice, and
+//! cancellations do not wait for imports.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};
 use crate::records::{cancel, cancellation, import, pending, refusal, shipped};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,26 +15,28 @@ use store_orders::store::{
 };
 use store_orders_api::types::Pet;
 
-/// Two steps and a half.
+/// Number of orders for two and a half steps.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
-/// So many steps that orders are cancelled meanwhile.
+/// Number of records for an import that takes long enough to cancel orders meanwhile.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// What a client waits for a cancellation.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time for a cancellation, like a client's.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<NewOrder> {
     ids.into_iter().map(pending).collect()
 }
 
-/// For an import that nothing watches.
-fn goes_on(_: ImportOutcome) -> ControlFlow<()> {
+/// The callback of an import that is never stopped.
+fn never_stop(_: ImportOutcome) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Why an import ended early.
-fn unfinished(result: Result<ImportOutcome, UnfinishedImport>) -> anyhow::Result<UnfinishedImport> {
+/// Returns the error of an import that ended early.
+fn expect_unfinished(
+    result: Result<ImportOutcome, UnfinishedImport>,
+) -> anyhow::Result<UnfinishedImport> {
     result.err().context("the import was finished")
 }
 
@@ -45,7 +47,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
-    // Named is the first one of the file that the store has.
+    // The error names the first order in the file that the store already has.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
@@ -60,20 +62,20 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     Ok(())
 }
 
-/// Each step is an ordinary change: listed at once, and a 204 is the end of an order of it.
+/// Each step is an ordinary change: its orders are listed and can be cancelled at once.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    // Numbers are those of all changes on one engine, and of orders alone on the other.
+    // One engine numbers all changes, the other only changes of orders.
     import(&*commands, [-1])?;
-    let mut follower = Follower::of(&store)?;
+    let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders);
-    let mut after_step = |done: ImportOutcome| -> anyhow::Result<()> {
+    let mut after_step = |progress: ImportOutcome| -> anyhow::Result<()> {
         steps += 1;
         let number = last_changes(&store)?.orders;
         ensure!(number == first + 2 * steps - 1, "{steps} steps, and the store is at {number}");
         follower.catch_up(&store)?;
-        let gone = usize::try_from(steps)? - 1;
-        ensure!(follower.lines().len() == 1 + done.imported - gone, "after step {steps}");
+        let cancelled = usize::try_from(steps)? - 1;
+        ensure!(follower.lines().len() == 1 + progress.imported - cancelled, "after step {steps}");
         ensure!(commands.check()?.problems.is_empty(), "{:?}", commands.check()?);
         ensure!(cancel(&store, &[steps])? == [CancelOutcome::Cancelled]);
         ensure!(cancel(&store, &[steps])? == [CancelOutcome::NotFound]);
@@ -81,9 +83,9 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
     };
     let mut checked = Ok(());
     let all = orders(1..=LONG);
-    let outcome = import_in_steps(&*commands, Records::Orders(&all), false, &mut |done| {
+    let outcome = import_in_steps(&*commands, Records::Orders(&all), false, &mut |progress| {
         if checked.is_ok() {
-            checked = after_step(done);
+            checked = after_step(progress);
         }
         ControlFlow::Continue(())
     })?;
@@ -95,44 +97,45 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
     Ok(())
 }
 
-pub fn a_step_that_fails_leaves_those_before_it(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_failed_step_keeps_the_steps_before_it(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let taken = LONG - 1;
-    import(&*commands, [taken])?;
+    let existing = LONG - 1;
+    import(&*commands, [existing])?;
     let all = orders(1..=LONG);
-    let failed = import_in_steps(&*commands, Records::Orders(&all), false, &mut goes_on);
-    let failed = unfinished(failed)?;
+    let failed = import_in_steps(&*commands, Records::Orders(&all), false, &mut never_stop);
+    let failed = expect_unfinished(failed)?;
     let (done, why) = (failed.done, failed.why.as_ref().map(ToString::to_string));
     ensure!(done == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{done:?}");
-    ensure!(why == Some(format!("order {taken} is already in the store")), "{why:?}");
+    ensure!(why == Some(format!("order {existing} is already in the store")), "{why:?}");
     ensure!(list(&store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
 
-    let first = orders([taken, LONG + 1]);
-    let failed = import_in_steps(&*commands, Records::Orders(&first), false, &mut goes_on);
-    ensure!(unfinished(failed)?.to_string() == "nothing was imported");
+    let first = orders([existing, LONG + 1]);
+    let failed = import_in_steps(&*commands, Records::Orders(&first), false, &mut never_stop);
+    ensure!(expect_unfinished(failed)?.to_string() == "nothing was imported");
 
-    let rest = import_in_steps(&*commands, Records::Orders(&all), true, &mut goes_on)?;
+    let rest = import_in_steps(&*commands, Records::Orders(&all), true, &mut never_stop)?;
     let skipped = 2 * STEP_RECORDS + 1;
     ensure!(rest == ImportOutcome { imported: all.len() - skipped, skipped }, "{rest:?}");
     ensure!(list(&store)?.len() == all.len());
     Ok(())
 }
 
-pub fn an_import_that_is_stopped_leaves_whole_steps(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let all = orders(1..=LONG);
     let stop = &mut |_| ControlFlow::Break(());
-    let stopped = unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
+    let stopped =
+        expect_unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
     ensure!(stopped.why.is_none() && stopped.done.imported == STEP_RECORDS, "{stopped:?}");
     ensure!(list(&store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
-    // There is nothing to stop after the last step.
+    // After the last step there is nothing to stop.
     let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);
     let skipped = import_in_steps(&*commands, last, true, stop)?.skipped;
     ensure!(skipped == STEP_RECORDS);
     Ok(())
 }
 
-pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_repeated_id_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
     let refused = refusal(commands.import(Records::Orders(&orders), false))?;
@@ -140,8 +143,11 @@ pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::R
     ensure!(list(&store)?.is_empty());
     let outcome = commands.import(Records::Orders(&orders), true)?;
     ensure!(outcome == ImportOutcome { imported: 1, skipped: 1 }, "{outcome:?}");
-    let kept = stored(&*commands, None)?;
-    ensure!(kept.iter().all(|order| order.quantity == 1) && kept.len() == 1, "{kept:?}");
+    let stored_orders = stored(&*commands, None)?;
+    ensure!(
+        stored_orders.iter().all(|order| order.quantity == 1) && stored_orders.len() == 1,
+        "{stored_orders:?}"
+    );
     Ok(())
 }
 
@@ -158,7 +164,9 @@ pub fn an_id_of_a_cancelled_order_is_never_used_again(engine: &dyn Engine) -> an
     Ok(())
 }
 
-pub fn existing_ids_are_told_in_the_order_asked(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn existing_ids_are_returned_in_the_order_of_the_query(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
     let commands = engine.commands()?;
     import(&*commands, [i64::MIN, -3, 0, 4, i64::MAX])?;
     let asked = [4, 5, i64::MAX, 0, 4, i64::MIN, -4];
@@ -168,45 +176,45 @@ pub fn existing_ids_are_told_in_the_order_asked(engine: &dyn Engine) -> anyhow::
     Ok(())
 }
 
-pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.serving()?;
-    // Short and long ones that overlap.
+    // Short and long imports with overlapping ids.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));
-        Ok(import_in_steps(&*commands, Records::Orders(&orders), true, &mut goes_on)?.imported)
+        Ok(import_in_steps(&*commands, Records::Orders(&orders), true, &mut never_stop)?.imported)
     };
     let imported = std::thread::scope(|scope| {
         let imports = ranges.map(|range| scope.spawn(move || import(range)));
-        imports.into_iter().map(|import| joined(import)?).sum::<anyhow::Result<usize>>()
+        imports.into_iter().map(|import| join(import)?).sum::<anyhow::Result<usize>>()
     })?;
-    ensure!(imported == usize::try_from(2 * LONG)?, "{imported} were imported");
+    ensure!(imported == usize::try_from(2 * LONG)?, "{imported} orders were imported");
     ensure!(list(&store)?.len() == imported);
     Ok(())
 }
 
 pub fn orders_are_cancelled_while_orders_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
     let all = orders(1..=LONGER);
-    cancelled_during(engine, Records::Orders(&all))
+    cancel_during_import(engine, Records::Orders(&all))
 }
 
 pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
     let pets: Vec<_> = (1..=LONGER).map(|id| Pet { id, name: "Rex".to_string() }).collect();
-    cancelled_during(engine, Records::Pets(&pets))
+    cancel_during_import(engine, Records::Pets(&pets))
 }
 
-/// Cancels one order after the other while these are imported.
-fn cancelled_during(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
+/// Cancels orders one after the other while these records are imported.
+fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
     const CANCELLED: i64 = 100_000;
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, -CANCELLED..0)?;
     let cancel = |id| -> anyhow::Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CANCEL_TIMEOUT;
         let outcomes = store.cancel(&[Cancellation { deadline, ..cancellation(id) }])?.outcomes;
         ensure!(outcomes == [Some(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // No session to PostgreSQL acknowledges one in its first second.
+    // A session to PostgreSQL acknowledges no cancellation in its first second.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {
@@ -220,11 +228,11 @@ fn cancelled_during(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result
     };
     std::thread::scope(|scope| {
         let canceller = scope.spawn(cancelling);
-        let imported = import_in_steps(&*commands, records, false, &mut goes_on);
+        let imported = import_in_steps(&*commands, records, false, &mut never_stop);
         is_over.store(true, Ordering::Release);
-        let cancelled = joined(canceller)??;
+        let cancelled = join(canceller)??;
         ensure!(imported?.imported == records.count());
-        ensure!(cancelled > 1 - CANCELLED, "one was cancelled during the import");
+        ensure!(cancelled > 1 - CANCELLED, "no order was cancelled during the import");
         Ok(())
     })
 }

@@ -1,4 +1,4 @@
-//! Keys: issued, rotated, revoked, unbanned, used.
+//! Keys: issue, rotate, revoke, unban, record uses.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -26,9 +26,12 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<KeyRecord> {
 
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<KeyRow> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
-    let (found, row) = keys.pop().context("the key is not served")?;
-    ensure!(found == *digest && keys.is_empty(), "another key is served");
-    ensure!(changed_keys(store)?.remove(digest).as_ref() == Some(&row), "it is read otherwise");
+    let (found_digest, row) = keys.pop().context("the key is not served")?;
+    ensure!(found_digest == *digest && keys.is_empty(), "another key is served");
+    ensure!(
+        changed_keys(store)?.remove(digest).as_ref() == Some(&row),
+        "a change returns another row"
+    );
     Ok(row)
 }
 
@@ -91,7 +94,8 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     ensure!(served(&store, &new.key.digest())?.expires_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
 
-    // A key that would end anyway ends then, and its successor lives as long as it did.
+    // A key's expiry is not extended by the overlap, and its successor is valid for as long as the
+    // key was when issued.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
     ensure!(served(&store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
     ensure!(served(&store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
@@ -101,7 +105,7 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     Ok(())
 }
 
-pub fn a_label_stays_over_a_rotation_unless_another_is_given(
+pub fn a_rotation_keeps_the_label_unless_a_new_one_is_given(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
     let commands = engine.commands()?;
@@ -142,10 +146,8 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-/// A server that decides a ban at the same time as another one does not lengthen it.
-pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
-    engine: &dyn Engine,
-) -> anyhow::Result<()> {
+/// If two servers decide on the same ban, the second does not extend it.
+pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
     let row = |issued: &IssuedKey| served(&store, &issued.key.digest());
@@ -158,12 +160,15 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
     let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
     let before = last_changes(&store)?.of_keys();
     write(key_row, ban(300, 1))?;
-    // Any server reads what changed, and that alone.
+    // Other servers read the changed key only.
     let ((_, changed), reached) = keys_since(&store, before)?;
     ensure!(changed.len() == 1 && reached.number > before.number, "{changed:?}");
     ensure!(row(&key)?.ban == ban(300, 1) && row(&other)?.ban == KeyBan::default());
     write(key_row, ban(301, 1))?;
-    ensure!(record(&*commands, &key.id)?.ban == ban(300, 1), "a ban at the same time");
+    ensure!(
+        record(&*commands, &key.id)?.ban == ban(300, 1),
+        "a concurrent ban replaced the first one"
+    );
     store.record_bans(&[
         NewBan { key: key_row, ban: ban(600, 2) },
         NewBan { key: other_row, ban: ban(300, 2) },
@@ -175,7 +180,10 @@ pub fn a_ban_is_stored_unless_the_key_has_another_and_is_lifted(
     ensure!(keys_since(&store, banned)?.0.1.len() == 1);
     let lifted = KeyBan { number: 3, ..KeyBan::default() };
     write(key_row, ban(1_200, 3))?;
-    ensure!(row(&key)?.ban == lifted, "a ban that was decided before it was lifted");
+    ensure!(
+        row(&key)?.ban == lifted,
+        "a ban was stored that was decided before the last one was lifted"
+    );
     ensure!(record(&*commands, &key.id)?.ban == lifted);
     refusal(commands.unban_key("key_none")).map(drop)
 }
@@ -195,28 +203,28 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     ensure!(after(&[NOW_MS])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute - 1])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute])? == Some(NOW_MS + minute));
-    // The wall clock was set back.
+    // The wall clock has been set back.
     ensure!(after(&[NOW_MS - minute])? == Some(NOW_MS - minute));
     store.record_last_used(&[(i64::MAX, NOW_MS)])?;
     ensure!(served(&store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
     ensure!(record(&*commands, &other.id)?.used_at.is_none());
-    ensure!(last_changes(&store)? == before, "a use is no change");
+    ensure!(last_changes(&store)? == before, "a use counts as a change");
     Ok(())
 }
 
-/// However many keys an account has, a change of it is one row.
-pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> anyhow::Result<()> {
+/// Changing an account is one changed row, regardless of the number of its keys.
+pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
-    let mut known =
+    let mut last_known =
         keys_since(&store, ChangeNumber::beginning(last_changes(&store)?.generation))?.1;
     let mut changed = |account: Option<i64>, expected: &[&IssuedKey]| -> anyhow::Result<()> {
-        let ((accounts, keys), reached) = keys_since(&store, known)?;
+        let ((accounts, keys), reached) = keys_since(&store, last_known)?;
         ensure!(accounts.keys().copied().eq(account), "{accounts:?}");
         let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
         ensure!(keys.keys().copied().collect::<HashSet<_>>() == digests, "{keys:?}");
         ensure!(reached == last_changes(&store)?.of_keys(), "{reached:?}");
-        known = reached;
+        last_known = reached;
         Ok(())
     };
     changed(None, &[])?;
@@ -235,7 +243,7 @@ pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> 
     changed(Some(1), &[])?;
     commands.rename_account("globex", "initech")?;
     changed(Some(2), &[])?;
-    ensure!(last_changes(&store)?.orders == 0, "keys are no change of orders");
+    ensure!(last_changes(&store)?.orders == 0, "a change of keys counts as a change of orders");
     import(&*commands, [1])?;
     store.record_last_used(&[(1, NOW_MS)])?;
     changed(None, &[])?;

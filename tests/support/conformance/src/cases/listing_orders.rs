@@ -1,4 +1,4 @@
-//! Lists, byte for byte.
+//! The exact bytes of lists.
 
 use crate::engine::Engine;
 use crate::listing::{list, stored, stored_lines};
@@ -8,23 +8,23 @@ use chrono::{DateTime, Utc};
 use std::ops::ControlFlow;
 use store_orders::store::{NewOrder, Records, Status};
 
-/// More than three pages of any engine.
-const PAGES: i64 = 16_000;
+/// Number of orders for more than three pages on any engine.
+const MANY_ORDERS: i64 = 16_000;
 
-fn date(text: &str) -> anyhow::Result<Option<DateTime<Utc>>> {
-    let date = DateTime::parse_from_rfc3339(text).with_context(|| text.to_string())?;
-    Ok(Some(date.to_utc()))
+fn parse_date(text: &str) -> anyhow::Result<Option<DateTime<Utc>>> {
+    let parsed = DateTime::parse_from_rfc3339(text).with_context(|| text.to_string())?;
+    Ok(Some(parsed.to_utc()))
 }
 
 pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    // Every field at its limits.
+    // Each field takes its extreme values.
     let orders = [
         NewOrder { pet_id: i64::MIN, quantity: i32::MAX, complete: true, ..pending(i64::MAX) },
-        NewOrder { ship_date: date("2026-12-24T10:30:00+01:00")?, ..pending(0) },
-        NewOrder { ship_date: date("0000-01-01T00:00:00.5Z")?, shipped: true, ..pending(-1) },
-        NewOrder { ship_date: date("9999-12-31T23:59:59.123456789Z")?, ..pending(2) },
-        NewOrder { ship_date: date("2026-02-28T00:00:00.000120Z")?, ..pending(3) },
+        NewOrder { ship_date: parse_date("2026-12-24T10:30:00+01:00")?, ..pending(0) },
+        NewOrder { ship_date: parse_date("0000-01-01T00:00:00.5Z")?, shipped: true, ..pending(-1) },
+        NewOrder { ship_date: parse_date("9999-12-31T23:59:59.123456789Z")?, ..pending(2) },
+        NewOrder { ship_date: parse_date("2026-02-28T00:00:00.000120Z")?, ..pending(3) },
         NewOrder { pet_id: i64::MAX, ..pending(i64::MIN) },
     ];
     commands.import(Records::Orders(&orders), false)?;
@@ -37,7 +37,7 @@ pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::
 {"id":9223372036854775807,"petId":-9223372036854775808,"quantity":2147483647,"complete":true}"#;
     let listed = list(&store)?.join("\n");
     ensure!(listed == expected.trim_start(), "{listed}");
-    // As an operator lists them.
+    // The list that an operator's command prints.
     cancel(&store, &[2, i64::MAX])?;
     let expected = r#"
 {"id":-9223372036854775808,"petId":9223372036854775807,"quantity":1,"complete":false,"status":"pending"}
@@ -49,7 +49,9 @@ pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::
     let listed = stored_lines(&*commands)?.join("\n");
     ensure!(listed == expected.trim_start(), "{listed}");
     let shown = commands.order(-1)?.context("order -1")?;
-    ensure!(listed.lines().any(|line| serde_json::to_string(&shown).is_ok_and(|own| own == line)));
+    ensure!(
+        listed.lines().any(|line| serde_json::to_string(&shown).is_ok_and(|json| json == line))
+    );
     Ok(())
 }
 
@@ -59,7 +61,7 @@ pub fn orders_are_visited_once_in_pages_until_the_visitor_breaks(
     let commands = engine.commands()?;
     let ids: Vec<i64> = [i64::MIN, i64::MIN + 1]
         .into_iter()
-        .chain(1..=PAGES)
+        .chain(1..=MANY_ORDERS)
         .chain([i64::MAX - 1, i64::MAX])
         .collect();
     import(&*commands, ids.iter().copied())?;
@@ -72,7 +74,7 @@ pub fn orders_are_visited_once_in_pages_until_the_visitor_breaks(
     ensure!(visited(Some(Status::Cancelled))?.is_empty());
     let mut first = Vec::new();
     commands.for_each_order(None, &mut |order| {
-        // A visitor may ask the store, too.
+        // The visitor may query the store too.
         first.push(commands.order(order.id).ok().flatten().map(|order| order.id));
         if first.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

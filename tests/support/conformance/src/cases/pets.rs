@@ -1,4 +1,4 @@
-//! Pets: imported and found.
+//! Imports and look-ups of pets.
 
 use crate::engine::Engine;
 use crate::records::refusal;

@@ -1,4 +1,4 @@
-//! Orders marked as shipped.
+//! Shipping orders.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};
@@ -11,7 +11,7 @@ pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=5)?;
     cancel(&store, &[5])?;
-    let mut follower = Follower::of(&store)?;
+    let mut follower = Follower::new(&store)?;
     follower.catch_up(&store)?;
     let before = last_changes(&store)?;
     let refused = refusal(commands.ship_orders(&[1, 2, 5]))?;
@@ -30,7 +30,7 @@ pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     let are_shipped: Vec<_> = listed.iter().map(|line| line.ends_with(" shipped")).collect();
     ensure!(are_shipped == [true, true, false, false], "{listed:?}");
     follower.catch_up(&store)?;
-    ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
+    ensure!(follower.lines() == listed, "the follower lacks the shipment: {:?}", follower.lines());
     ensure!(cancel(&store, &[1])? == [CancelOutcome::AlreadyShipped]);
     Ok(())
 }

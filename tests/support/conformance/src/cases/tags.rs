@@ -15,7 +15,7 @@ struct Server {
 }
 
 impl Server {
-    /// One that starts now.
+    /// Starts a server.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
         let store = engine.serving()?;
@@ -23,7 +23,7 @@ impl Server {
         Ok(Server { orders: store.wait(opened)?, store })
     }
 
-    /// The tag of its list, which it was asked for twice: the second one is sent in one piece.
+    /// The tag of the list, requested twice: the second time the list is sent as one piece.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =

@@ -1,4 +1,4 @@
-//! Ship dates and completion of orders that exist.
+//! Updates of ship dates and completion.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list};
@@ -12,11 +12,11 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     import(&*commands, [i64::MAX, 1, 2, 3])?;
     cancel(&store, &[3])?;
     commands.ship_orders(&[2])?;
-    let mut follower = Follower::of(&store)?;
+    let mut follower = Follower::new(&store)?;
     follower.catch_up(&store)?;
     let (before, listed_before) = (last_changes(&store)?, list(&store)?);
-    let date = DateTime::from_timestamp(1_796_112_000, 0);
-    let update = |id, complete| OrderUpdate { id, ship_date: date, complete };
+    let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
+    let update = |id, complete| OrderUpdate { id, ship_date, complete };
     for (updates, expected) in [
         ([update(1, None), update(3, None)], "order 3 is cancelled and cannot be updated"),
         ([update(1, None), update(9, None)], "there is no order 9"),
@@ -28,7 +28,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
 
     let only_complete = OrderUpdate { id: i64::MAX, ship_date: None, complete: Some(true) };
     commands.update_orders(&[update(1, None), update(2, Some(true)), only_complete])?;
-    // What is not given stays.
+    // Fields without a value in the update are kept.
     commands.update_orders(&[OrderUpdate { id: 2, ship_date: None, complete: Some(false) }])?;
     let fields = |id| {
         let order = commands.order(id)?.context("it was imported")?;
@@ -41,6 +41,6 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     let listed = list(&store)?;
     ensure!(listed != listed_before);
     follower.catch_up(&store)?;
-    ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
+    ensure!(follower.lines() == listed, "the follower lacks the update: {:?}", follower.lines());
     Ok(())
 }

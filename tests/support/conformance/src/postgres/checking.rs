@@ -1,4 +1,4 @@
-//! What `check` finds in a store that somebody else changed.
+//! The report of `check` on a corrupt store.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -6,7 +6,7 @@ use crate::records::{import, now, refusal};
 use anyhow::ensure;
 use store_orders_api::plans::Plan;
 
-pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn check_reports_corrupt_rows(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
     import(&*commands, 1..=30)?;
@@ -46,7 +46,7 @@ pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<(
     Ok(())
 }
 
-pub fn without_its_row_a_lock_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn a_missing_lock_row_is_an_error(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
     import(&*commands, [1])?;

@@ -1,4 +1,4 @@
-//! Which certificates a connection takes, and which passwords a server.
+//! The certificates that connections accept, and errors about passwords.
 
 use super::database::{Database, PostgresUnderTest};
 use anyhow::{Context, ensure};
@@ -8,46 +8,49 @@ use store_orders::store::{OperatorStore, StoreError};
 use testbed::postgres::Installed;
 use testbed::{Authority, WAIT_TIMEOUT, wait_blocking};
 
-/// The name in a certificate, which is not where the server listens.
+/// A host name other than the server's.
 const OTHER_NAME: &str = "db.example.com";
 
-/// Never shown.
+/// A password that no error may contain.
 const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 
-/// Where the server keeps this.
-fn path_of(database: &Database<'_>, setting: &str) -> anyhow::Result<PathBuf> {
+/// Reads a setting that contains a path.
+fn read_path(database: &Database<'_>, setting: &str) -> anyhow::Result<PathBuf> {
     Ok(database.value::<String>("SELECT current_setting($1)", &[&setting])?.into())
 }
 
-pub fn each_sslmode_takes_the_certificates_that_it_should(
+pub fn each_sslmode_accepts_the_right_certificates(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let directory = path_of(&database, "data_directory")?;
+    let directory = read_path(&database, "data_directory")?;
     let (authority, stranger) = (Authority::new()?, Authority::new()?);
     let [ca, strange] = ["ca.pem", "stranger.pem"].map(|name| directory.join(name));
     std::fs::write(&ca, &authority.certificate)?;
     std::fs::write(&strange, &stranger.certificate)?;
     let tried =
         [("localhost", true), (OTHER_NAME, false)].into_iter().try_for_each(|certificate| {
-            let (host, is_right) = certificate;
+            let (host, is_server_name) = certificate;
             serve_with(&database, &authority, host, &directory)?;
             let (ca, strange) = (ca.display(), strange.display());
-            for (query, is_taken) in [
+            for (query, is_accepted) in [
                 ("sslmode=disable".to_string(), true),
                 ("sslmode=require".to_string(), true),
                 (format!("sslmode=require&sslrootcert={strange}"), false),
                 (format!("sslmode=verify-ca&sslrootcert={ca}"), true),
                 (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
-                (format!("sslmode=verify-full&sslrootcert={ca}"), is_right),
+                (format!("sslmode=verify-full&sslrootcert={ca}"), is_server_name),
                 (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-                // The system does not trust our authorities.
+                // The system does not trust the test's authorities.
                 ("sslmode=verify-full".to_string(), false),
             ] {
                 let url = format!("{}?{query}", database.url().replace("127.0.0.1", "localhost"));
                 let url: PostgresUrl = url.parse()?;
-                let taken = PostgresCommands::connect(&url).and_then(|store| store.id());
-                ensure!(taken.is_ok() == is_taken, "certificate of {host}, {query}: {taken:?}");
+                let connected = PostgresCommands::connect(&url).and_then(|store| store.id());
+                ensure!(
+                    connected.is_ok() == is_accepted,
+                    "certificate of {host}, {query}: {connected:?}"
+                );
             }
             Ok(())
         });
@@ -56,7 +59,7 @@ pub fn each_sslmode_takes_the_certificates_that_it_should(
     tried
 }
 
-/// From now on the server shows a certificate for this host.
+/// Configures the server to use a certificate for this host.
 fn serve_with(
     database: &Database<'_>,
     authority: &Authority,
@@ -67,7 +70,7 @@ fn serve_with(
     let [certificate, key] = ["pem", "key"].map(|end| directory.join(format!("{host}.{end}")));
     std::fs::write(&certificate, issued.certificate)?;
     std::fs::write(&key, issued.key)?;
-    Installed::find()?.own(&key)?;
+    Installed::find()?.make_private(&key)?;
     for (setting, value) in [("ssl_cert_file", &certificate), ("ssl_key_file", &key)] {
         database.execute(&format!("ALTER SYSTEM SET {setting} = '{}'", value.display()))?;
     }
@@ -75,18 +78,18 @@ fn serve_with(
     database.execute("SELECT pg_reload_conf()")?;
     let with_tls = format!("{}?sslmode=require", database.url()).parse()?;
     wait_blocking("the server shows the certificate", WAIT_TIMEOUT, || {
-        let is_read = path_of(database, "ssl_cert_file").ok()? == certificate;
+        let is_read = read_path(database, "ssl_cert_file").ok()? == certificate;
         (is_read && PostgresCommands::connect(&with_tls).is_ok()).then_some(())
     })
 }
 
-pub fn a_wrong_or_missing_password_is_refused_in_one_line_without_it(
+pub fn errors_about_passwords_are_one_line_without_the_password(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
     database.execute(&format!("ALTER ROLE {role} PASSWORD '{PASSWORD}'"))?;
-    let file = path_of(&database, "hba_file")?;
+    let file = read_path(&database, "hba_file")?;
     let rules = std::fs::read_to_string(&file)?;
     std::fs::write(&file, format!("host all {role} 127.0.0.1/32 scram-sha-256\n{rules}"))?;
     database.execute("SELECT pg_reload_conf()")?;
@@ -97,9 +100,10 @@ pub fn a_wrong_or_missing_password_is_refused_in_one_line_without_it(
         [(wrong, "password authentication failed"), (database.url_for(&role), "password")]
     {
         let refused: Option<StoreError> = PostgresCommands::connect(&url.parse()?).err();
-        let said = format!("{:#}", anyhow::Error::new(refused.context("it was not refused")?));
-        let is_clear = said.contains(words) && !said.contains('\n') && !said.contains(PASSWORD);
-        ensure!(is_clear, "{:?}", said.replace(PASSWORD, "[password]"));
+        let message = format!("{:#}", anyhow::Error::new(refused.context("it was not refused")?));
+        let is_clear =
+            message.contains(words) && !message.contains('\n') && !message.contains(PASSWORD);
+        ensure!(is_clear, "{:?}", message.replace(PASSWORD, "[password]"));
     }
     Ok(())
 }

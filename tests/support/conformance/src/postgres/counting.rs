@@ -1,9 +1,9 @@
-//! Where requests are counted: all servers of a store count in one database.
+//! Request counts: all servers of a store count in one database.
 
 use super::database::{Database, PostgresUnderTest, ServedPostgres};
 use crate::engine::Engine;
 use crate::records::refusal;
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, bail, ensure};
 use slog::{Discard, Logger, o};
 use std::io;
@@ -23,27 +23,28 @@ use store_orders_api::plans::PlanLimits;
 use testbed::WAIT_TIMEOUT;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// No clock of a server has a part in the counting.
+/// The servers' clock, which does not affect the counts.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
-/// What removes the counts from the store's database.
+/// The migration that removes the counts from the store's database.
 const MOVED: &str = "requests are counted in another database";
 
-const LEAVES_WITHIN: Duration = Duration::from_secs(5);
+const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A request of account 1 that this server admits; how many remain in its minute.
-fn remaining(store: &ServedPostgres) -> anyhow::Result<u32> {
+/// Admits a request of account 1 and returns the number that remain in its minute.
+fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.limits(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
     let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
     let deadline = Instant::now() + Duration::from_secs(5);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let decision = runtime.block_on(limits.admit(request, &Arc::from("key_1"), NOW, deadline));
-    Ok(admitted(decision)?.remaining)
+    Ok(expect_admitted(decision)?.remaining)
 }
 
-/// What an admission says. One that was not counted in time is an error of its own kind.
-pub fn admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
+/// Returns the status of an admission. A request that was not counted in time is a `TimedOut`
+/// error.
+pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
         Decision::Unavailable(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
@@ -55,18 +56,18 @@ fn exists(database: &Database<'_>, name: &str) -> anyhow::Result<bool> {
     database.value("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", &[&name])
 }
 
-pub fn all_servers_count_in_one_database_of_their_own(
+pub fn all_servers_count_in_one_separate_database(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let url = database.url_counting_in(None)?;
-    let done = migrate(&url)?;
+    let output = migrate(&url)?;
     let name = url.limits_database();
-    ensure!(done.first() == Some(&format!("created the database {name}")), "{done:?}");
-    ensure!(remaining(&database.server_of_owner()?)? == 9);
-    ensure!(remaining(&database.server_of_owner()?)? == 8);
+    ensure!(output.first() == Some(&format!("created the database {name}")), "{output:?}");
+    ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
+    ensure!(admit_and_count(&database.server_of_owner()?)? == 8);
     ensure!(PostgresLimitsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
-    // With a name that only some of the servers have.
+    // With a database name that only some of the servers use.
     let other = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&other))?;
     let refusals = [
@@ -81,23 +82,23 @@ pub fn all_servers_count_in_one_database_of_their_own(
     }
     ensure!(!exists(&database, &other)?, "{other} was created");
     migrate(&elsewhere)?;
-    ensure!(remaining(&database.server_at(elsewhere, SILENT_FOR)?)? == 9);
+    ensure!(admit_and_count(&database.server_at(elsewhere, SILENT_FOR)?)? == 9);
     let in_store = "SELECT to_regclass('limits_accounts') IS NOT NULL";
     ensure!(!database.value::<bool>(in_store, &[])?, "the store's database has counts");
     ensure!(database.commands()?.check()?.problems.is_empty());
     Ok(())
 }
 
-pub fn migrations_at_once_create_one_database(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| database.migrate())).collect();
-        threads.into_iter().try_for_each(|one| joined(one)?.map(drop))
+        threads.into_iter().try_for_each(|one| join(one)?.map(drop))
     })?;
     database.server_of_owner().map(drop)
 }
 
-/// They begin anew.
+/// The counts begin again at zero.
 pub fn counts_in_the_database_of_an_older_store_are_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -111,23 +112,23 @@ pub fn counts_in_the_database_of_an_older_store_are_removed(
     database.execute("INSERT INTO limits_location (database) VALUES (NULL)")?;
     let refused = refusal(database.server_of_owner())?;
     ensure!(refused.contains("fix: `store-orders migrate`"), "{refused}");
-    let done = database.migrate()?;
-    ensure!(done.iter().any(|line| line.ends_with(MOVED)), "{done:?}");
-    let left = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'limits%'";
-    ensure!(database.value::<i64>(left, &[])? == 0);
-    ensure!(remaining(&database.server_of_owner()?)? == 9);
+    let output = database.migrate()?;
+    ensure!(output.iter().any(|line| line.ends_with(MOVED)), "{output:?}");
+    let remaining_tables = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'limits%'";
+    ensure!(database.value::<i64>(remaining_tables, &[])? == 0);
+    ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     Ok(())
 }
 
-/// Its row is silent, as that of a server that is suspended.
-pub fn a_server_that_was_suspended_during_a_new_id_finds_its_row_removed(
+/// The row of the suspended server looks silent.
+pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     database.add_server("now()")?;
     begin_new_store(&commands)?;
-    ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
+    ensure!(commands.replicas()?.is_empty(), "the suspended server's row was kept");
     Ok(())
 }
 
@@ -137,27 +138,27 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     let database = server.new_store()?;
     let url = database.url_counting_in(None)?;
     let store = database.server_of_owner()?;
-    ensure!(remaining(&store)? == 9);
-    store.deregister(LEAVES_WITHIN)?;
+    ensure!(admit_and_count(&store)? == 9);
+    store.deregister(DEREGISTER_TIMEOUT)?;
     begin_new_store(&PostgresCommands::connect(&url)?)?;
-    ensure!(remaining(&database.server_of_owner()?)? == 8, "accounts keep their ids");
+    ensure!(admit_and_count(&database.server_of_owner()?)? == 8, "accounts keep their ids");
     let (other, name) = (server.new_store()?, url.limits_database());
     let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     other.server_of_owner()?;
-    // As after a backup of the store's database alone was restored.
+    // As after a restore of the store's database without the counts.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     let commands = PostgresCommands::connect(&url)?;
     let id = commands.id()?;
     ensure!(begin_new_store(&commands).is_err() && commands.id()? == id);
     migrate(&url)?;
-    ensure!(remaining(&database.server_of_owner()?)? == 9);
+    ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     Ok(())
 }
 
-/// They are refused at once while nobody can count, so they keep nobody else waiting. A sibling of
-/// the banned key is counted like any other.
-pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
+/// Requests that must be refused anyway are refused at once, even while counting is blocked, so
+/// that they delay no others. Another key of the account is counted as usual.
+pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -173,7 +174,7 @@ pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
         runtime.block_on(limits.admit(request, &Arc::from("key_1"), now, deadline))
     };
     let none = KeyBan::default();
-    admitted(decide(1, none, 1_000, NOW))?;
+    expect_admitted(decide(1, none, 1_000, NOW))?;
     let limited = decide(1, none, 1_000, NOW);
     ensure!(matches!(limited, Decision::Limited(..)), "{limited:?}");
     let banned = decide(1, none, 1_000, NOW.after(Duration::from_secs(3)));
@@ -185,15 +186,15 @@ pub fn a_banned_key_and_a_shut_account_wait_for_no_count(
     ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
     let locks = "LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE";
     database.counts()?.before_commit(locks, || {
-        // Before it is in the key's row, and afterwards.
+        // Both before and after the ban is stored in the key's row.
         for ban in [none, new.ban] {
             let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {
                 bail!("the key is not banned")
             };
             ensure!((200..=204).contains(&status.retry_after()), "{status:?}");
         }
-        let shut = decide(2, none, 0, now);
-        ensure!(matches!(shut, Decision::Limited(_, Window::Day)), "{shut:?}");
+        let zero_limit = decide(2, none, 0, now);
+        ensure!(matches!(zero_limit, Decision::Limited(_, Window::Day)), "{zero_limit:?}");
         let lifted = decide(1, KeyBan { number: 2, ..none }, 1_000, now);
         ensure!(matches!(lifted, Decision::Unavailable(_)), "{lifted:?}");
         Ok(())

@@ -1,4 +1,4 @@
-//! A new database of the server under test, and connections to it.
+//! New databases on the server under test, and connections to them.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -22,25 +22,25 @@ use tokio_postgres::{Client, NoTls};
 /// Takes the lock of all changes.
 pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
-/// Tells the databases of a process apart.
-static DATABASES: AtomicU32 = AtomicU32::new(0);
+/// The number of databases that this process has created, for unique names.
+static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A server of PostgreSQL, and a role of it that may create databases and roles.
+/// A PostgreSQL server and a role that may create databases and roles.
 pub struct PostgresUnderTest {
     server: String,
     role: String,
 }
 
-/// A database of its own. It stays until the server is removed.
+/// A database for one case. It is not dropped.
 pub struct Database<'a> {
     server: &'a PostgresUnderTest,
     name: String,
-    /// What the tasks of its servers run on: they end with it.
+    /// The runtime of the tasks of the database's servers, which ends them when dropped.
     runtime: Option<Runtime>,
 }
 
 impl PostgresUnderTest {
-    /// The server on this host and port, `127.0.0.1:5432`, which trusts this role.
+    /// The server at this host and port, such as `127.0.0.1:5432`, which trusts this role.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -51,16 +51,16 @@ impl PostgresUnderTest {
         Ok(Database { server: self, name, runtime: Some(runtime) })
     }
 
-    /// A database without tables; `options` are those of CREATE DATABASE.
+    /// Creates a database without tables; `options` are appended to CREATE DATABASE.
     pub fn empty_database(&self, options: &str) -> anyhow::Result<Database<'_>> {
-        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+        let number = DATABASE_COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("store_{}_{number}", std::process::id());
         let maintenance = self.database("postgres".to_string())?;
         maintenance.execute(&format!("CREATE DATABASE {name} {options}"))?;
         self.database(name)
     }
 
-    /// A database with a new store.
+    /// Creates a database with a new store.
     pub fn new_store(&self) -> anyhow::Result<Database<'_>> {
         let database = self.empty_database("")?;
         database.migrate()?;
@@ -79,7 +79,7 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// A network to the server, and the owner's URL through it.
+    /// Starts a relay to the server. Returns it with the owner's URL through it.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -89,18 +89,18 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// The owner's URL, with the request counts in this database.
+    /// The owner's URL, with this database for the request counts.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
     }
 
-    /// The database of the request counts, as the owner.
+    /// The database of the request counts.
     pub fn counts(&self) -> anyhow::Result<Database<'_>> {
         self.server.database(self.url_counting_in(None)?.limits_database())
     }
 
-    /// Grants this role what a server needs.
+    /// Grants this role the rights that a server needs.
     pub fn grant(&self, role: &str) -> anyhow::Result<()> {
         let grants = print_grants(&self.url().parse()?, role)?;
         let connect = format!("\\connect \"{}_limits\"\n", self.name);
@@ -111,10 +111,10 @@ impl Database<'_> {
 
     /// The name of a database of the same server that does not exist yet.
     pub fn name_of_another(&self) -> String {
-        format!("{}_{}", self.name, DATABASES.fetch_add(1, Ordering::Relaxed))
+        format!("{}_{}", self.name, DATABASE_COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Does `work` on a connection of this role.
+    /// Runs `work` with a connection of this role.
     pub fn as_role<T>(
         &self,
         role: &str,
@@ -125,7 +125,7 @@ impl Database<'_> {
         runtime.block_on(work(&mut client))
     }
 
-    /// Does `work` on a connection of the owner.
+    /// Runs `work` with a connection of the owner.
     pub fn with<T>(
         &self,
         work: impl AsyncFnOnce(&mut Client) -> anyhow::Result<T>,
@@ -133,15 +133,15 @@ impl Database<'_> {
         self.as_role(&self.server.role, work)
     }
 
-    /// Carries out these statements.
+    /// Executes these statements as the owner.
     pub fn execute(&self, statements: &str) -> anyhow::Result<()> {
         self.with(async |client| {
             client.batch_execute(statements).await.with_context(|| statements.to_string())
         })
     }
 
-    /// Does `work` after these statements, and before they are committed: while their locks are
-    /// held.
+    /// Executes these statements, then runs `work` while the transaction holds their locks, then
+    /// commits.
     pub fn before_commit<T: Send>(
         &self,
         statements: &str,
@@ -150,13 +150,13 @@ impl Database<'_> {
         self.with(async |client| {
             let transaction = client.transaction().await?;
             transaction.batch_execute(statements).await?;
-            let done = on_another_thread(work);
+            let result = on_another_thread(work);
             transaction.commit().await?;
-            done
+            result
         })
     }
 
-    /// Waits until somebody waits for a lock.
+    /// Waits until some session waits for a lock.
     pub fn wait_for_lock(&self) -> anyhow::Result<()> {
         let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                    WHERE datname = current_database() AND wait_event_type = 'Lock')";
@@ -165,7 +165,7 @@ impl Database<'_> {
         })
     }
 
-    /// The one value that this query finds.
+    /// Returns the single value of a query.
     pub fn value<T: FromSqlOwned>(
         &self,
         query: &str,
@@ -174,7 +174,7 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds the row of a server `f00` that was heard at this time, an expression of SQL.
+    /// Adds the row of a server `f00` with the time `heard_at`, an SQL expression.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_version, heard_at)
@@ -182,12 +182,12 @@ impl Database<'_> {
         ))
     }
 
-    /// Creates the store, or brings it up to date.
+    /// Creates or migrates the store.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?)
     }
 
-    /// The backends of the sessions of servers: other ones if a session was opened again.
+    /// The backend process ids of the servers' sessions, which change if a session is reopened.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -196,34 +196,35 @@ impl Database<'_> {
         self.value(query, &[])
     }
 
-    /// A new role without rights. It stays until the server is removed.
+    /// Creates a role without rights. It is not dropped.
     pub fn new_role(&self) -> anyhow::Result<String> {
         let role = format!("role_of_{}", self.name);
         self.execute(&format!("CREATE ROLE {role} LOGIN"))?;
         Ok(role)
     }
 
-    /// The store for a command of this role.
+    /// Opens the store like a command of this role.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
         Ok(PostgresCommands::connect(&self.url_for(role).parse()?)?)
     }
 
-    /// The store for a command of the owner.
+    /// Opens the store like a command of the owner.
     pub fn commands_of_owner(&self) -> anyhow::Result<PostgresCommands> {
         self.commands_of(&self.server.role)
     }
 
-    /// The store for a server of the owner.
+    /// Opens the store like a server of the owner.
     pub fn server_of_owner(&self) -> anyhow::Result<ServedPostgres> {
         self.server_of(&self.server.role)
     }
 
-    /// The store for a server of this role.
+    /// Opens the store like a server of this role.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// The store for a server with this URL. It removes servers that are silent for this long.
+    /// Opens the store like a server with this URL, which removes servers that are silent for
+    /// `silent_for`.
     pub fn server_at(
         &self,
         url: PostgresUrl,
@@ -232,7 +233,7 @@ impl Database<'_> {
         self.open(url, false, silent_for)
     }
 
-    /// The store for a server of the owner that confirms its lists.
+    /// Opens the store like a server with `confirm-lists`.
     pub fn server_that_confirms_lists(&self) -> anyhow::Result<ServedPostgres> {
         self.open(self.url().parse()?, true, SILENT_FOR)
     }
@@ -252,10 +253,10 @@ impl Database<'_> {
     }
 }
 
-/// A server's store in PostgreSQL.
+/// A server's store in PostgreSQL, with the blocking interface.
 pub struct ServedPostgres {
     served: ServedStore,
-    /// The same one, with what no other engine has.
+    /// The same store, for methods that other engines lack.
     store: Arc<PostgresStore>,
 }
 
@@ -295,11 +296,11 @@ impl Engine for Database<'_> {
     }
 }
 
-/// A connection that is driven while this runtime runs.
+/// Connects; the connection is driven while this runtime runs.
 fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
     let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected.with_context(|| url.to_string())?;
-    // Its errors are those of the statements.
+    // The statements report errors of the connection.
     runtime.spawn(async move { drop(connection.await) });
     Ok(client)
 }

@@ -10,7 +10,7 @@ use store_orders::store::postgres::PostgresCommands;
 use store_orders::store::{CancelOutcome, Records};
 use store_orders_api::types::Pet;
 
-/// What a server must not be able to do.
+/// Statements that a server's role must not be able to execute.
 const DENIED: [&str; 6] = [
     "DELETE FROM orders",
     "UPDATE orders SET pet_id = 1",
@@ -20,7 +20,7 @@ const DENIED: [&str; 6] = [
     "CREATE TABLE other (id int)",
 ];
 
-pub fn the_printed_grants_let_a_role_serve_and_no_more(
+pub fn the_printed_grants_are_exactly_those_that_a_server_needs(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -58,7 +58,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     Ok(())
 }
 
-pub fn what_a_url_names_and_is_missing_is_told_with_what_to_do(
+pub fn errors_about_missing_roles_databases_and_grants_name_a_fix(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;

@@ -1,4 +1,4 @@
-//! The handbook's sessions that need PostgreSQL show what the commands print.
+//! Checks that the handbook's sessions with PostgreSQL show the commands' real output.
 
 use super::database::PostgresUnderTest;
 use super::own_servers::OwnServers;
@@ -14,51 +14,53 @@ use testbed::{
 const RUNBOOK: &str = "src/handbook/runbook.md";
 const READY: &str = "readyz: ready";
 
-/// The server of the handbook, whose store is on `db1` and its standby `s1`, `db2`. It is dropped
-/// after both.
+/// The handbook's server, whose store is on `db1` and its standby `s1` on `db2`. Must be dropped
+/// after both databases.
 struct Site {
     server: ServerProcess,
     admin: String,
     ports: [u16; 2],
-    /// From the server to `db1`, if it is used.
+    /// The network from the server to `db1`, if it is used.
     network: Relay,
     data: DataDir,
     sandbox: CliSandbox,
-    own: OwnServers,
+    servers: OwnServers,
 }
 
 impl Site {
-    /// It is ready, and reaches `db1` through the relay or without.
+    /// Starts the site and waits until the server is ready. It connects to `db1` through the relay if
+    /// `is_relayed`.
     fn start(is_relayed: bool) -> anyhow::Result<(Site, Postgres, Postgres)> {
-        let (own, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);
-        let primary = own.wait(own.cluster.primary("primary", &[]))?;
-        own.cluster.copy("template", "standby")?;
-        std::fs::write(own.cluster.path().join("standby/standby.signal"), "")?;
+        let (servers, sandbox, program) =
+            (OwnServers::new()?, CliSandbox::new(), Program::built()?);
+        let primary = servers.wait(servers.cluster.primary("primary", &[]))?;
+        servers.cluster.copy("template", "standby")?;
+        std::fs::write(servers.cluster.path().join("standby/standby.signal"), "")?;
         let ports = [primary.port, free_address()?.port()];
-        let standby = start_standby(&own, ports)?;
-        own.wait(primary.set("synchronous_standby_names", "s1"))?;
-        own.wait(primary.wait_for_standby())?;
+        let standby = start_standby(&servers, ports)?;
+        servers.wait(primary.set("synchronous_standby_names", "s1"))?;
+        servers.wait(primary.wait_for_standby())?;
         let on_store = |ports| DataDir::on_store(&program, &sandbox.path("server"), &url(ports));
         let data = on_store(ports);
         data.run(&["migrate"])?;
-        let network = own.wait(async { Relay::to(primary.port) })?;
+        let network = servers.wait(async { Relay::to(primary.port) })?;
         let first = if is_relayed { network.port } else { primary.port };
         let server = on_store([first, standby.port]).serve(&["--admin-listen", "127.0.0.1:0"])?;
         let admin = server.printed_after("admin listener on http://");
         let admin = admin.context("no admin listener")?.to_string();
-        let site = Site { server, admin, ports, network, data, sandbox, own };
+        let site = Site { server, admin, ports, network, data, sandbox, servers };
         site.wait_for_health(READY)?;
         Ok((site, primary, standby))
     }
 
     fn wait_for_health(&self, words: &str) -> anyhow::Result<()> {
         wait_blocking(words, WAIT_TIMEOUT, || {
-            let said = self.sandbox.run(&["health", "--admin-listen", &self.admin]);
-            (said.stdout + &said.stderr).contains(words).then_some(())
+            let output = self.sandbox.run(&["health", "--admin-listen", &self.admin]);
+            (output.stdout + &output.stderr).contains(words).then_some(())
         })
     }
 
-    /// Runs the session `text` in a shell that has first done `setup`.
+    /// Runs the session `text` in a shell after `setup`.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);
@@ -81,19 +83,21 @@ impl Site {
     }
 }
 
-/// The store behind these ports.
+/// The URL of the store at these ports.
 fn url([first, second]: [u16; 2]) -> String {
     format!("postgres://{USER}@127.0.0.1:{first},127.0.0.1:{second}/{DATABASE}")
 }
 
-fn start_standby(own: &OwnServers, ports: [u16; 2]) -> anyhow::Result<Postgres> {
+fn start_standby(servers: &OwnServers, ports: [u16; 2]) -> anyhow::Result<Postgres> {
     let upstream = Cluster::upstream(ports[0]).replace("=standby", "=s1");
-    own.wait(own.cluster.start_at("standby", ports[1], &[("primary_conninfo", &upstream)]))
+    servers.wait(servers.cluster.start_at("standby", ports[1], &[("primary_conninfo", &upstream)]))
 }
 
 fn sessions<const COUNT: usize>(page: &str, heading: &str) -> anyhow::Result<[String; COUNT]> {
-    let found = consoles(page, heading).try_into();
-    found.map_err(|found: Vec<String>| anyhow!("{page}: {heading} has {} sessions", found.len()))
+    let sessions = consoles(page, heading).try_into();
+    sessions.map_err(|sessions: Vec<String>| {
+        anyhow!("{page}: {heading} has {} sessions", sessions.len())
+    })
 }
 
 pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -107,10 +111,11 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
     primary.stop()?;
     site.wait_for_health(&format!("reached: {db1} (os error 111); {db2}"))?;
     site.console(RUNBOOK, &unreachable, "")?;
-    let _primary = site.own.wait(site.own.cluster.start_at("primary", site.ports[0], &[]))?;
-    let _standby = start_standby(&site.own, site.ports)?;
+    let _primary =
+        site.servers.wait(site.servers.cluster.start_at("primary", site.ports[0], &[]))?;
+    let _standby = start_standby(&site.servers, site.ports)?;
     site.wait_for_health(READY)?;
-    // The line may follow up to 100 ms later.
+    // The line may appear up to 100 ms later.
     let logged = || site.server.log().contains("store reached again").then_some(());
     wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
     site.console(RUNBOOK, &reached, "")?;
@@ -122,7 +127,7 @@ pub fn the_runbook_shows_a_list_that_is_behind(_: &PostgresUnderTest) -> anyhow:
     let (site, _primary, _standby) = Site::start(true)?;
     let key = site.data.issue_key("acme", "business")?.text;
     site.data.import_pending(1..=1)?;
-    wait_blocking("its list is current", WAIT_TIMEOUT, || {
+    wait_blocking("the server's list is current", WAIT_TIMEOUT, || {
         site.data.run(&["status"]).ok()?.contains("list is current").then_some(())
     })?;
     site.network.set(Fault::Silent);
@@ -141,7 +146,7 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
         Migration { what: "a newer program", sql: "SELECT 1", oldest_program: "9.0.0" };
     let [refused] = sessions(PAGE, "Several servers, in PostgreSQL")?;
     let (site, primary, _standby) = Site::start(false)?;
-    site.own.wait(async {
+    site.servers.wait(async {
         let schema = Schema { migrations: &[MIGRATIONS, &[NEWER]].concat(), ..STORE };
         Ok(migrate(&mut primary.admin(DATABASE).await?, schema).await?)
     })?;
@@ -163,8 +168,9 @@ pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> any
     ];
     let setup = "systemctl() { :; }";
     sandbox.console(&Console { page: PAGE, text: &moved, setup, real: &real });
-    let of_store = DataDir::on_store(&Program::built()?, &sandbox.path("server"), &database.url());
-    let found = of_store.run_with_input(&["keys", "find", "-"], key.text.as_bytes())?;
-    ensure!(found.contains(&key.id), "{found}");
+    let server_data =
+        DataDir::on_store(&Program::built()?, &sandbox.path("server"), &database.url());
+    let printed = server_data.run_with_input(&["keys", "find", "-"], key.text.as_bytes())?;
+    ensure!(printed.contains(&key.id), "{printed}");
     Ok(())
 }

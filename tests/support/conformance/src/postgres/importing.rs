@@ -1,9 +1,9 @@
-//! Imports that fail, and what waits for other changes.
+//! Imports that fail, and commands that wait for other changes.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::records::{NOW_MS, account_and_key, import, new_key, now, pending, refusal};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use store_orders_api::types::Pet;
 use testbed::relay::Fault;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-pub fn an_import_whose_connection_is_lost_leaves_whole_steps(
+pub fn an_import_that_loses_its_connection_keeps_whole_steps(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -34,9 +34,9 @@ pub fn an_import_whose_connection_is_lost_leaves_whole_steps(
     let lost = lost.err().context("the import was finished")?;
     ensure!(lost.done.imported == STEP_RECORDS, "{lost:?}");
     let commands = database.commands()?;
-    let found = commands.check()?;
-    let pending = found.orders.map(|orders| orders.pending);
-    ensure!(found.problems.is_empty() && pending == Some(STEP_RECORDS as i64), "{found:?}");
+    let report = commands.check()?;
+    let pending = report.orders.map(|orders| orders.pending);
+    ensure!(report.problems.is_empty() && pending == Some(STEP_RECORDS as i64), "{report:?}");
     let rest = import_in_steps(&*commands, Records::Orders(&orders), true, &mut |_| {
         ControlFlow::Continue(())
     })?;
@@ -52,14 +52,14 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
             database.wait_for_lock()?;
             Ok(importing)
         })?;
-        joined(importing)?
+        join(importing)?
     })?;
     ensure!(database.commands()?.order(1)?.is_some());
     Ok(())
 }
 
-/// What it has sent is committed without it.
-pub fn no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes(
+/// Once a command has sent its statements, PostgreSQL commits them even if no answer arrives.
+pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     type Command = fn(&dyn OperatorStore) -> Result<(), StoreError>;
@@ -107,16 +107,16 @@ pub fn no_command_waits_for_an_answer_while_it_holds_the_lock_of_changes(
             let changed =
                 wait_blocking(name, WAIT_TIMEOUT, || (last_change().ok()? > before).then_some(()));
             network.set(Fault::None);
-            let done = joined(under_way)?;
+            let result = join(under_way)?;
             changed?;
-            done.context(name)
+            result.context(name)
         })?;
     }
     Ok(())
 }
 
-/// A command reads before it waits for the lock.
-pub fn what_changed_before_a_command_had_the_lock_is_not_passed_over(
+/// Commands read the store before they wait for the lock, so they must notice changes in between.
+pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -141,15 +141,15 @@ pub fn what_changed_before_a_command_had_the_lock_is_not_passed_over(
                         database.wait_for_lock()?;
                         Ok(under_way)
                     })?;
-                joined(under_way)?
+                join(under_way)?
             })
         };
-    // Neither is shipped.
+    // Neither order is shipped.
     let refused = refusal(after(cancel, &|store| store.ship_orders(&[1, 2]).map(drop))?)?;
     ensure!(refused.contains("order 1 is cancelled"), "{refused}");
-    let order = database.commands()?.order(2)?.context("order 2 is gone")?;
+    let order = database.commands()?.order(2)?.context("order 2 is missing")?;
     ensure!(order.status == Status::Pending, "{order:?}");
-    // A change of another order is no reason to read again.
+    // A change of another order does not affect the command.
     let other = cancel.replace("id = 1", "id = 2");
     after(&other, &|store| store.ship_orders(&[3]).map(drop))??;
     let refused =

@@ -1,5 +1,5 @@
-//! The journal of changes: what a server reads after the store was put back under it, and
-//! which rows are removed.
+//! The journal of changes: reads after a restore under a running server, and the removal of old
+//! rows.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -21,7 +21,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     )?;
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let before = last_changes(&store)?;
-    // As from a backup. The next change has the number of the one that is lost.
+    // Restores a backup. The next change gets the number of the lost one.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
@@ -36,9 +36,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     Ok(())
 }
 
-pub fn old_changes_are_removed_and_the_last_stays(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
+pub fn old_changes_are_removed_except_the_last(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     for id in 1..=3 {
@@ -46,7 +44,7 @@ pub fn old_changes_are_removed_and_the_last_stays(
     }
     let before = last_changes(&store)?;
     database.execute("UPDATE changes SET made_at = now() - interval '11 minutes'")?;
-    wait_blocking("one row stays", WAIT_TIMEOUT, || {
+    wait_blocking("one row is left", WAIT_TIMEOUT, || {
         let count: i64 = database.value("SELECT count(*) FROM changes", &[]).ok()?;
         (count == 1).then_some(())
     })?;
@@ -56,7 +54,7 @@ pub fn old_changes_are_removed_and_the_last_stays(
     Ok(())
 }
 
-pub fn what_servers_of_a_quiet_store_have_seen_stays(
+pub fn the_last_change_that_servers_have_seen_is_kept(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -67,32 +65,32 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
     let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
     let first = lowest()?;
-    // The last of them was made long ago, and is followed by one that few have seen yet.
+    // The last of these changes is old and followed by a new one that few servers have seen.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    let kept = wait_blocking("old changes are removed", WAIT_TIMEOUT, || {
+    let oldest = wait_blocking("old changes are removed", WAIT_TIMEOUT, || {
         lowest().ok().filter(|lowest| *lowest > first)
     })?;
-    ensure!(kept == before, "{kept} instead of {before}");
+    ensure!(oldest == before, "{oldest} instead of {before}");
     Ok(())
 }
 
-/// The change that a list tells of does not hide that an earlier one is lost.
+/// A change that the list reports does not hide that an earlier one was lost.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, 1..=3)?;
     let before = last_changes(&store)?;
-    // One transaction, so that no look of the session comes in between.
+    // In one transaction, so that the session does not query the journal in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    ensure!(last_changes(&store).is_err(), "the list was told that it lacks one change");
+    ensure!(last_changes(&store).is_err(), "the list was accepted");
     let after =
         wait_blocking("the journal is read again", WAIT_TIMEOUT, || last_changes(&store).ok())?;
     ensure!(after.generation > before.generation, "{after:?}");

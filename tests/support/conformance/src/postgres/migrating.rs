@@ -1,4 +1,4 @@
-//! Migrations, and which programs may use a database.
+//! Migrations, and the program versions that may use a database.
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
@@ -13,29 +13,29 @@ use store_orders::store::{CancelOutcome, StoreError};
 use store_orders_api::plans::Plan;
 use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
-/// Running servers of this program go on after it.
-const SURVIVED: Migration = Migration {
+/// A migration after which running servers of this program continue.
+const COMPATIBLE: Migration = Migration {
     what: "a column that this program does not know",
     sql: "ALTER TABLE orders ADD COLUMN note text DEFAULT 'none'",
     oldest_program: env!("CARGO_PKG_VERSION"),
 };
 
-/// Only a later program may run after it.
+/// A migration after which only a later program may run.
 const NEEDS_NEWER: Migration = Migration {
     what: "a column that only a newer program knows",
     sql: "ALTER TABLE orders ADD COLUMN other text",
     oldest_program: "99.0.0",
 };
 
-/// What completes the imports of older programs.
+/// The migration that completes imports of older programs.
 const STEPS: &str = "imports are stored in steps";
 
-fn with(more: &[Migration]) -> Vec<Migration> {
+fn migrations_and(more: &[Migration]) -> Vec<Migration> {
     [MIGRATIONS, more].concat()
 }
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
-    let schema = Schema { migrations: &with(more), ..STORE };
+    let schema = Schema { migrations: &migrations_and(more), ..STORE };
     database.with(async |client| Ok(migrate(client, schema).await?))
 }
 
@@ -48,7 +48,7 @@ fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
     })
 }
 
-pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn a_store_with_an_older_schema_is_migrated(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
     let older = Schema { migrations: &[*first, *second], ..STORE };
@@ -65,7 +65,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
              VALUES ('key_2', 2, 'production', decode(repeat('01', 32), 'hex'), 1, 7);
          UPDATE keys_version SET version = 9",
     )?;
-    // As a server and a command of the older program write.
+    // Statements of an older program's server and command.
     let writes = [
         "UPDATE orders SET status = 'cancelled', version = (SELECT max(version) + 1 FROM orders),
              cancelled_at = '2026-12-24T09:30:00Z', cancelled_by = 'key_1' WHERE id = 1",
@@ -100,8 +100,8 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     Ok(())
 }
 
-/// Its orders were stored, and in no list.
-pub fn an_import_that_an_older_program_left_becomes_a_change(
+/// The orders of the unfinished import were stored but not listed.
+pub fn an_unfinished_import_of_an_older_program_becomes_a_change(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
@@ -126,9 +126,9 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
         ensure!(refused.contains("`store-orders migrate`"), "{refused}");
     }
-    let (mut done, created) = (database.migrate()?, database.url_counting_in(None)?);
+    let (mut output, created) = (database.migrate()?, database.url_counting_in(None)?);
     let created = format!("created the database {}", created.limits_database());
-    ensure!(done.remove(0) == created, "{done:?}");
+    ensure!(output.remove(0) == created, "{output:?}");
     let expected = [
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
@@ -143,16 +143,17 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "limits schema 2: accounts are counted in the order of time",
         "limits schema 3: bans are kept with the keys",
     ];
-    ensure!(done == expected, "{done:?}");
+    ensure!(output == expected, "{output:?}");
     let id = database.commands()?.id()?;
-    let done = database.migrate()?;
+    let output = database.migrate()?;
     let nothing = "is the newest; nothing to do";
     ensure!(
-        done == [
-            format!("schema {} {nothing}", MIGRATIONS.len()),
-            format!("limits schema 3 {nothing}")
-        ],
-        "{done:?}"
+        output
+            == [
+                format!("schema {} {nothing}", MIGRATIONS.len()),
+                format!("limits schema 3 {nothing}")
+            ],
+        "{output:?}"
     );
     ensure!(database.commands()?.id()? == id);
     ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
@@ -161,13 +162,13 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
 
 pub fn a_migration_that_fails_changes_nothing(server: &PostgresUnderTest) -> anyhow::Result<()> {
     const FAILS: Migration =
-        Migration { sql: "ALTER TABLE orders ADD COLUMN half text; SELECT 1 / 0", ..SURVIVED };
+        Migration { sql: "ALTER TABLE orders ADD COLUMN half text; SELECT 1 / 0", ..COMPATIBLE };
     let database = server.new_store()?;
     let refused = refusal(migrate_to(&database, &[FAILS]))?;
     ensure!(refused.contains("cannot be migrated"), "{refused}");
     ensure!(refusal(database.execute("SELECT half FROM orders"))?.contains("half"));
     import(&*database.commands()?, [1])?;
-    ensure!(migrate_to(&database, &[SURVIVED])?.len() == 1);
+    ensure!(migrate_to(&database, &[COMPATIBLE])?.len() == 1);
     Ok(())
 }
 
@@ -217,12 +218,12 @@ pub fn a_database_that_is_not_in_utf_8_is_refused(
     Ok(())
 }
 
-pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
+pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // As it is in every new database since PostgreSQL 15.
+    // The default in every new database since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;
@@ -231,7 +232,7 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     Ok(())
 }
 
-pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
+pub fn the_error_for_a_role_that_cannot_create_databases_names_a_fix(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
@@ -247,7 +248,7 @@ pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
         ensure!(refused.contains(&create) && refused.contains("--limits-database"), "{refused}");
         ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     }
-    // As a superuser does.
+    // A superuser creates the database.
     let create = format!("CREATE DATABASE {default} TEMPLATE template0 OWNER {role}");
     database.execute(&create)?;
     store_orders::store::postgres::migrate(&database.url_for(&role).parse()?)?;
@@ -255,7 +256,7 @@ pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
     Ok(())
 }
 
-pub fn the_tables_stand_in_the_first_schema_of_the_search_path(
+pub fn the_tables_are_created_in_the_first_schema_of_the_search_path(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
@@ -274,36 +275,36 @@ pub fn the_tables_stand_in_the_first_schema_of_the_search_path(
     Ok(())
 }
 
-pub fn an_older_schema_is_refused_and_migrate_named(
+pub fn an_older_schema_is_refused_with_a_hint_to_migrate(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let known = with(&[SURVIVED]);
-    let known = Schema { migrations: &known, ..STORE };
-    let required = |database: &Database<'_>| {
-        database.with(async |client| Ok(require_current(client, known).await?))
+    let migrations = migrations_and(&[COMPATIBLE]);
+    let schema = Schema { migrations: &migrations, ..STORE };
+    let require_schema = |database: &Database<'_>| {
+        database.with(async |client| Ok(require_current(client, schema).await?))
     };
-    let refused = refusal(required(&database))?;
+    let refused = refusal(require_schema(&database))?;
     let (has, needs) = (MIGRATIONS.len(), MIGRATIONS.len() + 1);
     let expected = format!(
         "the database has schema {has}, and this program needs {needs}; fix: `store-orders migrate`"
     );
     ensure!(refused == expected, "{refused}");
-    migrate_to(&database, &[SURVIVED])?;
-    required(&database)
+    migrate_to(&database, &[COMPATIBLE])?;
+    require_schema(&database)
 }
 
-pub fn a_migration_that_this_program_survives_disturbs_no_server(
+pub fn a_compatible_migration_does_not_disturb_servers(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&store)?.len() == 3);
-    let done = migrate_to(&database, &[SURVIVED])?;
-    let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, SURVIVED.what);
-    ensure!(done == [expected], "{done:?}");
-    // What was prepared before, and what opens after.
+    let output = migrate_to(&database, &[COMPATIBLE])?;
+    let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, COMPATIBLE.what);
+    ensure!(output == [expected], "{output:?}");
+    // A server that started before the migration, and one after it.
     for store in [store, database.serving()?] {
         store.require_ready()?;
         ensure!(list(&store)?.len() == 3);
@@ -318,7 +319,7 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     Ok(())
 }
 
-pub fn a_migration_that_asks_for_a_newer_program_makes_a_server_unready(
+pub fn a_migration_that_requires_a_newer_program_makes_servers_unready(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;

@@ -1,11 +1,11 @@
-//! Cases that need servers of their own: hosts that fail, and a server that is near the end of its
-//! transaction ids.
+//! Cases that start their own servers, with hosts that fail or with transaction ids near the
+//! wraparound.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{last_changes, list};
 use crate::records::{cancel, cancellation, import};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
@@ -15,20 +15,20 @@ use testbed::relay::{Fault, Relay};
 use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
-/// Half a second for the first host, and time to open a session.
-const STARTED_WITHIN: Duration = Duration::from_secs(3);
+/// Maximum start time: half a second for the first host, and time to open a session.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How soon every server has found the other host.
-const FOUND_WITHIN: Duration = Duration::from_secs(10);
+/// Maximum time until every server uses the other host.
+const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// After this time a server gives up a connection that gives no answer.
-const READ_LIMIT: Duration = Duration::from_secs(2);
+/// Time after which a server closes a connection without answers.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first transaction id of a segment of pg_xact, 36 million before the wraparound: warnings
-/// begin 40 million before it.
+/// The next transaction id: the first of a segment of pg_xact, 36 million before the wraparound.
+/// Warnings begin 40 million before it.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
-/// Where the servers of a case live, and what their connections run on.
+/// The servers' directory, and the runtime of their connections.
 pub struct OwnServers {
     runtime: Runtime,
     pub cluster: Cluster,
@@ -45,7 +45,7 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Has the commit of a server's connection go on that waits for the standby.
+    /// Ends the wait for the standby in the commit of a server's connection.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -58,8 +58,8 @@ impl OwnServers {
     }
 }
 
-/// The servers at these ports, the first of which answers first.
-fn under_test(ports: &[u16]) -> PostgresUnderTest {
+/// The servers at these ports, in the order in which connections try them.
+fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     PostgresUnderTest::new(&hosts.join(","), USER)
 }
@@ -67,13 +67,13 @@ fn under_test(ports: &[u16]) -> PostgresUnderTest {
 pub fn a_server_starts_while_the_first_host_is_suspended(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let own = OwnServers::new()?;
-    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
-    let server = under_test(&[primary.port, standby.port]);
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port, standby.port]);
     let database = server.new_store()?;
     primary.signal_all(Signal::STOP)?;
-    own.wait(standby.promote())?;
-    wait_blocking("a server started and ready", STARTED_WITHIN, || {
+    servers.wait(standby.promote())?;
+    wait_blocking("a server started and ready", START_TIMEOUT, || {
         database.server_of_owner().ok()?.require_ready().ok()
     })
 }
@@ -81,51 +81,52 @@ pub fn a_server_starts_while_the_first_host_is_suspended(
 pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let own = OwnServers::new()?;
-    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
-    let server = under_test(&[primary.port, standby.port]);
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port, standby.port]);
     let database = server.new_store()?;
     import(&*database.commands()?, 1..=10)?;
     let running = database.server_of_owner()?;
-    own.wait(standby.promote())?;
-    // Its commits wait for no standby.
-    own.wait(primary.set("synchronous_standby_names", ""))?;
+    servers.wait(standby.promote())?;
+    // The old primary's commits wait for no standby.
+    servers.wait(primary.set("synchronous_standby_names", ""))?;
     let fenced = Instant::now();
-    own.wait(primary.set("default_transaction_read_only", "on"))?;
+    servers.wait(primary.set("default_transaction_read_only", "on"))?;
     import(&*database.commands()?, 11..=12)?;
     let new = database.server_of_owner()?;
     for store in [running, new] {
-        let left = || FOUND_WITHIN.saturating_sub(fenced.elapsed());
-        wait_blocking("its list is that of the other host", left(), || {
+        let remaining_time = || FAILOVER_TIMEOUT.saturating_sub(fenced.elapsed());
+        wait_blocking("the list comes from the other host", remaining_time(), || {
             list(&store).ok().filter(|orders| orders.len() == 12)
         })?;
-        wait_blocking("it is ready", left(), || store.require_ready().ok())?;
+        wait_blocking("it is ready", remaining_time(), || store.require_ready().ok())?;
     }
-    // What is said where there is no other one.
+    // The error if no other host is configured.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
     let refused = PostgresCommands::connect(&alone.parse()?).err().context("not refused")?;
-    let said = format!("{:#}", anyhow::Error::new(refused));
-    ensure!(said.contains("read-only") && !said.contains("standby"), "{said}");
+    let message = format!("{:#}", anyhow::Error::new(refused));
+    ensure!(message.contains("read-only") && !message.contains("standby"), "{message}");
     Ok(())
 }
 
-/// A commit whose wait for the standby was cancelled is visible, and a failover loses it.
+/// If the wait of a commit for the standby is cancelled, the commit is visible although a failover
+/// would lose it.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let own = OwnServers::new()?;
-    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
-    let server = under_test(&[primary.port]);
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port]);
     let database = server.new_store()?;
     import(&*database.commands()?, 1..=2)?;
     let (store, cancels) = (database.server_of_owner()?, database.server_of_owner()?);
     ensure!(cancel(&cancels, &[1])? == [CancelOutcome::Cancelled]);
     ensure!(store.cancelled_order(1)?.is_some() && cancels.cancelled_order(1)?.is_some());
     standby.signal_all(Signal::STOP)?;
-    let request = Cancellation { deadline: Instant::now() + FOUND_WITHIN, ..cancellation(2) };
+    let request = Cancellation { deadline: Instant::now() + FAILOVER_TIMEOUT, ..cancellation(2) };
     std::thread::scope(|scope| {
         let cancelling = scope.spawn(|| cancels.cancel(&[request]));
-        own.end_wait_for_standby(&primary, "writer")?;
+        servers.end_wait_for_standby(&primary, "writer")?;
         let is_visible = "SELECT status = 'cancelled' FROM orders WHERE id = 2";
         wait_blocking("the commit is visible", WAIT_TIMEOUT, || {
             database.value::<bool>(is_visible, &[]).ok()?.then_some(())
@@ -137,8 +138,7 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
         ensure!(shown.is_err(), "it was shown before the standby had it: {shown:?}");
         wait_blocking("it is shown", WAIT_TIMEOUT, || store.cancelled_order(2).ok()?.map(drop))?;
         ensure!(
-            joined(cancelling)?
-                .is_ok_and(|batch| batch.outcomes == [Some(CancelOutcome::Cancelled)])
+            join(cancelling)?.is_ok_and(|batch| batch.outcomes == [Some(CancelOutcome::Cancelled)])
         );
         Ok(())
     })
@@ -147,9 +147,9 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
 pub fn a_list_with_confirm_lists_waits_for_the_standby(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let own = OwnServers::new()?;
-    let Pair { primary, standby, link: _link } = own.wait(own.cluster.pair())?;
-    let server = under_test(&[primary.port]);
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port]);
     let database = server.new_store()?;
     import(&*database.commands()?, [1])?;
     let store = database.server_that_confirms_lists()?;
@@ -158,33 +158,37 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     standby.signal_all(Signal::STOP)?;
     std::thread::scope(|scope| {
         let listing = scope.spawn(|| last_changes(&store));
-        let ended = own.end_wait_for_standby(&primary, "freshness");
-        let told = joined(listing)?;
+        let ended = servers.end_wait_for_standby(&primary, "freshness");
+        let result = join(listing)?;
         standby.signal_all(Signal::CONT)?;
         ended?;
-        ensure!(told.is_err(), "a list is told what no standby has confirmed: {told:?}");
+        ensure!(
+            result.is_err(),
+            "a list reflects changes that no standby has confirmed: {result:?}"
+        );
         wait_blocking("a list", WAIT_TIMEOUT, || last_changes(&store).ok())?;
         Ok(())
     })
 }
 
-/// They do not wait for each other's answers: a round trip may take long.
+/// Look-ups are pipelined: they do not wait for each other's answers, because a round trip may take
+/// long.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
-    let own = OwnServers::new()?;
-    let primary = own.wait(own.cluster.primary("primary", &[]))?;
-    let server = under_test(&[primary.port]);
+    let servers = OwnServers::new()?;
+    let primary = servers.wait(servers.cluster.primary("primary", &[]))?;
+    let server = servers_at(&[primary.port]);
     let database = server.new_store()?;
     database.execute(
         "CREATE SEQUENCE asked; ALTER TABLE pets RENAME TO kept_pets;
          CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM nextval('asked')",
     )?;
-    let network = own.wait(async { Relay::to(primary.port) })?;
+    let network = servers.wait(async { Relay::to(primary.port) })?;
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // Again if the session was lost meanwhile, as on a slow disk: each look-up has an error then.
-    wait_blocking("all are asked for without an answer", WAIT_TIMEOUT, || {
+    // Retries if the session was lost, as on a slow disk, because each look-up then fails.
+    wait_blocking("all look-ups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;
         let asked = || {
@@ -196,7 +200,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
             for _ in 0..PETS {
                 scope.spawn(|| store.pet(1));
             }
-            let asked = wait_blocking("a moment without answers", READ_LIMIT, asked);
+            let asked = wait_blocking("a moment without answers", READ_TIMEOUT, asked);
             network.set(Fault::None);
             asked.ok()
         })
@@ -204,22 +208,22 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// Each transaction has a warning then.
+/// Each transaction then returns a warning.
 pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    let own = OwnServers::new()?;
+    let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
-    let primary = own.wait(own.cluster.primary("primary", &settings))?;
-    // With it no vacuum of a catalog ends the warnings.
+    let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
+    // Prevents a vacuum of the catalogs, which would end the warnings.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
-    own.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
+    servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;
     primary.stop()?;
-    own.cluster.set_next_transaction("primary", NEXT_ID)?;
-    let _primary = own.wait(own.cluster.start_at("primary", port, &settings))?;
+    servers.cluster.set_next_transaction("primary", NEXT_ID)?;
+    let _primary = servers.wait(servers.cluster.start_at("primary", port, &settings))?;
 
-    let server = under_test(&[port]);
+    let server = servers_at(&[port]);
     let database = server.new_store()?;
     import(&*database.commands()?, 1..=3)?;
     let stores = [database.serving()?, database.serving()?];
@@ -230,8 +234,9 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
         ensure!(list(store)?.len() == 1);
         store.require_ready()?;
     }
-    let left = "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";
-    let left: i32 = database.value(left, &[])?;
-    ensure!(left < 40_000_000, "{left} transactions are left: no warnings");
+    let remaining =
+        "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";
+    let remaining: i32 = database.value(remaining, &[])?;
+    ensure!(remaining < 40_000_000, "{remaining} transactions are left: no warnings");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The servers that `status` names.
+//! The servers that `status` lists.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -17,26 +17,26 @@ pub fn a_server_is_named_with_its_program_and_address(
     ensure!(commands.replicas()?.is_empty());
     let store = database.server_of_owner()?;
     store.announce("127.0.0.1:8080".to_string());
-    let found = wait_blocking("the server has its address", WAIT_TIMEOUT, || {
+    let replica = wait_blocking("the server has its address", WAIT_TIMEOUT, || {
         let replicas = commands.replicas().ok()?;
         replicas.into_iter().find(|replica| replica.address == "127.0.0.1:8080")
     })?;
-    ensure!(found.program == env!("CARGO_PKG_VERSION"), "{found:?}");
-    ensure!(found.heard_seconds_ago < 30, "{found:?}");
-    ensure!(found.started_at.ends_with('Z') && found.started_at.len() == 20, "{found:?}");
+    ensure!(replica.program == env!("CARGO_PKG_VERSION"), "{replica:?}");
+    ensure!(replica.heard_seconds_ago < 30, "{replica:?}");
+    ensure!(replica.started_at.ends_with('Z') && replica.started_at.len() == 20, "{replica:?}");
     let _second = database.serving()?;
     ensure!(commands.replicas()?.len() == 2);
     Ok(())
 }
 
-pub fn a_server_that_was_killed_is_silent_and_then_removed(
+pub fn a_killed_server_is_silent_and_then_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // By a clock that is ahead, as after a failover.
+    // Written with a clock that is ahead, as after a failover.
     database.add_server("now() + interval '1 day'")?;
-    // The command looks for 5 s.
+    // `silent_replicas` watches for 5 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -45,21 +45,21 @@ pub fn a_server_that_was_killed_is_silent_and_then_removed(
         (commands.replicas().ok()?.len() == 1).then_some(())
     })?;
     ensure!(commands.silent_replicas()?.is_empty());
-    // The next look finds the server that removed it.
+    // The next check for silent servers must not remove the running server.
     std::thread::sleep(Duration::from_secs(7));
     ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
     Ok(store.require_ready()?)
 }
 
-/// No other server is there to remove its row.
-pub fn a_server_that_was_killed_slows_no_command(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// No other server runs that could remove the killed server's row.
+pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     ensure!(!commands.is_served()?);
     database.add_server("now() - interval '1 minute'")?;
-    ensure!(!commands.is_served()?, "the server that was killed counts");
+    ensure!(!commands.is_served()?, "the killed server counts as running");
     let _store = database.server_of_owner()?;
-    ensure!(commands.is_served()?, "the server that runs does not count");
+    ensure!(commands.is_served()?, "the running server does not count");
     Ok(())
 }
 
@@ -68,30 +68,30 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // By a clock that is behind, as after a failover.
+    // Written with a clock that is behind, as after a failover.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
-    ensure!(commands.replicas()?.len() == 2, "a server was removed that may hold a lease");
+    ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");
     let before = database.session_backends()?;
     database.execute("DELETE FROM replicas")?;
     wait_blocking("the session is opened again", WAIT_TIMEOUT, || {
         (database.session_backends().ok()? != before).then_some(())
     })?;
-    wait_blocking("the row is there again", WAIT_TIMEOUT, || {
+    wait_blocking("the row has been added again", WAIT_TIMEOUT, || {
         (commands.replicas().ok()?.len() == 1).then_some(())
     })?;
     wait_blocking("the server is ready", WAIT_TIMEOUT, || store.require_ready().ok())?;
     import(&commands, [1])?;
     ensure!(!list(&store)?.is_empty());
     cancel(&store, &[1])?;
-    // A server that leaves removes its row itself, and does not come back.
+    // A server that stops removes its row and does not add it again.
     store.deregister(Duration::from_secs(5))?;
     std::thread::sleep(Duration::from_secs(1));
     ensure!(commands.replicas()?.is_empty());
     Ok(())
 }
 
-/// Its row tells after seconds.
+/// The server's row shows the change number within seconds.
 pub fn the_list_of_a_server_reflects_its_own_cancellations(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -103,7 +103,7 @@ pub fn the_list_of_a_server_reflects_its_own_cancellations(
     cancel(&store, &[1])?;
     cancel(&store, &[2])?;
     let newest = commands.orders_change_number()?;
-    wait_blocking("its row tells the newest change number", WAIT_TIMEOUT, || {
+    wait_blocking("the row has the newest change number", WAIT_TIMEOUT, || {
         let replicas = commands.replicas().ok()?;
         replicas.iter().all(|replica| replica.list_change_number == newest).then_some(())
     })

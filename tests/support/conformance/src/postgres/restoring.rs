@@ -1,12 +1,12 @@
-//! A backup of the embedded store, restored into PostgreSQL, and one of PostgreSQL's own that is
-//! restored under servers.
+//! Restores: a backup of the embedded store into PostgreSQL, and PostgreSQL's own backup under
+//! running servers.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::ServedStore;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, latest, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::ensure;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -26,10 +26,10 @@ use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// How far the ids of accounts and keys jump over a restore.
+/// The number of account and key ids that a restore skips.
 const ID_GAP: i64 = 1_000_000;
 
-/// An embedded store with rows of every kind.
+/// Creates an embedded store with rows of every kind.
 fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     let embedded = Arc::new(SqliteStore::open(directory)?);
     let (commands, store): (&dyn OperatorStore, _) =
@@ -40,8 +40,8 @@ fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     cancel(&store, &[2, i64::MAX])?;
     commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false)?;
     commands.create_account("acme", Plan::Free, None, now())?;
-    let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
-    commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
+    let limits = PlanLimits { per_minute: u32::MAX, per_day: 7 };
+    commands.create_account("globex", Plan::Enterprise, Some(limits), now())?;
     let issue = |account, environment, expires_after| {
         let label = Some("web shop");
         commands.issue_key(&NewKey { account, environment, expires_after, label }, NOW_MS)
@@ -58,7 +58,7 @@ fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     Ok(embedded)
 }
 
-/// A backup of such a store, next to it in a directory of its own.
+/// Creates a backup of such a store. Returns the directory with both, and the file.
 fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
     let directory = tempfile::tempdir()?;
     embedded(directory.path())?;
@@ -102,7 +102,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     Ok(())
 }
 
-pub fn what_is_no_backup_or_no_empty_store_is_refused_and_changes_nothing(
+pub fn other_files_and_non_empty_stores_are_refused_without_changes(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (directory, file) = backup()?;
@@ -128,19 +128,19 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // As on a primary whose clock is ahead of that of the one before.
+    // As on a new primary whose clock is ahead of the old one's.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // A server that was killed, by a clock that is ahead.
+    // A killed server, written with a clock that is ahead.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
-    // Which counts in the same database as the one before.
+    // The new server counts in the same database as before.
     database.server_of_owner().map(drop)
 }
 
-pub fn a_server_that_starts_during_a_restore_is_told_of_it(
+pub fn a_server_that_starts_during_a_restore_fails_with_the_reason(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (_directory, file) = backup()?;
@@ -152,7 +152,7 @@ pub fn a_server_that_starts_during_a_restore_is_told_of_it(
             database.wait_for_lock()?;
             Ok((database.server_of_owner(), restoring))
         })?;
-        joined(restoring)??;
+        join(restoring)??;
         anyhow::Ok(started.err())
     })?;
     let refused = refused.map(|error| format!("{error:#}")).unwrap_or_default();
@@ -169,7 +169,7 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     let database = server.new_store()?;
     let (commands, id) = (database.commands_of_owner()?, database.commands()?.id()?);
     let store = OnceCell::new();
-    // While the backup is read.
+    // A server starts while the backup is read.
     let restored = restore(&file, &commands, &|_, _| {
         store.get_or_init(|| database.server_of_owner());
     });
@@ -179,20 +179,21 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// A server has not seen what is lost; another one may have shown it, with a tag.
+/// The quiet server has not seen the lost changes, but another server may have shown them with a
+/// tag.
 pub fn tables_that_are_restored_under_a_server_begin_another_history(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
     let (quiet, cancels) = (database.server_of_owner()?, database.server_of_owner()?);
     import(&*database.commands()?, 1..=3)?;
-    let kept = latest(&quiet)?;
+    let backed_up = latest(&quiet)?;
     let (file, url) = (directory.path().join("backup"), database.url());
     let (file, url) = (file.to_string_lossy(), format!("--dbname={url}"));
     run_client("pg_dump", &[&url, "--format=custom", "--file", &file])?;
     cancel(&cancels, &[1])?;
     let lost = latest(&cancels)?;
-    ensure!(lost.history == kept.history);
+    ensure!(lost.history == backed_up.history);
     run_client("pg_restore", &[&url, "--clean", "--exit-on-error", &file])?;
     database.commands()?.ship_orders(&[2])?;
     let now = wait_blocking("its list is answered", WAIT_TIMEOUT, || latest(&quiet).ok())?;
@@ -202,25 +203,23 @@ pub fn tables_that_are_restored_under_a_server_begin_another_history(
     Ok(())
 }
 
-/// It writes the rows to other files.
-pub fn vacuum_full_begins_no_other_history(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// VACUUM FULL rewrites the tables' files.
+pub fn vacuum_full_keeps_the_history(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let before = database.server_of_owner()?;
     database.execute("VACUUM FULL")?;
     let after = latest(&*database.server_of_owner()?)?;
-    ensure!(latest(&before)?.history == after.history, "a tag holds for one of two servers");
+    ensure!(latest(&before)?.history == after.history, "two servers have different histories");
     Ok(())
 }
 
 fn run_client(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    let run = Installed::find()?.client(program).args(arguments).output()?;
-    ensure!(run.status.success(), "{program}: {}", String::from_utf8_lossy(&run.stderr));
+    let output = Installed::find()?.client(program).args(arguments).output()?;
+    ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
-pub fn a_recovered_store_becomes_a_store_of_its_own(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
+pub fn a_recovered_store_gets_a_new_id(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     for name in ["acme", "globex"] {

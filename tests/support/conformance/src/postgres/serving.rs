@@ -1,11 +1,11 @@
-//! What a running server asks while others hold locks or networks fail.
+//! A running server while others hold locks or the network fails.
 
-use super::counting::admitted;
+use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{beginning, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, account_and_key, cancel, cancellation, import, new_key, now};
-use crate::threads::joined;
+use crate::threads::join;
 use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// How much longer than a request's deadline the lock is held that it needs.
-const LATE: Duration = Duration::from_secs(3);
+/// Time for which a lock is held beyond the deadline of the request that needs it.
+const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
-pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
+pub fn last_uses_are_recorded_except_those_of_locked_keys(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -31,21 +31,21 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
     account_and_key(&*commands)?;
     commands.issue_key(&new_key("acme"), NOW_MS)?;
     let uses = [(1, NOW_MS), (1, NOW_MS + 1), (2, NOW_MS)];
-    let left = database.before_commit("SELECT FROM keys WHERE row = 1 FOR UPDATE", || {
+    let unrecorded = database.before_commit("SELECT FROM keys WHERE row = 1 FOR UPDATE", || {
         Ok(store.record_last_used(&uses)?)
     })?;
-    ensure!(left == [(1, NOW_MS + 1)], "{left:?}");
+    ensure!(unrecorded == [(1, NOW_MS + 1)], "{unrecorded:?}");
     let used = || -> anyhow::Result<Vec<_>> {
         Ok(commands.key_records()?.iter().map(|key| key.used_at).collect())
     };
     ensure!(used()? == [None, Some(NOW_MS)]);
-    ensure!(store.record_last_used(&left)?.is_empty());
+    ensure!(store.record_last_used(&unrecorded)?.is_empty());
     ensure!(used()? == [Some(NOW_MS + 1), Some(NOW_MS)]);
     Ok(())
 }
 
-/// Whether writing works is what a batch of cancellations would find.
-pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// `try_write` fails if a batch of cancellations would fail.
+pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
     database.grant(&role)?;
@@ -62,10 +62,8 @@ pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow
     Ok(())
 }
 
-/// A client that was answered 503 may send the request again, elsewhere.
-pub fn no_request_is_carried_out_after_its_deadline(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
+/// A client that was answered 503 may repeat the request on another server.
+pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1, 2])?;
@@ -74,21 +72,24 @@ pub fn no_request_is_carried_out_after_its_deadline(
     let cancelled = std::thread::scope(|scope| {
         let batch = database.before_commit(LOCK_CHANGES, || {
             let batch = scope.spawn(|| store.cancel(&requests));
-            // For longer than the first of them has.
-            while !batch.is_finished() && Instant::now() < deadline + LATE {
+            // Waits beyond the deadline of the first request.
+            while !batch.is_finished() && Instant::now() < deadline + EXTRA_LOCK_TIME {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Ok(batch)
         })?;
-        joined(batch)
+        join(batch)
     })?;
-    let status = commands.order(1)?.context("the order is gone")?.status;
+    let status = commands.order(1)?.context("the order is missing")?.status;
     ensure!(status == Status::Pending, "{cancelled:?}");
     Ok(())
 }
 
-/// What is locked or slow is refused; the session, its heartbeats and cancellations go on.
-pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// Requests that need a locked table or a slow query fail; the session, its heartbeats and
+/// cancellations continue.
+pub fn a_failed_statement_does_not_end_the_session(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
@@ -99,34 +100,32 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
             "orders" => Ok(list(&store).is_err()),
             _ => Ok(store.look_up_keys(&[unknown]).is_err()),
         })?;
-        ensure!(read, "{table} were read, which are locked");
+        ensure!(read, "{table} were read although locked");
         ensure!(database.session_backends()? == backends, "{table}: the session was lost");
     }
-    let known = last_changes(&store)?.of_keys();
-    let polled = database.before_commit("LOCK TABLE keys", || Ok(store.poll_keys(Some(known))))?;
-    ensure!(polled.is_ok(), "while nothing changes, keys in use need not be read");
+    let before = last_changes(&store)?.of_keys();
+    let polled = database.before_commit("LOCK TABLE keys", || Ok(store.poll_keys(Some(before))))?;
+    ensure!(polled.is_ok(), "polling reads keys although nothing changed");
     let are_refused = database.before_commit("LOCK TABLE pets", || {
         std::thread::scope(|scope| {
             let pets: Vec<_> = (0..ROW_LOOK_UPS).map(|_| scope.spawn(|| store.pet(1))).collect();
-            pets.into_iter()
-                .map(|pet| Ok(joined(pet)?.is_err()))
-                .collect::<anyhow::Result<Vec<_>>>()
+            pets.into_iter().map(|pet| Ok(join(pet)?.is_err())).collect::<anyhow::Result<Vec<_>>>()
         })
     })?;
-    ensure!(are_refused.iter().all(|refused| *refused), "pets were found, which are locked");
+    ensure!(are_refused.iter().all(|refused| *refused), "pets were found although locked");
     ensure!(database.session_backends()? == backends, "locked pets: the session was lost");
     database.execute(
         "ALTER TABLE pets RENAME TO kept_pets;
          CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM pg_sleep(60)",
     )?;
-    ensure!(store.pet(1).is_err(), "a pet was found, which takes a minute");
+    ensure!(store.pet(1).is_err(), "a pet was found although the query takes a minute");
     ensure!(database.session_backends()? == backends, "a slow pet: the session was lost");
     ensure!(list(&store)?.len() == 1 && keys(&store)?.is_empty());
     Ok(())
 }
 
-/// Requests are answered in time, and served again once the lock is released.
-pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
+/// Requests are answered in time, and admitted again once the lock is released.
+pub fn locked_counts_refuse_requests_but_keep_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -141,13 +140,13 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
         let deadline = Instant::now() + Duration::from_secs(1);
         runtime.block_on(limits.admit(request, &key_id, now, deadline))
     };
-    admitted(admit())?;
+    expect_admitted(admit())?;
     let backends = database.session_backends()?;
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
-        let first = wait_blocking("an answer", LATE, || Some(admit()))?;
-        // Longer than any statement may wait for it.
-        while began.elapsed() < 2 * LATE {
+        let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
+        // Continues for longer than any statement may wait for the lock.
+        while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
         }
         Ok(first)
@@ -160,8 +159,8 @@ pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
     Ok(())
 }
 
-/// A ban is decided while others lock all that it changes, and written when they have ended.
-pub fn a_ban_is_decided_without_waiting_and_stored_beside_other_changes(
+/// A ban waits for the lock of changes without delaying other requests, and is stored afterwards.
+pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -178,7 +177,7 @@ pub fn a_ban_is_decided_without_waiting_and_stored_beside_other_changes(
             ensure!(list(&store)?.len() == 1 && store.pet(1)?.is_none());
             Ok(banning)
         })?;
-        joined(banning)?.context("a ban")
+        join(banning)?.context("the ban was not recorded")
     })?;
     ensure!(keys(&store)?.into_values().all(|key| key.ban == ban));
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
@@ -189,18 +188,18 @@ pub fn a_ban_is_decided_without_waiting_and_stored_beside_other_changes(
     Ok(())
 }
 
-/// Waits until a statement of this store is in `pg_sleep`.
-fn wait_until_one_sleeps(database: &Database<'_>, what: &str) -> anyhow::Result<()> {
+/// Waits until a statement in this database executes `pg_sleep`.
+fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::Result<()> {
     let sleeps = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                 WHERE datname = current_database() AND wait_event = 'PgSleep')";
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
-/// Millions of orders take seconds.
+/// Reading millions of orders takes seconds.
 pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    /// More than are sent until the first ones are taken.
+    /// Number of orders that does not fit into the channel's buffers.
     const MANY: i64 = 5_000;
     let database = server.new_store()?;
     let (served, commands) = (database.server_of_owner()?, database.commands()?);
@@ -229,14 +228,14 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     Ok(())
 }
 
-/// A revoked key does not wait for it.
+/// The news that a key was revoked does not wait for the look-up.
 pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     commands.create_account("acme", Plan::Free, None, now())?;
-    let known = last_changes(&store)?.of_keys();
+    let before = last_changes(&store)?.of_keys();
     commands.create_account("umbrella", Plan::Free, None, now())?;
     database.execute(
         "ALTER TABLE pets RENAME TO kept_pets;
@@ -244,8 +243,8 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     )?;
     let accounts = std::thread::scope(|scope| {
         let pet = scope.spawn(|| store.pet(1).is_err());
-        wait_until_one_sleeps(&database, "the pet is looked up")?;
-        let accounts = keys_since(&store, known)?.0.0.len();
+        wait_for_sleeping_statement(&database, "the pet is looked up")?;
+        let accounts = keys_since(&store, before)?.0.0.len();
         ensure!(!pet.is_finished(), "the keys waited for the pet");
         anyhow::Ok(accounts)
     })?;
@@ -253,8 +252,8 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     Ok(())
 }
 
-/// These settings, as a command's session has them.
-fn settings_of_a_command(url: &str, names: &[&str]) -> anyhow::Result<String> {
+/// Reads these settings in the session of a command.
+fn read_command_settings(url: &str, names: &[&str]) -> anyhow::Result<String> {
     let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -263,8 +262,9 @@ fn settings_of_a_command(url: &str, names: &[&str]) -> anyhow::Result<String> {
     })
 }
 
-/// The settings of a role that would lose acknowledged cancellations, or end every session.
-pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// Settings of a role that would lose acknowledged cancellations or end every session have no
+/// effect.
+pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
     database.grant(&role)?;
@@ -283,8 +283,8 @@ pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> a
         database.execute(&format!("ALTER ROLE {role} SET {setting} = {value}"))?;
     }
     let names: Vec<&str> = hostile.iter().map(|(setting, _)| *setting).collect();
-    let found = settings_of_a_command(&database.url_for(&role), &names)?;
-    ensure!(found == "warning|on|read committed|off|0|1min|20s|0|public", "{found}");
+    let settings = read_command_settings(&database.url_for(&role), &names)?;
+    ensure!(settings == "warning|on|read committed|off|0|1min|20s|0|public", "{settings}");
     let store = database.server_of(&role)?;
     import(&*database.commands()?, [1])?;
     cancel(&store, &[1])?;
@@ -293,13 +293,13 @@ pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// A failover can leave a database clock that is ahead of the one by which the row was written.
-pub fn a_command_waits_for_a_server_whatever_the_clock_says(
+/// After a failover the database clock may be ahead of the clock that the row was written with.
+pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // A server of which no heartbeat arrives here: it may hold a lease on the old primary.
+    // A server whose heartbeats do not arrive here may hold a lease on the old primary.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();
@@ -307,7 +307,7 @@ pub fn a_command_waits_for_a_server_whatever_the_clock_says(
     Ok(())
 }
 
-pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
+pub fn sessions_and_their_server_use_tcp_keepalives(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
@@ -317,8 +317,8 @@ pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
         "tcp_keepalives_count",
         "tcp_user_timeout",
     ];
-    let found = settings_of_a_command(&database.url(), &names)?;
-    // As the socket of the server has them.
-    ensure!(found == "10|5|4|30000", "{found}");
+    let settings = read_command_settings(&database.url(), &names)?;
+    // The values of the server's socket.
+    ensure!(settings == "10|5|4|30000", "{settings}");
     Ok(())
 }

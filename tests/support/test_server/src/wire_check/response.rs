@@ -134,9 +134,9 @@ fn code_violation(
     if response.codes.is_empty() {
         return None;
     }
-    let known =
+    let is_documented =
         |(documented, code): &(u16, String)| *documented == status && body["code"] == code.as_str();
-    let is_known = reader == Reader::Open || response.codes.iter().any(known);
+    let is_known = reader == Reader::Open || response.codes.iter().any(is_documented);
     let agrees = body["status"] == status && is_known;
     (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
 }
