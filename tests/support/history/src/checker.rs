@@ -46,39 +46,41 @@ impl Checker {
         match what {
             What::Begins(beginning) => {
                 self.may_be_unavailable = beginning.may_be_unavailable;
-                self.recovery.servers(beginning.servers);
+                self.recovery.set_servers(beginning.servers);
                 self.orders.begin(&beginning.pending, &beginning.shipped);
             }
-            What::Asks(asked) => self.asked(at, asked),
-            What::Gets { op, answer } => self.answered(at, op, answer),
+            What::Asks(asked) => self.record_request(at, asked),
+            What::Gets { op, answer } => self.record_answer(at, op, answer),
             What::Key { key, account, per_minute, per_day } => {
-                self.windows.key(&key, &account, per_minute, per_day);
+                self.windows.add_key(&key, &account, per_minute, per_day);
                 self.keys.add(key, at);
             }
             What::Fault(fault) => {
-                self.recovery.fault(&fault.name, findings);
+                self.recovery.begin_fault(&fault.name, findings);
                 if fault.saves_no_counts {
-                    self.windows.unsaved(at);
+                    self.windows.stop_saving(at);
                 }
                 if fault.may_lose_counts {
-                    self.windows.doubt(at);
+                    self.windows.distrust_counts(at);
                 }
                 self.faults.begin(at, fault);
             }
-            What::Promoted => self.windows.trust(at.saturating_add(SECOND.unsigned_abs())),
+            What::Promoted => {
+                self.windows.trust_counts_from(at.saturating_add(SECOND.unsigned_abs()))
+            }
             What::Unsynced => self.unsynced_since = Some(at),
             What::Synced => self.unsynced_since = None,
             What::Undone => {
-                self.windows.saved(at);
-                self.faults.undone(at);
-                self.recovery.undone(at);
+                self.windows.resume_saving(at);
+                self.faults.end_last(at);
+                self.recovery.record_undone(at);
             }
-            What::Ready { server } => self.recovery.ready(at, server, findings),
+            What::Ready { server } => self.recovery.record_ready(at, server, findings),
             What::Compared { digests } => {
-                self.windows.trust(at);
-                self.recovery.compared(at, &digests, findings);
+                self.windows.trust_counts_from(at);
+                self.recovery.record_comparison(at, &digests, findings);
             }
-            What::Stall { nanos } => findings.stall(at.saturating_sub(nanos), at),
+            What::Stall { nanos } => findings.record_stall(at.saturating_sub(nanos), at),
             What::Ends(table) => {
                 self.recovery.close(findings);
                 self.orders.check_table(&table, findings);
@@ -102,17 +104,17 @@ impl Checker {
         self.findings.certain()
     }
 
-    fn asked(&mut self, at: u64, asked: Asked) {
+    fn record_request(&mut self, at: u64, asked: Asked) {
         let operation = Operation { asked, begun: at, answered: None };
-        self.orders.asked(&operation);
-        self.windows.asked(&operation);
+        self.orders.record_request(&operation);
+        self.windows.record_request(&operation);
         if let Request::Revoke(key) = &operation.asked.request {
-            self.keys.revoking(key, at);
+            self.keys.record_revocation_start(key, at);
         }
         self.open.insert(operation.asked.op, operation);
     }
 
-    fn answered(&mut self, at: u64, op: u64, answer: Answer) {
+    fn record_answer(&mut self, at: u64, op: u64, answer: Answer) {
         let Some(mut operation) = self.open.remove(&op) else { return };
         operation.answered = Some((at, summarize(&answer)));
         let operation = Arc::new(operation);
@@ -126,19 +128,19 @@ impl Checker {
             Answer::Lost(_) | Answer::Done | Answer::Failed(_) => None,
         };
         if !self.keys.may_be_revoked(&operation) {
-            self.windows.answered(&operation, status, findings);
+            self.windows.check_answer(&operation, status, findings);
         }
         if let Some(Answered { status, .. }) = status {
             let has_limit = self.windows.has_limit(&operation);
-            self.keys.answered(&operation, status, has_limit, findings);
-            self.recovery.answered(&operation, status, findings);
+            self.keys.check_answer(&operation, status, has_limit, findings);
+            self.recovery.record_answer(&operation, status, findings);
         }
         match (&operation.asked.request, answer) {
             (Request::List, Answer::List(ids)) => {
-                self.orders.listed(&operation, ids, &self.faults, findings);
+                self.orders.check_list(&operation, ids, &self.faults, findings);
             }
             (Request::Page(page), Answer::Page { ids, is_last }) => {
-                self.orders.paged(&operation, page, &ids, is_last, findings);
+                self.orders.check_page(&operation, page, &ids, is_last, findings);
             }
             (Request::List | Request::Page(_), Answer::Malformed(text)) => {
                 findings.add(Violation::new(Rule::IncompleteList, text, &[&operation]));
@@ -153,7 +155,7 @@ impl Checker {
                     let text = format!("order {id}");
                     findings.add(Violation::new(Rule::AcknowledgedUnsynced, text, &[&operation]));
                 }
-                self.orders.cancel_answered(*id, status, &operation, findings);
+                self.orders.check_cancellation(*id, status, &operation, findings);
             }
             (
                 Request::List | Request::Page(_),
@@ -161,12 +163,16 @@ impl Checker {
             )
             | (Request::Pet, Answer::Status(Answered { status: 200 | 401 | 429 | 503, .. }))
             | (Request::List | Request::Page(_) | Request::Pet, Answer::Lost(_)) => {}
-            (Request::Import(first, last), Answer::Done) => self.orders.imported(*first, *last, at),
-            (Request::Ship(ids), Answer::Done) => self.orders.shipped(ids, &operation, findings),
-            (Request::Revoke(key), Answer::Done) => self.keys.revoked(key, &operation),
+            (Request::Import(first, last), Answer::Done) => {
+                self.orders.record_import(*first, *last, at)
+            }
+            (Request::Ship(ids), Answer::Done) => {
+                self.orders.record_shipment(ids, &operation, findings)
+            }
+            (Request::Revoke(key), Answer::Done) => self.keys.record_revocation(key, &operation),
             (Request::Import(..) | Request::Ship(_) | Request::Revoke(_), _) => {}
             _ => {
-                let text = "no such request is answered so".to_string();
+                let text = "this request cannot have this answer".to_string();
                 findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[&operation]));
             }
         }
@@ -179,11 +185,11 @@ impl Checker {
         let findings = &mut self.findings;
         if let Answer::Status(Answered { status: 503, retry_after, .. }) = answer {
             if retry_after.is_none() {
-                let text = "it does not say when to try again".to_string();
+                let text = "Retry-After is missing".to_string();
                 findings.add(Violation::new(Rule::NoRetryAfter, text, &[operation]));
             }
             if !self.may_be_unavailable {
-                let text = "nothing failed, and it is 503".to_string();
+                let text = "503 although nothing failed".to_string();
                 let violation = Violation::new(Rule::ImpossibleAnswer, text, &[operation]);
                 findings.add_unless_stalled(interval, violation);
             }

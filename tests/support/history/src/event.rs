@@ -44,8 +44,7 @@ pub enum What {
     },
     /// A fault begins.
     Fault(FaultBegun),
-    /// A standby became the primary. No request count is lost if it is made at least a second
-    /// later.
+    /// A standby became the primary. Counts of requests sent a second later or more are not lost.
     Promoted,
     /// From this time no write of a server can be synced to disk.
     Unsynced,

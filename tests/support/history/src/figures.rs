@@ -69,7 +69,7 @@ impl Figures {
                 };
                 self.open.insert(asked.op, (kind, event.at, asked.server.clone()));
             }
-            What::Gets { op, answer } => self.answered(event.at, *op, answer),
+            What::Gets { op, answer } => self.count_answer(event.at, *op, answer),
             What::Fault(fault) => {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
@@ -89,7 +89,7 @@ impl Figures {
         }
     }
 
-    fn answered(&mut self, at: u64, op: u64, answer: &Answer) {
+    fn count_answer(&mut self, at: u64, op: u64, answer: &Answer) {
         let Some((kind, begun, server)) = self.open.remove(&op) else { return };
         let (text, is_success) = match answer {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),

@@ -357,7 +357,7 @@ impl World {
         Some(())
     }
 
-    /// Releases from the promises what the operator has lost.
+    /// Removes changes that the operator has lost from the promises.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

@@ -70,7 +70,7 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// Returns the name of the file that contains the mutant's text, and the mutate file's text.
+/// Returns the name of the file that contains the mutant's text, and the mutated file's text.
 fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {

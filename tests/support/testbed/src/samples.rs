@@ -41,7 +41,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// More than any sample waits after its first attempt without `Retry-After`.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// The effect of a [`faulty_proxy`] on a request.
+/// The effect of a [`start_faulty_proxy`] on a request.
 #[derive(Clone, Copy)]
 enum Fault {
     None,
@@ -95,11 +95,11 @@ impl Samples<'_> {
         all.sort_unstable();
         let address = self.server.address()?;
         let wrong_key = self.key.replace("_live_", "_test_");
-        at_once(&[
+        run_concurrently(&[
             &|| {
                 // The request for the second page is refused once.
                 let faults = &[Fault::None, LIMITED];
-                let (limiting, requests) = faulty_proxy(address, faults)?;
+                let (limiting, requests) = start_faulty_proxy(address, faults)?;
                 self.check_list("v2", &pending, limiting)?;
                 check_waits(&requests, faults).context("the sample of listOrders of v2")
             },
@@ -132,7 +132,7 @@ impl Samples<'_> {
                 })
             },
         ])?;
-        at_once(&[
+        run_concurrently(&[
             &|| {
                 let ids = [3, SHIPPED, MISSING, LARGE];
                 let (cancelled, large) =
@@ -238,7 +238,7 @@ impl Samples<'_> {
         faults: &'static [Fault],
     ) -> anyhow::Result<()> {
         let name = format!("the sample of cancelOrder of {version}");
-        let (address, requests) = faulty_proxy(self.server.address()?, faults)?;
+        let (address, requests) = start_faulty_proxy(self.server.address()?, faults)?;
         let base_url = format!("http://{address}/{version}");
         let output = self.output(version, "cancelOrder", &[id], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
@@ -273,7 +273,7 @@ impl Samples<'_> {
 }
 
 /// Runs these parts concurrently, because samples mostly wait.
-fn at_once(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
+fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
     std::thread::scope(|threads| {
         let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();
         let panicked = |_| bail!("a part of the scenario panicked");
@@ -297,7 +297,7 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result
 
 /// Starts a proxy in front of the server, which applies these faults to its first requests. Returns
 /// its address and the arrival times of requests.
-fn faulty_proxy(
+fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [Fault],
 ) -> anyhow::Result<(SocketAddr, Receiver<Instant>)> {

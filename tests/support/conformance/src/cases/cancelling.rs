@@ -18,8 +18,7 @@ pub fn the_outcome_of_a_cancellation_depends_on_the_order(
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
-    // The first of several requests for an order determines its outcome; the others find it
-    // cancelled.
+    // The first of several requests for an order cancels it; later ones find no pending order.
     let outcomes = cancel(&store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
     let first = [Cancelled, AlreadyShipped, NotFound, Cancelled];
     let again = [AlreadyShipped, NotFound, NotFound, NotFound, NotFound];

@@ -30,7 +30,7 @@ impl Faults {
     }
 
     /// Records that the last fault was undone.
-    pub fn undone(&mut self, at: u64) {
+    pub fn end_last(&mut self, at: u64) {
         if let Some((interval, _)) = self.past.last_mut() {
             interval.to = at;
         }
@@ -40,7 +40,7 @@ impl Faults {
     /// `None` if there were none.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =
-            self.since(interval).filter(|(_, fault)| fault.servers.contains(server));
+            self.overlapping(interval).filter(|(_, fault)| fault.servers.contains(server));
         let excuses = server_faults.map(|(lasted, fault)| Excuse {
             lasted: Duration::from_nanos(lasted.overlap(interval)),
             loses_answers: !fault.loses_no_answers,
@@ -52,13 +52,14 @@ impl Faults {
     }
 
     /// The nanoseconds of the interval without any fault.
-    pub fn without(&self, interval: Interval) -> u64 {
-        let faults: u64 = self.since(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
+    pub fn time_without_faults(&self, interval: Interval) -> u64 {
+        let faults: u64 =
+            self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
         interval.length().saturating_sub(faults)
     }
 
     /// The faults that overlap the interval.
-    fn since(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
+    fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {
             let from = fault.from.saturating_sub(GRACE_NANOS);

@@ -15,7 +15,7 @@ const MAX_KEPT_LATE: usize = 1_000;
 /// Time for which a server answers from its last read of the store, in nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// The length of stalls that can keep a server from reading the store again, in nanoseconds.
+/// Total stall length that can keep a server from reading the store again, in nanoseconds.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.
@@ -100,12 +100,12 @@ impl Findings {
     }
 
     /// Records a stall of the machine.
-    pub fn stall(&mut self, from: u64, to: u64) {
+    pub fn record_stall(&mut self, from: u64, to: u64) {
         self.stalls.push(Interval { from, to });
     }
 
     /// The known time for which the machine stood still during the interval.
-    pub fn stalled(&self, interval: Interval) -> u64 {
+    pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
 

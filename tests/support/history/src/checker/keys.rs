@@ -30,14 +30,14 @@ impl Keys {
     }
 
     /// Records that a command to revoke the key begins.
-    pub fn revoking(&mut self, key: &str, at: u64) {
+    pub fn record_revocation_start(&mut self, key: &str, at: u64) {
         if let Some(key) = self.keys.get_mut(key) {
             key.revoking.get_or_insert(at);
         }
     }
 
     /// Records that the command to revoke the key succeeded.
-    pub fn revoked(&mut self, key: &str, by: &Arc<Operation>) {
+    pub fn record_revocation(&mut self, key: &str, by: &Arc<Operation>) {
         if let Some(key) = self.keys.get_mut(key) {
             key.revoked.get_or_insert_with(|| Arc::clone(by));
         }
@@ -53,7 +53,7 @@ impl Keys {
 
     /// Checks the answer to a request with a key. `has_limit` is true if the key's account has a
     /// limit that can be reached.
-    pub fn answered(
+    pub fn check_answer(
         &self,
         operation: &Arc<Operation>,
         status: u16,
@@ -75,7 +75,7 @@ impl Keys {
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {
-            let text = "it had been issued before".to_string();
+            let text = "the key had been issued before".to_string();
             findings.add(Violation::new(Rule::ValidKeyRefused, text, &[operation]));
         }
     }

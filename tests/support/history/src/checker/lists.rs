@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 impl Orders {
     /// Checks a whole list.
-    pub fn listed(
+    pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
         ids: IdSet,
@@ -44,7 +44,7 @@ impl Orders {
 
     /// Checks a page. It must show the orders after the previous page, up to its own last order;
     /// the last page must show all later orders.
-    pub fn paged(
+    pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
         page: &Page,
@@ -100,7 +100,7 @@ impl Orders {
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();
-        visible.iter().for_each(|(first, last)| self.imported(*first, *last, list.ended()));
+        visible.iter().for_each(|(first, last)| self.record_import(*first, *last, list.ended()));
         visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Maximum time from the start of a cancellation's request to its execution, without faults and
 /// stalls: the request's deadline, and a second for differences between event times.
-const CARRIED_OUT_WITHIN: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
+const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
 
@@ -124,7 +124,7 @@ impl Orders {
     }
 
     /// Records the start of a request or command.
-    pub fn asked(&mut self, operation: &Operation) {
+    pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
             Request::Cancel(id) => self.may_change(*id, Change { op, begun, ships: false }),
@@ -149,7 +149,7 @@ impl Orders {
     }
 
     /// Records that an import had succeeded by this time.
-    pub fn imported(&mut self, first: usize, last: usize, at: u64) {
+    pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
             self.add(id, at);
@@ -160,7 +160,7 @@ impl Orders {
     }
 
     /// Records that a ship command succeeded.
-    pub fn shipped(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
+    pub fn record_shipment(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
             if let Some(cancelled) = &order.cancelled {
@@ -190,8 +190,9 @@ impl Orders {
     ) {
         let has_passed = |by: &Operation| {
             let since = Interval { from: by.begun, to: begun };
-            let worked = faults.without(since).saturating_sub(findings.stalled(since));
-            u128::from(worked) > CARRIED_OUT_WITHIN.as_nanos()
+            let worked =
+                faults.time_without_faults(since).saturating_sub(findings.stalled_time(since));
+            u128::from(worked) > MAX_EXECUTION_TIME.as_nanos()
         };
         let (passed, unresolved) = std::mem::take(&mut self.unresolved)
             .into_iter()
@@ -216,7 +217,7 @@ impl Orders {
     }
 
     /// Checks the answer to a cancellation.
-    pub fn cancel_answered(
+    pub fn check_cancellation(
         &mut self,
         id: usize,
         status: u16,
@@ -273,7 +274,7 @@ impl Orders {
                 self.did_not_change(id, by, findings);
             }
             (401 | 429, Some(_)) => self.did_not_change(id, by, findings),
-            _ => impossible("no cancel is answered so", &[by]),
+            _ => impossible("a cancellation cannot have this answer", &[by]),
         }
     }
 

@@ -41,18 +41,18 @@ struct Service {
 
 impl Recovery {
     /// Sets the servers that must be ready after each fault.
-    pub fn servers(&mut self, servers: Vec<String>) {
+    pub fn set_servers(&mut self, servers: Vec<String>) {
         self.servers = servers;
     }
 
     /// Records that a fault begins, and completes the checks of the previous fault.
-    pub fn fault(&mut self, name: &str, findings: &mut Findings) {
+    pub fn begin_fault(&mut self, name: &str, findings: &mut Findings) {
         self.close(findings);
         self.fault = name.to_string();
     }
 
     /// Records that the fault was undone.
-    pub fn undone(&mut self, at: u64) {
+    pub fn record_undone(&mut self, at: u64) {
         (self.undone, self.compared, self.agreed) = (Some(at), None, false);
         self.ready.clear();
         self.services.clear();
@@ -61,11 +61,11 @@ impl Recovery {
 
     /// Records that a server is ready. It can be ready twice: a server whose primary was replaced
     /// may report that it is ready until it notices.
-    pub fn ready(&mut self, at: u64, server: String, findings: &mut Findings) {
+    pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // Once all lists have agreed, this server had been ready in time.
+        // If all lists have agreed already, the server was ready in time.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -74,7 +74,7 @@ impl Recovery {
     }
 
     /// Records a server's answer with this status.
-    pub fn answered(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
+    pub fn record_answer(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
         let Some(server) = by.asked.server.as_ref().filter(|_| self.undone.is_some()) else {
             return;
         };
@@ -98,17 +98,17 @@ impl Recovery {
             (service.refused.to, service.is_served) = (by.ended(), is_served);
             if is_served {
                 let refused = service.refused;
-                findings.add_if_longer(refused, SERVES_WITHIN, self.not_serving(server));
+                findings.add_if_longer(refused, SERVES_WITHIN, self.not_serving_violation(server));
             }
         }
     }
 
-    fn not_serving(&self, server: &str) -> Violation {
+    fn not_serving_violation(&self, server: &str) -> Violation {
         Violation::new(Rule::NotServing, format!("{server} after {}", self.fault), &[])
     }
 
     /// Records a comparison of the lists of all servers.
-    pub fn compared(
+    pub fn record_comparison(
         &mut self,
         at: u64,
         digests: &BTreeMap<String, String>,
@@ -137,7 +137,7 @@ impl Recovery {
             findings.add(Violation::new(Rule::NotReady, text, &[]));
         }
         for Service { server, refused, .. } in self.services.iter().filter(|one| !one.is_served) {
-            findings.add_if_longer(*refused, SERVES_WITHIN, self.not_serving(server));
+            findings.add_if_longer(*refused, SERVES_WITHIN, self.not_serving_violation(server));
         }
         if !self.agreed && !self.servers.is_empty() {
             let text = format!("after {}, to the end: {}", self.fault, self.last_digests);

@@ -74,14 +74,14 @@ struct Counted {
 
 impl Windows {
     /// Adds a key and the limits of its account.
-    pub fn key(&mut self, key: &str, account: &str, per_minute: u32, per_day: Option<u32>) {
+    pub fn add_key(&mut self, key: &str, account: &str, per_minute: u32, per_day: Option<u32>) {
         self.keys.insert(key.to_string(), account.to_string());
         let account = self.accounts.entry(account.to_string()).or_default();
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
     /// Records that counts cannot be saved from this time.
-    pub fn unsaved(&mut self, at: u64) {
+    pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
         }
@@ -89,7 +89,7 @@ impl Windows {
     }
 
     /// Records that counts can be saved again.
-    pub fn saved(&mut self, at: u64) {
+    pub fn resume_saving(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
 
@@ -97,9 +97,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that counts may be lost from this time, together with the last second before it or
-    /// before saving stopped working. Refusals must be justified by counts all the same.
-    pub fn doubt(&mut self, at: u64) {
+    /// Records that counts may be lost from this time, and those of the last second before it, or
+    /// before saving stopped working. Such requests can still justify a refusal.
+    pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
         let last = saved.saturating_sub(SECOND.unsigned_abs());
@@ -113,12 +113,12 @@ impl Windows {
     }
 
     /// Records that counts of requests sent from this time are not lost.
-    pub fn trust(&mut self, from: u64) {
+    pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }
 
     /// Records that a request is about to be sent; it may be counted from now on.
-    pub fn asked(&mut self, operation: &Operation) {
+    pub fn record_request(&mut self, operation: &Operation) {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
         let oldest = from.saturating_sub((3 * WINDOW_NANOS).unsigned_abs());
@@ -129,7 +129,7 @@ impl Windows {
     }
 
     /// Checks the answer to a request; `status` is `None` if it has no status.
-    pub fn answered(
+    pub fn check_answer(
         &mut self,
         operation: &Arc<Operation>,
         status: Option<Answered>,
@@ -156,7 +156,7 @@ impl Windows {
             account.check_admitted_by_day(operation, findings);
         }
         if let (true, Some(closes)) = (is_admitted && is_trusted, closes) {
-            account.admitted(operation, closes, findings);
+            account.check_admitted(operation, closes, findings);
         }
         let waits = retry_after.unwrap_or_default();
         match status {
@@ -164,7 +164,7 @@ impl Windows {
             429 if waits > LONGEST_MINUTE_SECONDS => {
                 account.check_refused_by_day(operation, findings)
             }
-            429 => account.refused(operation, closes, findings),
+            429 => account.check_refused(operation, closes, findings),
             _ => {}
         }
     }
@@ -201,7 +201,7 @@ impl Account {
         }
     }
 
-    fn admitted(
+    fn check_admitted(
         &mut self,
         operation: &Arc<Operation>,
         closes: (i64, i64),
@@ -239,7 +239,7 @@ impl Account {
     }
 
     /// Checks that enough requests may have been counted in the full window to reach the limit.
-    fn refused(
+    fn check_refused(
         &self,
         operation: &Arc<Operation>,
         closes: Option<(i64, i64)>,
