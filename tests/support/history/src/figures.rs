@@ -191,12 +191,12 @@ mod tests {
         let fault = FaultBegun { name: "cut".to_string(), ..FaultBegun::default() };
         figures.take(&Event { at: 0, what: What::Fault(fault) });
         for (op, status) in [(1, 404), (4, 503), (6, 204), (7, 409)] {
-            let at = op * SECOND;
+            let time = op * SECOND;
             let (client, server) = ("writer".to_string(), Some("a".to_string()));
             let asked = Asked { op, client, server, key: None, request: Request::Cancel(1) };
-            figures.take(&Event { at, what: What::Asks(asked) });
+            figures.take(&Event { at: time, what: What::Asks(asked) });
             let answer = Answer::Status(Answered { status, ..Answered::default() });
-            figures.take(&Event { at, what: What::Gets { op, answer } });
+            figures.take(&Event { at: time, what: What::Gets { op, answer } });
         }
         let expected = str![[r#"
 1 faults, 4 requests: 0 lists, 4 cancels (1 acknowledged), 0 of limited accounts and revoked keys; 1 times 503, 0 times 429, 0 lost; slowest answer 0.00ns; stalls 0.00ns in all

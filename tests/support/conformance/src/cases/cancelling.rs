@@ -35,8 +35,8 @@ pub fn the_outcome_of_a_cancellation_depends_on_the_order(
 pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 2, 3])?;
-    let at = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
-    let other = Cancellation { key_id: "key_other".into(), at, ..cancellation(2) };
+    let time = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
+    let other = Cancellation { key_id: "key_other".into(), at: time, ..cancellation(2) };
     store.cancel(&[cancellation(1), other, cancellation(2)])?;
     let cancelled_fields = |id| -> anyhow::Result<(Status, Option<String>, Option<String>)> {
         let order = commands.order(id)?.context("the order")?;
