@@ -93,10 +93,10 @@ impl ClientV2 {
     /// Cancelling the same order a second time is answered with 404; of several concurrent requests
     /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
     /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
-    /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
-    /// `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say.
-    /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
-    /// to check more than that, read the order with `getOrder` first.
+    /// the order is not there, possibly cancelled by an earlier attempt: take it as success, or
+    /// read the order with `getOrder`. `If-Match` and `If-Unmodified-Since` are ignored: the order
+    /// is cancelled whatever they say. A repeated request cannot cancel another order, and one that
+    /// has shipped is never cancelled; to check more than that, read the order first.
     ///
     /// The value says what became of it: see [`CancelOrderOutcome`].
     ///
