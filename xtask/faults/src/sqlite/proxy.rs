@@ -258,7 +258,8 @@ async fn nginx_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> 
         let error: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         let is_right = error.get("code") == Some(&code.into())
             && error.get("status") == Some(&status.into())
-            && answer.starts_with(&format!("HTTP/1.1 {status} "));
+            && answer.starts_with(&format!("HTTP/1.1 {status} "))
+            && has_uuid(&answer);
         report.expect(is_right, || format!("{what} was answered with {answer}"));
     }
     let large = nginx.client(CUSTOMER)?.post(nginx.url("/v1/x")).body(vec![0; 20_000]);
@@ -269,6 +270,13 @@ async fn nginx_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> 
         && body.contains("\"request_too_large\"");
     report.expect(is_right, || format!("a large body over {version:?}: {status} {body}"));
     Ok(())
+}
+
+/// True if `x-request-id` has the form of a UUID, as the document says.
+fn has_uuid(answer: &str) -> bool {
+    let id = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+    let lengths = id.map(|id| id.trim().split('-').map(str::len).collect::<Vec<_>>());
+    lengths == Some(vec![8, 4, 4, 4, 12])
 }
 
 /// The server sees the client's real address, whatever `X-Forwarded-For` the client sends.
