@@ -8,7 +8,7 @@ mod readiness;
 
 pub use prometheus::GaugeReader;
 
-use crate::blocking::run_with;
+use crate::blocking::spawn_blocking_with_permit;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::http::json_body;
@@ -109,7 +109,7 @@ async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());
-    let text = run_with(encoding, encode)
+    let text = spawn_blocking_with_permit(encoding, encode)
         .await
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?;

@@ -9,7 +9,10 @@ use tokio::task::JoinHandle;
 /// Runs `work` on a blocking thread. It keeps the permit until it ends, even if the caller stops
 /// waiting: a timeout ends the wait but not the work. Pass `()` if the caller runs only one at a
 /// time.
-pub fn run_with<P, T>(permit: P, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T>
+pub fn spawn_blocking_with_permit<P, T>(
+    permit: P,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T>
 where
     P: Send + 'static,
     T: Send + 'static,
@@ -24,7 +27,7 @@ where
 /// Runs `work` on a blocking thread and returns its result or resumes its panic. The caller must
 /// itself limit the number of concurrent calls.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match run_with((), work).await {
+    match spawn_blocking_with_permit((), work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),

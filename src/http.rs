@@ -1,21 +1,21 @@
-//! HTTP: everything between dropshot and the domain.
+//! The HTTP layer between dropshot and the domain: middleware, handlers and public pages.
 //!
-//! A request takes the steps of `middleware`, in their order. `GET /v1/store/orders` goes through:
+//! `GET /v1/store/orders` passes through these files:
 //!
-//! | File | What happens there |
+//! | File | Step |
 //! |---|---|
-//! | `http/middleware.rs` | the steps, one after the other |
-//! | `http/request_scope.rs` | the request's state; at the end response headers, metrics, the log line |
-//! | `http/inner_router.rs` | its operation is found, and called through dropshot |
-//! | `http/authentication.rs` | its bearer key becomes a caller, or a 401 |
-//! | `key_cache.rs` | the key is in the cache, or is looked up in the store |
-//! | `http/rate_limit.rs` | the decision of the limits becomes headers, or a 429 |
-//! | `limits/in_memory.rs`, or `store/postgres/limits/limiter.rs` | the request is counted |
-//! | `http/handlers.rs` | the operation: contract in, contract out |
-//! | `orders.rs` | the list as it stands now |
-//! | `orders/freshness.rs` | the snapshot catches up with the store |
-//! | `orders/sending.rs` | its bytes, plain or as gzip |
-//! | `http/responses.rs` | the bytes become a response |
+//! | `http/middleware.rs` | runs the steps in order |
+//! | `http/request_scope.rs` | keeps the request's state; at the end sets response headers, counts and logs |
+//! | `http/inner_router.rs` | finds the operation and calls it through dropshot |
+//! | `http/authentication.rs` | checks the bearer key; without a valid one the response is a 401 |
+//! | `key_cache.rs` | finds the key in the cache or the store |
+//! | `http/rate_limit.rs` | turns the rate limiter's decision into headers or a 429 |
+//! | `limits/in_memory.rs`, or `store/postgres/limits/limiter.rs` | counts the request |
+//! | `http/handlers.rs` | implements the operation |
+//! | `orders.rs` | returns a list that is up to date |
+//! | `orders/freshness.rs` | refreshes the snapshot from the store |
+//! | `orders/sending.rs` | sends its bytes, plain or as gzip |
+//! | `http/responses.rs` | wraps the bytes in a response |
 
 mod accept;
 mod authentication;

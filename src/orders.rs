@@ -1,9 +1,9 @@
-//! The list of orders, encoded and ready to send, and the one way to cancel an
-//! order. The store is the truth; the list follows it.
+//! Keeps an encoded list of all orders in memory and cancels orders. The store is authoritative; the
+//! list follows it.
 //!
-//! A list reflects every change that was committed before it began, by whichever
-//! process. Cancellations of this process are told by the writer; the changes of
-//! others are read when the store's last change is after the list's.
+//! A list reflects every change, of any process, that was committed before the list was requested.
+//! The writer removes this process's cancellations from the list. Changes of other processes are
+//! read when the store's change number is after the list's.
 
 mod freshness;
 mod search;
@@ -33,14 +33,14 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes up to this many pages runs on the thread that asked for
-/// the list: each of them is copied once.
+/// A refresh that changes at most this many pages runs on the requesting thread: it only copies each
+/// page once.
 const MAX_INLINE_PAGES: usize = 4;
 
-/// How often the list follows the store although no request needs it.
+/// The interval of refreshes that no request needs.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why there is no list.
+/// The reason why no list can be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The store could not be read.
@@ -58,16 +58,15 @@ pub enum ListError {
 pub struct OrderList {
     store: Arc<dyn Store>,
     state: Arc<Mutex<ListInMemory>>,
-    /// Held while the snapshot is brought up to date.
+    /// Locked during a refresh of the snapshot.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer, which counts in
-    /// `batches` how many cancellations each transaction carries out. Outdated lists may
-    /// hold this many bytes.
+    /// Reads all orders from the store and starts the writer, which observes the sizes of its
+    /// transactions in `batches`. Outdated lists may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -83,33 +82,33 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Asks the store for the changes that the list lacks. Every change that was committed before is in the
-    /// answer.
-    pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
+    /// Queries the store for its last changes and their rows. The answer covers every change that was
+    /// committed before this call.
+    pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.reflected();
         self.store.freshness(Some(reflected))
     }
 
-    /// The list as it stands now.
+    /// Returns a list that reflects all changes committed before this call.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        self.fresh_list(self.ask_freshness()?).await
+        self.fresh_list(self.query_freshness()?).await
     }
 
-    /// The list as it stood when the store was asked for this, or later.
+    /// Returns a list that reflects all changes committed before this query was sent.
     async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
         self.refresh_to(freshness.wait().await.map_err(ListError::Freshness)?).await
     }
 
-    /// The list that reflects what the store reported.
+    /// Returns a list that reflects the reported change; refreshes it if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.of_orders();
         if let Some(snapshot) = self.state.lock().current(stored) {
             return Ok(snapshot);
         }
-        let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
+        let refresh_guard = Arc::clone(&self.refresh_lock).lock_owned().await;
         let refresh = {
             let mut state = self.state.lock();
-            // The refresh before may have brought what this list needs.
+            // The previous refresh may have reached this change.
             match state.current(stored) {
                 Some(snapshot) => return Ok(snapshot),
                 None => state.plan_refresh(latest),
@@ -119,28 +118,29 @@ impl OrderList {
             return Ok(refresh.read(&*self.store).await?.apply(&self.state));
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        // It goes on if the client goes away: the next list needs it too.
+        // Continues if the client disconnects: the next list needs the refresh too.
         let refreshed = tokio::spawn(async move {
-            let _refreshing = refreshing;
+            let _refresh_guard = refresh_guard;
             let read = refresh.read(&*store).await?;
             Ok(run(move || read.apply(&state)).await)
         });
         refreshed.await.map_err(|_| ListError::CutShort)?
     }
 
-    /// The list as it is sent: plain, or gzip if the client accepts it.
+    /// Prepares the list for sending: plain, or gzip if the client accepts it.
     pub fn list_payload(&self, list: &Arc<Snapshot>, accepts_gzip: bool) -> Payload {
-        Payload::of_list(list, &self.readers, accepts_gzip)
+        Payload::for_list(list, &self.readers, accepts_gzip)
     }
 
-    /// How many orders are pending, and how many have shipped, as the list knows them.
+    /// Returns the numbers of pending and of shipped orders in the list.
     pub fn pending_and_shipped(&self) -> (usize, usize) {
-        let (snapshot, removed) = self.state.lock().counted();
+        let (snapshot, removed) = self.state.lock().snapshot_and_removals();
         let (pending, shipped) = snapshot.pending_and_shipped();
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// The list as it stood when the store was asked for this, or later, and its entity tags.
+    /// Returns a list that reflects all changes committed before this query was sent, with its entity
+    /// tag.
     pub async fn tagged_list(
         &self,
         mut freshness: Freshness,
@@ -153,33 +153,33 @@ impl OrderList {
                 let tag = list.tag(history);
                 return Ok((list, tag));
             }
-            // The store failed over: the list's change number may be of either history.
-            freshness = self.ask_freshness()?;
+            // The store failed over: the list's change number may belong to either history.
+            freshness = self.query_freshness()?;
         }
     }
 
-    /// A part of the list, encoded as JSON, as it is sent: plain, or gzip if the client accepts it.
-    /// An error means that compressing it panicked.
+    /// Prepares a part of the list for sending: plain, or gzip if the client accepts it. Fails if the
+    /// compression panicked.
     pub async fn part_payload(
         &self,
         json: Vec<u8>,
         accepts_gzip: bool,
     ) -> Result<Payload, JoinError> {
-        Payload::of_part(json, &self.readers, accepts_gzip).await
+        Payload::for_part(json, &self.readers, accepts_gzip).await
     }
 
-    /// The memory that lists hold besides the current one.
+    /// The memory of lists besides the current one.
     pub fn list_bytes(&self) -> ListBytes {
         self.readers.used()
     }
 
-    /// Counts the lists that were cut off to keep its bound.
+    /// Counts the lists that were cut off because outdated lists used too much memory.
     pub fn lists_cut_off(&self) -> &Counter {
         self.readers.cut_off()
     }
 
-    /// Cancels a pending order: durable, and in no list that begins after this
-    /// returns, not after the deadline. The row keeps which key asked, and when.
+    /// Cancels a pending order, and returns by the deadline. The change is then durable, and later
+    /// lists do not contain the order. The store records the key and the time.
     pub async fn cancel(
         &self,
         order_id: i64,
@@ -197,13 +197,13 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Follows the store for ever: after a long import on an idle server the first list has little
-    /// to read.
+    /// Refreshes the list for ever, so that the first list after a long import on an idle server has
+    /// little to read.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
-            if let Ok(freshness) = self.ask_freshness()
+            if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
                 && latest.last_changes.of_orders().has_more_than(self.reflected())
             {
@@ -217,18 +217,17 @@ impl OrderList {
         self.state.lock().reflected_after_removals()
     }
 
-    /// Fails unless orders can be cancelled. If the last attempt failed, the store is
-    /// asked to write something.
+    /// Fails unless orders can be cancelled. If the last batch failed, tries a write.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
-            let written = self.store.try_write().await;
-            written.map_err(|error| CancelError::Store(Arc::new(error)))?;
+            let result = self.store.try_write().await;
+            result.map_err(|error| CancelError::Store(Arc::new(error)))?;
         }
         Ok(())
     }
 
-    /// The batch of cancellations under way.
+    /// The running batch of cancellations.
     pub fn running_batch(&self) -> &RunningBatch {
         self.writer.running_batch()
     }
@@ -244,41 +243,41 @@ mod tests {
     use std::pin::pin;
     use tempfile::TempDir;
 
-    /// A list of one pending order, its store, and the directory of that.
+    /// A list of one pending order, its store, and the store's directory.
     async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
-        let (served, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
-        let orders = OrderList::open(served, batches, 1_000_000, &log).await.unwrap();
+        let (shared, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
+        let orders = OrderList::open(shared, batches, 1_000_000, &log).await.unwrap();
         (orders, store, directory)
     }
 
     #[tokio::test]
-    async fn a_list_takes_the_snapshot_of_a_refresh_that_it_waited_for() {
+    async fn lists_that_wait_for_a_refresh_share_its_snapshot() {
         let (orders, store, _directory) = one_order().await;
         store.ship_orders(&[1]).unwrap();
-        let refreshing = orders.refresh_lock.lock().await;
+        let refresh_guard = orders.refresh_lock.lock().await;
         let mut waiting = [pin!(orders.list()), pin!(orders.list())];
         for list in &mut waiting {
             assert!(poll!(list).is_pending());
         }
-        drop(refreshing);
+        drop(refresh_guard);
         let [first, second] = waiting;
         let (first, second) = (first.await.unwrap(), second.await.unwrap());
         let pages = |list: &Arc<Snapshot>| Arc::clone(list.pages().first().unwrap());
-        assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "it was refreshed twice");
+        assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "the list was refreshed twice");
     }
 
-    /// The store is asked when the request arrives, and the list is awaited later.
+    /// The store is queried when the request arrives, and the list is awaited later.
     #[tokio::test]
-    async fn a_list_is_as_fresh_as_the_store_was_when_it_was_asked() {
+    async fn a_list_is_as_fresh_as_the_store_at_the_time_of_the_query() {
         let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
-        let before = orders.ask_freshness().unwrap();
+        let before = orders.query_freshness().unwrap();
         store.ship_orders(&[1]).unwrap();
-        let after = orders.ask_freshness().unwrap();
+        let after = orders.query_freshness().unwrap();
         assert!(Arc::ptr_eq(&orders.fresh_list(before).await.unwrap(), &first));
         assert!(!Arc::ptr_eq(&orders.fresh_list(after).await.unwrap(), &first));
     }
@@ -287,18 +286,21 @@ mod tests {
     async fn the_list_follows_the_store_without_requests() {
         let (orders, store, _directory) = one_order().await;
         let (before, orders) = (orders.reflected(), Arc::new(orders));
-        let following = tokio::spawn(Arc::clone(&orders).keep_following());
+        let follower = tokio::spawn(Arc::clone(&orders).keep_following());
         store.ship_orders(&[1]).unwrap();
         let began = Instant::now();
         while orders.reflected() == before {
-            assert!(began.elapsed() < Duration::from_secs(60), "it does not follow");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "the list does not follow the store"
+            );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        following.abort();
+        follower.abort();
     }
 
     #[tokio::test]
-    async fn a_list_that_is_still_held_after_a_change_is_outdated() {
+    async fn a_list_that_is_still_read_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
         assert_eq!(orders.list_bytes().outdated, 0);

@@ -1,36 +1,35 @@
-//! Content negotiation: the encodings that a client accepts.
+//! Parses `Accept-Encoding`.
 
 use http::{HeaderMap, HeaderName, header};
 
-/// The elements of this header, such as `gzip` or `*`, each with its weight: 1 if it has none
-/// (RFC 9110, 12.4.2).
+/// Returns the elements of a header, such as `gzip` or `*`, with their weights. The default weight
+/// is 1 (RFC 9110, 12.4.2).
 fn quality_values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (&str, f32)> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(|element| {
         let mut parts = element.split(';').map(str::trim);
-        let named = parts.next().unwrap_or_default();
-        (named, parts.find_map(weight).unwrap_or(1.0))
+        let coding = parts.next().unwrap_or_default();
+        (coding, parts.find_map(parse_weight).unwrap_or(1.0))
     })
 }
 
-fn weight(parameter: &str) -> Option<f32> {
+fn parse_weight(parameter: &str) -> Option<f32> {
     let (name, weight) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse().ok())?
 }
 
-/// Whether `Accept-Encoding` names gzip, or covers it with `*`, at a weight above
-/// 0 (RFC 9110, 12.5.3).
+/// True if `Accept-Encoding` gives gzip, or else `*`, a weight above 0 (RFC 9110, 12.5.3).
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let (mut named, mut any) = (None, None);
+    let (mut gzip, mut wildcard) = (None, None);
     for (coding, weight) in quality_values(headers, header::ACCEPT_ENCODING) {
         let is_accepted = Some(weight != 0.0);
         if coding.eq_ignore_ascii_case("gzip") || coding.eq_ignore_ascii_case("x-gzip") {
-            named = is_accepted;
+            gzip = is_accepted;
         } else if coding == "*" {
-            any = is_accepted;
+            wildcard = is_accepted;
         }
     }
-    named.or(any).unwrap_or(false)
+    gzip.or(wildcard).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_accepted_when_named_or_covered() {
+    fn gzip_is_accepted_by_name_or_wildcard() {
         for (value, accepted) in [
             ("gzip", true),
             ("GZIP", true),

@@ -1,4 +1,4 @@
-//! Authentication: from the `Authorization` header to a valid key, or to a 401.
+//! Authenticates requests by the key in their `Authorization` header.
 
 use super::request_scope::RequestScope;
 use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
@@ -11,50 +11,51 @@ use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
 
-/// Query parameters that other APIs read a key from.
+/// Query parameters in which other APIs accept a key. A 401 explains where to send it instead.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// Who sent a request with a valid key, as handlers see it.
+/// An authenticated request's key, deadline and list freshness, passed to its handler.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The key, and its account.
+    /// The key with its account.
     pub key: Arc<KnownKey>,
-    /// When the request must have been answered.
+    /// The time by which the response is due.
     pub deadline: Instant,
-    /// What the list must reflect, if the operation reads it and the store could be asked.
+    /// The pending answer about the list's freshness, if the operation reads the list and the
+    /// query could be sent.
     pub freshness: Option<Freshness>,
 }
 
-/// Why a request has no valid key.
+/// The reason why a request is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// 401.
     Refused {
         /// The reason.
         refusal: KeyRefusal,
-        /// Whether a key was sent at all.
+        /// True if a key was sent.
         key_sent: bool,
     },
-    /// 503: the keys are out of date, so any of them may be revoked, or the store could not
-    /// say whether an unknown one was issued a moment ago.
+    /// 503: the cached keys are out of date, so the key may be revoked; or the key is not cached
+    /// and the store did not answer, so the key may be new.
     KeysOutdated,
 }
 
-/// The request's key. The store is asked for one that is not in the cache, until the deadline.
+/// Returns the request's valid key. If it is not cached, queries the store until the deadline.
 pub async fn authenticate(
     scope: &RequestScope,
     headers: &HeaderMap,
 ) -> Result<ValidKey, Unauthenticated> {
     let (server, key) = (scope.server(), bearer(headers)?);
     let (now, deadline) = (scope.now, scope.deadline());
-    let found = server.keys.find(key, server.environment, scope.client, now, deadline).await;
-    found
+    let result = server.keys.find(key, server.environment, scope.client, now, deadline).await;
+    result
         .ok_or(Unauthenticated::KeysOutdated)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its message says how the
-/// request's credentials differ from a key in the right place, and nothing that a look-up found.
+/// Builds the 401. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its message
+/// describes the credentials that were sent. It does not reveal if an invalid key ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,
@@ -68,8 +69,8 @@ pub fn unauthorized(
         "Bearer realm=\"store-orders\""
     };
     let mut response = match refusal {
-        KeyRefusal::OtherEnvironment(its) => {
-            errors::key_of_other_environment(its.as_str(), here.as_str(), document)
+        KeyRefusal::OtherEnvironment(other) => {
+            errors::key_of_other_environment(other.as_str(), here.as_str(), document)
         }
         KeyRefusal::NoKey => errors::unauthorized(credentials_without_key(request), document),
         KeyRefusal::SeveralHeaders => {
@@ -84,7 +85,7 @@ pub fn unauthorized(
     response
 }
 
-/// What a request has in place of a bearer token.
+/// Classifies the credentials of a request without a bearer token.
 fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     if let Some(value) = request.headers().get(header::AUTHORIZATION) {
         let scheme = value.as_bytes().split(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -108,21 +109,21 @@ fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     }
 }
 
-/// The key of the one `Authorization` header.
+/// Returns the bearer token; fails unless there is exactly one `Authorization` header.
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
-    let refused = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
+    let refuse = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = values.next() else { return Err(refused(KeyRefusal::NoKey, false)) };
+    let Some(value) = values.next() else { return Err(refuse(KeyRefusal::NoKey, false)) };
     let key = bearer_token(value.as_bytes());
     let mut others = values.map(|value| bearer_token(value.as_bytes())).peekable();
     if others.peek().is_some() {
         let key_sent = key.is_some() || others.any(|other| other.is_some());
-        return Err(refused(KeyRefusal::SeveralHeaders, key_sent));
+        return Err(refuse(KeyRefusal::SeveralHeaders, key_sent));
     }
-    key.ok_or(refused(KeyRefusal::NoKey, false))
+    key.ok_or(refuse(KeyRefusal::NoKey, false))
 }
 
-/// What follows `Bearer`, in any letter case, and one or more spaces.
+/// Returns the text after `Bearer`, in any letter case, and one or more spaces.
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked("Bearer".len())?;
     let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_bearer_header_in_any_letter_case() {
+    fn a_bearer_token_follows_the_scheme_in_any_letter_case() {
         for (value, key) in [
             ("Bearer k", Some("k")),
             ("bearer k", Some("k")),

@@ -1,35 +1,35 @@
-//! The address of the client: the peer's, or the one that a trusted proxy reports.
+//! Finds the client's address: the peer's, or the address that a trusted proxy reports.
 
 use http::HeaderMap;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// The proxies whose `X-Forwarded-For` is believed.
+/// The networks of proxies whose `X-Forwarded-For` is trusted.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// The proxies in these networks.
+    /// Trusts all addresses in these networks.
     pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// The peer's address; if the peer is a trusted proxy, the last address in
-    /// `X-Forwarded-For` that is not one. A client can forge what comes before it.
+    /// Returns the peer's address. If the peer is a trusted proxy, returns the last address in
+    /// `X-Forwarded-For` that is not a trusted proxy: the client can forge the entries before it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
             return peer;
         }
-        let named: Vec<&[u8]> = headers
+        let entries: Vec<&[u8]> = headers
             .get_all("x-forwarded-for")
             .iter()
             .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
             .collect();
         let mut client = peer;
-        for name in named.into_iter().rev() {
-            // An unreadable entry hides where those before it come from.
-            let Some(address) = address(name.trim_ascii()) else { return client };
+        for entry in entries.into_iter().rev() {
+            // The entries before an unreadable entry cannot be trusted.
+            let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {
                 return client;
@@ -43,8 +43,8 @@ impl TrustedProxies {
     }
 }
 
-/// An address as proxies write it: alone, with a port, or in brackets.
-fn address(name: &[u8]) -> Option<IpAddr> {
+/// Parses an address as proxies write it: alone, with a port, or in brackets.
+fn parse_address(name: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(name).ok()?;
     if let Ok(address) = text.parse() {
         return Some(address);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_peer_reports_another_address() {
+    fn x_forwarded_for_is_read_only_from_a_trusted_peer() {
         assert_eq!(client(&[], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
         assert_eq!(client(&["10.0.0.0/8"], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
         assert_eq!(client(&["10.0.0.0/8"], "10.1.1.1", &["198.51.100.7"]), "198.51.100.7");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_that_is_no_proxy_is_the_client() {
+    fn the_client_is_the_last_address_that_is_not_a_proxy() {
         let trusted = ["10.0.0.0/8"];
         let chain = ["203.0.113.9, 198.51.100.7", "10.2.2.2"];
         assert_eq!(client(&trusted, "10.1.1.1", &chain), "198.51.100.7");

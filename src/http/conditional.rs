@@ -1,31 +1,32 @@
-//! Conditional requests (RFC 9110): the entity tag of a body, and `If-None-Match` (13.1.2).
+//! Conditional requests: creates entity tags and matches `If-None-Match` (RFC 9110, 13.1.2).
 
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Of the hash, so that no two bodies have one tag by chance.
+/// The number of hash bytes in a tag: enough to exclude accidental collisions.
 const TAG_BYTES: usize = 16;
 
-/// The weak entity tag of a body, from its content alone: it stays while other orders change.
+/// Computes the weak entity tag of a body from its content. Changes of orders that are not in the
+/// body do not change the tag.
 pub fn content_tag(body: &[u8]) -> HeaderValue {
     let mut tag = String::from("W/\"");
     for byte in Sha256::digest(body).iter().take(TAG_BYTES) {
-        // A `String` takes every text.
+        // Writing to a `String` cannot fail.
         let _ = write!(tag, "{byte:02x}");
     }
     tag.push('"');
-    // Digits, letters and quotes are a value.
+    // Digits, letters and quotes are valid in a header value.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Whether this field names this tag, by weak comparison: without `W/`. Reading ends at the first
-/// malformed tag.
-pub fn names_tag(if_none_match: &str, tag: &str) -> bool {
-    if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|named| named == opaque(tag))
+/// True if this `If-None-Match` contains the tag, by weak comparison: `W/` is ignored. Tags after a
+/// malformed one are ignored.
+pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
+    if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|sent| sent == opaque(tag))
 }
 
-/// The tags of a list, each without its `W/`. A tag may contain commas.
+/// Returns the tags of a list without `W/`. A tag may contain commas.
 fn opaque_tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_named_alone_in_a_list_or_by_the_star() {
+    fn a_tag_matches_itself_a_list_that_contains_it_and_a_star() {
         for tag in ["W/\"a-1\"", "\"a-1\""] {
             for field in [
                 "W/\"a-1\"",
@@ -60,13 +61,13 @@ mod tests {
                 "*",
                 " * ",
             ] {
-                assert!(names_tag(field, tag), "{field:?}");
+                assert!(field_matches_tag(field, tag), "{field:?}");
             }
         }
     }
 
     #[test]
-    fn what_does_not_name_it_does_not() {
+    fn a_tag_matches_no_other_field() {
         for field in [
             "",
             ",",
@@ -85,9 +86,11 @@ mod tests {
             "\"b\", *",
             "**",
         ] {
-            assert!(!names_tag(field, "W/\"a-1\""), "{field:?}");
+            assert!(!field_matches_tag(field, "W/\"a-1\""), "{field:?}");
         }
-        // Of a list, a tag may hold a comma itself.
-        assert!(names_tag("\"a, b\"", "\"a, b\"") && !names_tag("\"a, b\"", "\"b\""));
+        // A comma inside a tag does not end it.
+        assert!(
+            field_matches_tag("\"a, b\"", "\"a, b\"") && !field_matches_tag("\"a, b\"", "\"b\"")
+        );
     }
 }

@@ -1,7 +1,6 @@
-//! The public pages outside `/v1` and `/v2`: document, reference, changelog, and what programs
-//! that read sites ask for. They need no key and count against no limit. All are made
-//! from the document and from files embedded in the program, and no page loads
-//! anything from another server.
+//! Serves the public pages outside `/v1` and `/v2`: documents, references, changelog, and files for
+//! crawlers. They need no key and are not rate limited. All come from the documents and from files
+//! embedded in the program, and no page loads anything from another server.
 
 mod page;
 mod policy;
@@ -24,19 +23,19 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// What the generated pages have in place of the operator's addresses, and the reference of the
-/// operator's contact, too.
+/// The placeholder in generated pages for the operator's addresses, and in references also for the
+/// operator's contact.
 const BASE_URLS: &str = "{base_urls}";
-/// The references of the documents, in their order.
+/// The reference page templates, in the order of `DOCUMENTS`.
 const REFERENCES: [&str; 2] =
     [include_str!("docs/generated/docs.html"), include_str!("docs/generated/docs-v2.html")];
 
-/// The pages and their assets, each at its path.
+/// The pages and their assets with their paths.
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// The pages for the documents of all versions, the stable one first. Those that depend on
-    /// no setting are made by `cargo xtask generate`.
+    /// Builds the pages from the documents of all versions, the stable version first. The pages
+    /// that depend on no setting come from `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
@@ -62,22 +61,22 @@ impl Docs {
         Ok(Docs(pages))
     }
 
-    /// The response of the page at this path; `None` if there is no page.
+    /// Returns the response for the page at the request's path, if there is one.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => V1.reference,
             path => path,
         };
-        // What people type, and what some tools make of the address of a page.
+        // People and some tools add a slash to the address of a page.
         let without_slash = path.strip_suffix('/').unwrap_or(path);
-        let (own_path, page) = self.0.iter().find(|(own, _)| *own == without_slash)?;
+        let (page_path, page) = self.0.iter().find(|(path, _)| *path == without_slash)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD", &V1));
         }
-        Some(match *own_path == path {
+        Some(match *page_path == path {
             true => page.respond(request.headers()),
             false => {
-                let mut moved = moved_permanently(own_path);
+                let mut moved = moved_permanently(page_path);
                 page.policy.set_headers(moved.headers_mut());
                 moved
             }
@@ -85,19 +84,19 @@ impl Docs {
     }
 }
 
-/// The reference of this document, as it is read without scripts.
+/// Fills in the reference page of a document. It can be read without scripts.
 fn reference(template: &str, document: &Value) -> ServedPage {
-    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {
-        format!("<li>Base URL: <code>{}</code>{}</li>\n", escaped(url), escaped(note))
+        format!("<li>Base URL: <code>{}</code>{}</li>\n", escape(url), escape(note))
     });
     let contact =
-        contact(document).map(|contact| format!("<li>Contact: {}</li>\n", escaped(&contact)));
+        contact(document).map(|contact| format!("<li>Contact: {}</li>\n", escape(&contact)));
     let settings = base_urls + &contact.unwrap_or_default();
     ServedPage::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &settings))
 }
 
-/// The operator's contact, if any of it is set.
+/// Returns the operator's contact details that are set, separated by commas.
 fn contact(document: &Value) -> Option<String> {
     let contact = document.pointer("/info/contact")?;
     let fields = ["name", "url", "email"].map(|field| contact.get(field).and_then(Value::as_str));
@@ -105,13 +104,13 @@ fn contact(document: &Value) -> Option<String> {
     (!fields.is_empty()).then(|| fields.join(", "))
 }
 
-/// The document in short, for language models.
+/// Fills in `llms.txt`, a summary of the API for language models.
 fn llms(document: &Value) -> String {
     let base_urls = base_urls(document, |url, note| format!("- Base URL: `{url}`{note}\n"));
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// A line for each address of the document, from the address and what is said of it.
+/// Formats each server of the document by `line`, from its address and description.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

@@ -1,8 +1,8 @@
-//! The handlers: they unpack a request, call the orders or the store, and wrap the outcome.
+//! Implements the operations: calls the order list or the store and wraps the outcome.
 
 use super::accept::accepts_gzip;
 use super::authentication::Caller;
-use super::conditional::{content_tag, names_tag};
+use super::conditional::{content_tag, field_matches_tag};
 use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
 use crate::context::ServerContext;
@@ -19,13 +19,13 @@ use store_orders_api::errors::message;
 use store_orders_api::headers::link_error;
 use store_orders_api::{v1, v2};
 
-/// Implements the contract.
+/// Implements the API traits of all versions.
 pub enum Handlers {}
 
 type Context = Arc<ServerContext>;
 type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
 
-/// Defines `cancelOrder`, which is the same in each version.
+/// Defines `cancelOrder`, which is the same in all versions.
 macro_rules! cancel_order {
     ($version:ident, $error:ident) => {
         async fn cancel_order(
@@ -101,9 +101,9 @@ impl v2::Api for Handlers {
         query: v2::ListOrdersQuery,
         header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
-        let wanted = PageRequest::of(&query)?;
+        let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
-        let PageAnswer { json, link } = wanted.page(&list).await;
+        let PageAnswer { json, link } = page_request.page(&list).await;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
@@ -122,7 +122,7 @@ impl v2::Api for Handlers {
         let id = path.order_id;
         let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
         let order = match find_order(&list, id) {
-            Some(listed) => Some(listed),
+            Some(order) => Some(order),
             None => cancelled_order(&request, id).await.map_err(v2_error(&request))?,
         };
         let Some(json) = order else {
@@ -139,30 +139,30 @@ impl v2::Api for Handlers {
     cancel_order!(v2, v2_error);
 }
 
-/// Cancels an order.
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
     let (server, caller) = (request.context, request.caller);
-    let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
+    let cancelled_at =
+        DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
     let key_id = Arc::clone(&caller.key.row.id);
-    let outcome = server.orders.cancel(id, key_id, at, caller.deadline).await;
+    let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
         CancelError::NoAnswer => HandlerFailure::internal(error),
         error => HandlerFailure::unavailable(error),
     })
 }
 
-/// True if the client has the response of this tag.
+/// True if the client has the response with this tag.
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
-    if_none_match.as_ref().is_some_and(|sent| names_tag(sent, tag))
+    if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
 }
 
-/// The list as it stands now, and its entity tags.
+/// Returns the list, refreshed from the store, and its entity tag.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {
         Some(freshness) => orders.tagged_list(freshness.clone()).await,
-        None => async { orders.tagged_list(orders.ask_freshness()?).await }.await,
+        None => async { orders.tagged_list(orders.query_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Freshness(_) => HandlerFailure::unavailable(error),
@@ -170,73 +170,74 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
     })
 }
 
-/// The JSON of the order of this id, if it is cancelled. No list shows it.
+/// Returns the JSON of a cancelled order, which no list contains.
 async fn cancelled_order(
     request: &Request<'_>,
     id: i64,
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {
     let row = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
-    let order = |found: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
+    let to_order = |row: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
         Ok(v2::Order {
             id,
-            pet_id: found.pet_id,
-            quantity: found.quantity.into(),
-            ship_date: found.ship_date.map(|date| date.parse()).transpose()?,
-            complete: found.complete,
+            pet_id: row.pet_id,
+            quantity: row.quantity.into(),
+            ship_date: row.ship_date.map(|date| date.parse()).transpose()?,
+            complete: row.complete,
             status: v2::OrderStatus::Cancelled,
-            cancelled_at: Some(found.cancelled_at.parse()?),
+            cancelled_at: Some(row.cancelled_at.parse()?),
         })
     };
-    let Some(order) = row.map(order).transpose().map_err(HandlerFailure::internal)? else {
+    let Some(order) = row.map(to_order).transpose().map_err(HandlerFailure::internal)? else {
         return Ok(None);
     };
     serde_json::to_vec(&order).map(Some).map_err(HandlerFailure::internal)
 }
 
-/// Asks the store for a row. It has its permit until the store answers, also if the client goes away.
+/// Queries the store for a row. The query keeps its permit until the store answers, even if the
+/// client disconnects.
 async fn look_up<T, F>(
     request: &Request<'_>,
-    ask: impl FnOnce(Arc<dyn Store>) -> F,
+    query: impl FnOnce(Arc<dyn Store>) -> F,
 ) -> Result<T, HandlerFailure>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, StoreError>> + Send + 'static,
 {
     let server = request.context;
-    // It waits until the request's deadline at most, and is never closed.
+    // Waits until the request's deadline at most. The semaphore is never closed.
     let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
-    let asked = ask(Arc::clone(&server.store));
+    let query = query(Arc::clone(&server.store));
     let answer = tokio::spawn(async move {
         let _permit = permit;
-        asked.await
+        query.await
     });
     match answer.await {
-        Ok(Ok(found)) => Ok(found),
+        Ok(Ok(row)) => Ok(row),
         Ok(Err(error)) => Err(HandlerFailure::unavailable(error)),
         Err(error) => Err(HandlerFailure::internal(error)),
     }
 }
 
-/// Why an operation has no outcome.
+/// The status and cause of an operation's failure.
 struct HandlerFailure {
     status: StatusCode,
     cause: Box<dyn Error + Send + Sync>,
 }
 
 impl HandlerFailure {
-    /// 503: the client learns when to try again.
+    /// A 503, which tells the client when to try again.
     fn unavailable<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
         HandlerFailure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
     }
 
-    /// 500.
+    /// A 500.
     fn internal<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
         HandlerFailure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
     }
 }
 
-/// Defines a function that converts failures into the errors of a version, and logs their causes,
-/// which clients do not learn.
+/// Defines a function that converts failures to a version's errors. It logs the causes, which are
+/// not sent to clients.
 macro_rules! error_of_version {
     ($function:ident, $version:ident) => {
         fn $function(

@@ -1,12 +1,11 @@
-//! The router of the contract's own trait, behind the middleware. Every dropshot
-//! internal that we lean on is in this file.
+//! Routes requests to the operations of the API traits, after the middleware. Only this file uses
+//! dropshot's internals.
 //!
-//! Dropshot has no middleware, so the outer server registers a catch-all for each
-//! method, and this router finds and calls the operation. That uses what dropshot
-//! 0.18 leaves public by accident: `ApiDescription::into_router`,
-//! `HttpRouter::lookup_route` and `endpoints`, `RouteHandler::handle_request`, and
-//! that `RequestContext::endpoint` can be replaced. The version of dropshot is
-//! pinned, and the tests hold the behaviour.
+//! Dropshot has no middleware, so the outer server registers a catch-all route for each method, and
+//! this router finds and calls the operation. It uses items that dropshot 0.18 leaves public by
+//! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
+//! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. Dropshot's version is
+//! pinned, and tests check the behaviour.
 
 use super::handlers::Handlers;
 use crate::context::ServerContext;
@@ -41,7 +40,7 @@ const METHODS: [Method; 9] = [
     Method::PATCH,
 ];
 
-/// What dropshot passes to a handler.
+/// The context that dropshot passes to a handler.
 pub type DropshotContext = RequestContext<Arc<ServerContext>>;
 
 type Lookup =
@@ -49,48 +48,48 @@ type Lookup =
 type Call =
     Box<dyn Fn(DropshotContext, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
-/// Why the routers could not be built: the trait and dropshot disagree.
+/// The reason why the routers cannot be built: dropshot rejects a trait or a route.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Dropshot refuses the trait.
+    /// Dropshot rejects an API trait.
     #[error("dropshot refuses the API trait")]
     Trait(#[from] DocumentError),
-    /// Dropshot refuses a catch-all.
+    /// Dropshot rejects a catch-all route.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
 
-/// Finds and calls the operations of the trait.
+/// Finds and calls the operations of all versions.
 pub struct InnerRouter {
     versions: [ApiVersion; 2],
 }
 
-/// The operations of a version of the API, below its base path.
+/// The operations of one API version, by their paths below its base path.
 struct ApiVersion {
     document: &'static Document,
     operations: Vec<Operation>,
     lookup: Lookup,
 }
 
-/// An operation of the trait, in a version of the API.
+/// An operation of one API version.
 pub struct Operation {
-    /// Its `operationId`.
+    /// The `operationId`.
     id: String,
-    /// What metrics call it: its `operationId`, after the version if that is not the first.
+    /// The name in metrics: the `operationId`, prefixed with the version except for the first one.
     route_name: String,
-    /// Where metrics count it.
+    /// The id under which metrics count its requests.
     pub route: RouteId,
-    /// Whether the trait marks it as deprecated.
+    /// True if the trait marks it as deprecated.
     pub is_deprecated: bool,
-    /// Whether it reads the list.
+    /// True if it reads the list.
     reads_list: bool,
-    /// Method and path, if the path has no parameters.
+    /// Set if the path has no parameters.
     static_route: Option<StaticRoute>,
     call: Call,
 }
 
-/// A route without parameters is compared instead of looked up: the look-up
-/// splits the path and allocates each part, which costs as much as the limits.
+/// A route without parameters. Requests are compared with it before dropshot's look-up, which
+/// allocates each part of the path and costs as much as the rate limiter.
 struct StaticRoute {
     method: Method,
     path: String,
@@ -98,32 +97,32 @@ struct StaticRoute {
     request_body_max_bytes: Option<usize>,
 }
 
-/// What a request leads to. Finding it has no effect.
+/// The result of routing a request.
 pub enum Route<'a> {
-    /// An operation, and what dropshot's extractors need of the route.
+    /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
-    /// No such path in a version of the API.
+    /// The path is unknown in its API version.
     NotFound,
-    /// No such path, outside all versions.
+    /// The path is outside all API versions.
     OutsideVersions,
-    /// The path takes other methods.
+    /// The path has operations, but for other methods.
     OtherMethod {
         /// The value of the `Allow` header.
         allow: String,
-        /// Whether the path belongs to a deprecated operation.
+        /// True if an operation of the path is deprecated.
         is_deprecated: bool,
     },
 }
 
 impl Route<'_> {
-    /// Whether it leads to an operation that reads the list.
+    /// True if the operation reads the list.
     pub fn reads_list(&self) -> bool {
         matches!(self, Route::Found(operation, _) if operation.reads_list)
     }
 }
 
 impl InnerRouter {
-    /// The router of the traits that `Handlers` implement.
+    /// Builds the router of the traits that `Handlers` implements.
     pub fn new() -> Result<InnerRouter, BuildError> {
         let mut versions = [
             ApiVersion::new(&V1, v1::api_description::<Handlers>()?)?,
@@ -136,14 +135,14 @@ impl InnerRouter {
         Ok(InnerRouter { versions })
     }
 
-    /// The names of the operations in metrics, in the order of their routes.
+    /// Returns the names of the operations in metrics, in the order of their route ids.
     pub fn route_names(&self) -> impl Iterator<Item = &str> {
         let operations = self.versions.iter().flat_map(|version| &version.operations);
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Where a request of this method and path goes, and the document of its version; of version
-    /// 1, if the path is outside all versions. HEAD goes where GET goes (RFC 9110, 9.3.2).
+    /// Routes a request. Returns its version's document too, or the v1 document if the path is
+    /// outside all versions. HEAD is routed as GET (RFC 9110, 9.3.2).
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =
@@ -159,19 +158,22 @@ impl InnerRouter {
 }
 
 impl ApiVersion {
-    /// Where a request of this method and path below the base path goes.
+    /// Routes a request by its path below the base path.
     fn route(&self, method: &Method, path: &str) -> Route<'_> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        if let Some(found) = self.static_route(method, path) {
-            return found;
+        if let Some(route) = self.static_route(method, path) {
+            return route;
         }
-        // Dropshot ignores the letter case of methods, RFC 9110, 9.1 does not. No
-        // operation takes TRACE.
-        let known = if METHODS.contains(method) { method } else { &Method::TRACE };
-        match self.look_up(known, path) {
+        // Dropshot ignores the letter case of methods, but they are case-sensitive (RFC 9110, 9.1).
+        // TRACE stands for all unknown methods: no operation has it.
+        let method = if METHODS.contains(method) { method } else { &Method::TRACE };
+        match self.look_up(method, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
             Err(error) if error.status_code.as_status() == StatusCode::METHOD_NOT_ALLOWED => {
-                Route::OtherMethod { allow: allowed(&error), is_deprecated: self.deprecates(path) }
+                Route::OtherMethod {
+                    allow: allow_value(&error),
+                    is_deprecated: self.deprecates(path),
+                }
             }
             Err(_) => Route::NotFound,
         }
@@ -184,13 +186,13 @@ impl ApiVersion {
         api: ApiDescription<Arc<ServerContext>>,
     ) -> Result<ApiVersion, DocumentError> {
         let (router, json) = (api.into_router(), document.json()?);
-        let operation = |(path, method, endpoint): (String, String, _)| {
+        let to_operation = |(path, method, endpoint): (String, String, _)| {
             let reads_list = has_validator(&json, &path, &method);
-            Operation::of(document, path, endpoint, reads_list)
+            Operation::new(document, path, endpoint, reads_list)
         };
-        let operations = router.endpoints(None).map(operation).collect();
+        let operations = router.endpoints(None).map(to_operation).collect();
         let lookup = move |method: &Method, path: &str| {
-            router.lookup_route(method, path.into(), None).map(|found| found.endpoint)
+            router.lookup_route(method, path.into(), None).map(|result| result.endpoint)
         };
         Ok(ApiVersion { document, operations, lookup: Box::new(lookup) })
     }
@@ -201,15 +203,16 @@ impl ApiVersion {
         path: &str,
     ) -> Result<(&Operation, RequestEndpointMetadata), HttpError> {
         let endpoint = (self.lookup)(method, path)?;
-        let operation = self.operations.iter().find(|known| known.id == endpoint.operation_id);
+        let operation =
+            self.operations.iter().find(|operation| operation.id == endpoint.operation_id);
         let unknown = || HttpError::for_internal_error("an operation of no known id".to_string());
         Ok((operation.ok_or_else(unknown)?, endpoint))
     }
 
-    /// Whether any method of this path is deprecated.
+    /// True if an operation of this path is deprecated.
     fn deprecates(&self, path: &str) -> bool {
-        let mut found = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
-        found.any(|(operation, _)| operation.is_deprecated)
+        let mut operations = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
+        operations.any(|(operation, _)| operation.is_deprecated)
     }
 
     fn static_route(&self, method: &Method, path: &str) -> Option<Route<'_>> {
@@ -221,8 +224,7 @@ impl ApiVersion {
     }
 }
 
-/// True if the operation answers with an `ETag`: it is that of the list, so that the operation
-/// reads the list.
+/// True if the operation's 200 response has an `ETag`. Only operations that read the list have it.
 fn has_validator(document: &Value, path: &str, method: &str) -> bool {
     let methods = document.get("paths").and_then(|paths| paths.get(path));
     let operation = methods.and_then(|methods| methods.get(method.to_lowercase()));
@@ -230,7 +232,7 @@ fn has_validator(document: &Value, path: &str, method: &str) -> bool {
 }
 
 impl Operation {
-    fn of(
+    fn new(
         document: &'static Document,
         path: String,
         endpoint: &ApiEndpoint<Arc<ServerContext>>,
@@ -246,20 +248,20 @@ impl Operation {
             let handler = Arc::clone(&handler);
             async move {
                 let handled = handler.handle_request(context, request).await;
-                // Its type is private to dropshot, and handlers answer errors as successes,
-                // so this is a fault of ours.
+                // Handlers return their errors as `Ok`, so an `Err` is a bug in the server. Its type is
+                // private to dropshot.
                 handled.unwrap_or_else(|_| errors::internal_error(document))
             }
             .boxed()
         };
         let is_deprecated = endpoint.deprecated;
-        let (static_route, call) = (StaticRoute::of(path, endpoint), Box::new(call));
-        // `InnerRouter::new` numbers the operations of all versions.
+        let (static_route, call) = (StaticRoute::for_endpoint(path, endpoint), Box::new(call));
+        // `InnerRouter::new` sets the route ids of all versions.
         let route = RouteId::UNKNOWN;
         Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler. A handler's documented errors are responses too.
+    /// Calls the handler. Its documented errors are responses too.
     pub fn call(
         &self,
         mut context: DropshotContext,
@@ -272,7 +274,10 @@ impl Operation {
 }
 
 impl StaticRoute {
-    fn of(path: String, endpoint: &ApiEndpoint<Arc<ServerContext>>) -> Option<StaticRoute> {
+    fn for_endpoint(
+        path: String,
+        endpoint: &ApiEndpoint<Arc<ServerContext>>,
+    ) -> Option<StaticRoute> {
         (!path.contains('{')).then(|| StaticRoute {
             method: endpoint.method.clone(),
             path,
@@ -291,7 +296,7 @@ impl StaticRoute {
     }
 }
 
-/// The outer API: for each method a catch-all that `handle` answers.
+/// Builds the outer API: a catch-all route for each method, handled by `handle`.
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
     H: Fn(DropshotContext, Request<Body>) -> F + Clone + Send + Sync + 'static,
@@ -315,8 +320,8 @@ where
     Ok(api)
 }
 
-/// Declares the catch-all's path parameter, as dropshot demands, without
-/// extracting it: that costs 5 % of a small request.
+/// Declares the catch-all's path parameter, which dropshot requires, but does not extract it:
+/// extraction costs 5 % of a small request.
 struct AnyPath;
 
 #[derive(Deserialize, JsonSchema)]
@@ -338,14 +343,14 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// Dropshot would accept `//` and a trailing slash.
+/// True if the path has no `//` and no trailing slash, which dropshot would accept.
 fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
 }
 
-/// One `Allow` value of the headers that dropshot sets, one for each method. HEAD
-/// comes with GET.
-fn allowed(error: &HttpError) -> String {
+/// Merges the `Allow` headers that dropshot sets, one per method, into one value. Adds HEAD if GET
+/// is allowed.
+fn allow_value(error: &HttpError) -> String {
     let mut methods: Vec<&str> = error
         .headers
         .iter()
@@ -363,7 +368,7 @@ mod tests {
     use super::is_plain;
     use store_orders_api::documents::{Document, V1, V2};
 
-    /// The path that is looked up below the base path.
+    /// Returns the path that is routed, if it is below the base path and plain.
     fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         document.relative_path(path).filter(|path| is_plain(path))
     }

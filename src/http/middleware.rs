@@ -1,5 +1,4 @@
-//! The middleware: the steps that every request takes, in their order. No handler
-//! sees a request that has not passed them.
+//! The middleware: authenticates, rate-limits and routes every request before its handler.
 
 use super::authentication::{Caller, Unauthenticated, authenticate, unauthorized};
 use super::client_ip::TrustedProxies;
@@ -24,7 +23,7 @@ use std::sync::Arc;
 use store_orders_api::errors;
 use tokio::time::sleep_until;
 
-/// What the steps need in addition to the server's context.
+/// The parts of the middleware besides the server's context.
 pub struct Middleware {
     router: InnerRouter,
     docs: Docs,
@@ -32,21 +31,19 @@ pub struct Middleware {
 }
 
 impl Middleware {
-    /// The steps before the operations of this router.
+    /// Creates the middleware in front of this router.
     pub fn new(router: InnerRouter, docs: Docs, proxies: TrustedProxies) -> Middleware {
         Middleware { router, docs, proxies }
     }
 
-    /// The API that dropshot serves: the middleware, and nothing else.
+    /// Builds the API that dropshot serves: catch-all routes that call the middleware.
     pub fn into_api(self) -> Result<ApiDescription<Arc<ServerContext>>, BuildError> {
         let middleware = Arc::new(self);
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// The steps, and a 500 if one of them panics. One future for all of them, which takes
-    /// `context` and `request` from dropshot and passes them on to the operation: to move them,
-    /// or a future that holds them, from one step to the next costs more than the steps do. It
-    /// is never an error.
+    /// Runs the steps; if one panics, the response is a 500. Never returns an error. All steps share
+    /// one future: moving `context` and `request` from step to step costs more than the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -75,7 +72,7 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // The writer keeps to the deadline of a change, past which it is not made.
+                        // Only reads time out here: the writer enforces the deadline of changes.
                         () = sleep_until(scope.deadline().into()), if scope.is_read() => {
                             scope.timed_out()
                         }
@@ -93,7 +90,7 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Every response has these headers.
+                    // Every response has the rate limit headers.
                     rate_limit::status_by_address(&mut scope).await;
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -104,8 +101,8 @@ impl Middleware {
     }
 }
 
-/// Authenticates the request and counts it against its account, or against its
-/// address if it has no valid key.
+/// Authenticates the request and counts it against its account, or without a valid key against its
+/// address.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
@@ -122,7 +119,7 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
-            // Only the API requires a key.
+            // Paths outside the API versions require no key.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
                 return ControlFlow::Break(errors::not_found(scope.document()));
@@ -139,9 +136,9 @@ async fn admit(
     }
 }
 
-/// Counts a request against its account. Returns the decision and when it was made. The store is
-/// asked meanwhile how fresh the list is, unless the request is refused without waiting; if it
-/// cannot be asked, the handler tries again.
+/// Counts a request against its account. Returns the rate limiter's decision with its time. If the
+/// operation reads the list, sends the freshness query meanwhile, unless the request is refused
+/// without waiting. If the query fails, the handler sends it again.
 async fn decide(
     scope: &RequestScope,
     key: &KnownKey,
@@ -149,13 +146,14 @@ async fn decide(
     route: &Route<'_>,
 ) -> ((Decision, Now), Option<Freshness>) {
     let (server, request) = (scope.server(), key.request());
-    let mut deciding = server.limits.admit(request, &key.row.id, now, scope.deadline());
-    let decided = poll_immediate(&mut deciding).await;
-    let is_refused = decided.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
-    let asks = route.reads_list() && !is_refused;
-    let freshness = asks.then(|| server.orders.ask_freshness().ok()).flatten();
-    match decided {
+    let mut decision = server.limits.admit(request, &key.row.id, now, scope.deadline());
+    let immediate = poll_immediate(&mut decision).await;
+    let is_refused =
+        immediate.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
+    let sends_query = route.reads_list() && !is_refused;
+    let freshness = sends_query.then(|| server.orders.query_freshness().ok()).flatten();
+    match immediate {
         Some(decision) => ((decision, now), freshness),
-        None => ((deciding.await, server.clock.now()), freshness),
+        None => ((decision.await, server.clock.now()), freshness),
     }
 }

@@ -1,4 +1,4 @@
-//! A page of v2's list, and the cursor that leads to the next one.
+//! Builds the pages of v2's order list and their cursors.
 
 use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
@@ -8,33 +8,33 @@ use store_orders_api::documents::V2;
 use store_orders_api::parameters::{Invalid, Location};
 use store_orders_api::v2::ListOrdersQuery;
 
-/// The form of cursors; another form has another number.
-const CURSOR_FORM: u8 = 1;
+/// The version of the cursor format, its first byte.
+const CURSOR_VERSION: u8 = 1;
 
-/// An order of v2 has about this many bytes.
+/// The approximate size of an order in v2's JSON.
 const ORDER_BYTES: usize = 120;
 
-/// The page that a request asks for.
+/// A request for a page.
 pub struct PageRequest {
     filter: OrderFilter,
-    /// The id that it begins from.
+    /// The lowest id of the page.
     from: i64,
     limit: usize,
 }
 
-/// A page of the list.
+/// A page of the list, ready to send.
 pub struct PageAnswer {
-    /// The body.
+    /// The response body.
     pub json: Vec<u8>,
-    /// `Link`, unless it is the last one.
+    /// The `Link` header to the next page, if there is one.
     pub link: Option<HeaderValue>,
 }
 
 impl PageRequest {
-    /// The page of this query.
-    pub fn of(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
+    /// Reads the query parameters. Fails if the cursor is invalid or has other filters.
+    pub fn from_query(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
         let filter = OrderFilter::from(query);
-        // Its schema has it from 1 to 1,000.
+        // The schema limits it to 1 to 1,000.
         let limit = query.limit.try_into().unwrap_or(usize::MAX);
         let from = query.cursor.as_ref().map_or(Some(i64::MIN), |cursor| decode(cursor, &filter));
         let from = from.ok_or_else(|| {
@@ -44,7 +44,7 @@ impl PageRequest {
         Ok(PageRequest { filter, from, limit })
     }
 
-    /// The page of this list.
+    /// Builds the page from this list.
     pub async fn page(&self, list: &Snapshot) -> PageAnswer {
         let PageRequest { filter, from, limit } = self;
         let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
@@ -63,22 +63,22 @@ impl PageRequest {
     }
 }
 
-/// The `Link` to the page of this cursor.
+/// Formats the `Link` header to the page at this cursor.
 fn next_link(cursor: &str, limit: usize, filter: &OrderFilter) -> String {
     let (base_path, filters) = (V2.base_path, filter.query());
     format!("<{base_path}/store/orders?cursor={cursor}&limit={limit}{filters}>; rel=\"next\"")
 }
 
-/// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.
+/// Encodes a cursor: format version, first id of the next page, hash of the filters, checksum.
 fn encode(from: i64, filter: &OrderFilter) -> String {
-    let mut bytes = vec![CURSOR_FORM];
+    let mut bytes = vec![CURSOR_VERSION];
     bytes.extend(from.to_be_bytes());
     bytes.extend(crc32fast::hash(filter.query().as_bytes()).to_be_bytes());
     bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The id that a cursor of these filters goes on from.
+/// Returns the first id of the page at this cursor; `None` if it is invalid or has other filters.
 fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let from = i64::from_be_bytes(bytes.get(1..9)?.try_into().ok()?);
@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_examples_and_texts_of_the_document_are_true() {
+    fn the_documents_examples_and_default_limit_are_correct() {
         let document = V2.json().unwrap();
         let list = &document["paths"]["/store/orders"]["get"];
         let page = &list["responses"]["200"];
@@ -103,44 +103,45 @@ mod tests {
         assert_eq!(decode(cursor, &filter), Some(1043));
         assert_eq!(page["headers"]["Link"]["example"], next_link(cursor, 100, &filter));
         let compact = |example: &serde_json::Value| serde_json::to_vec(example).unwrap();
-        let one = &document["paths"]["/store/orders/{orderId}"]["get"]["responses"]["200"];
-        for response in [page, one] {
+        let order = &document["paths"]["/store/orders/{orderId}"]["get"]["responses"]["200"];
+        for response in [page, order] {
             let body = compact(&response["content"]["application/json"]["example"]);
             let tag = &response["headers"]["ETag"]["example"];
             assert_eq!(content_tag(&body).to_str().unwrap(), tag);
         }
-        let limit = list["parameters"].as_array().unwrap().iter().find(|of| of["name"] == "limit");
+        let limit =
+            list["parameters"].as_array().unwrap().iter().find(|item| item["name"] == "limit");
         let limit = limit.unwrap();
-        let said = format!("; {} unless sent.", limit["schema"]["default"]);
-        assert!(limit["description"].as_str().unwrap().ends_with(&said), "{limit}");
+        let expected = format!("; {} unless sent.", limit["schema"]["default"]);
+        assert!(limit["description"].as_str().unwrap().ends_with(&expected), "{limit}");
     }
 
     proptest! {
         #![proptest_config(testbed::property_config())]
 
         #[test]
-        fn a_cursor_is_of_its_filters_alone(from: i64, pet: i64, other: i64) {
-            let of = |pet_id| OrderFilter { pet_id, ..OrderFilter::default() };
-            let cursor = encode(from, &of(Some(pet)));
-            prop_assert_eq!(decode(&cursor, &of(Some(pet))), Some(from));
-            prop_assert_eq!(decode(&cursor, &of(None)), None);
+        fn a_cursor_is_valid_only_with_its_own_filters(from: i64, pet: i64, other: i64) {
+            let with_pet = |pet_id| OrderFilter { pet_id, ..OrderFilter::default() };
+            let cursor = encode(from, &with_pet(Some(pet)));
+            prop_assert_eq!(decode(&cursor, &with_pet(Some(pet))), Some(from));
+            prop_assert_eq!(decode(&cursor, &with_pet(None)), None);
             prop_assume!(pet != other);
-            prop_assert_eq!(decode(&cursor, &of(Some(other))), None);
+            prop_assert_eq!(decode(&cursor, &with_pet(Some(other))), None);
         }
 
         #[test]
-        fn an_altered_cursor_is_none(from: i64, place: prop::sample::Index, letter in "[A-Za-z0-9_-]") {
+        fn an_altered_cursor_is_rejected(from: i64, index: prop::sample::Index, letter in "[A-Za-z0-9_-]") {
             let filter = OrderFilter::default();
             let cursor = encode(from, &filter);
-            let place = place.index(cursor.len());
-            let altered = format!("{}{letter}{}", &cursor[..place], &cursor[place + 1..]);
+            let index = index.index(cursor.len());
+            let altered = format!("{}{letter}{}", &cursor[..index], &cursor[index + 1..]);
             prop_assume!(altered != cursor);
             prop_assert_eq!(decode(&altered, &filter), None);
-            prop_assert_eq!(decode(&cursor[..place], &filter), None);
+            prop_assert_eq!(decode(&cursor[..index], &filter), None);
         }
 
         #[test]
-        fn what_is_no_cursor_is_refused(text in ".{0,40}") {
+        fn any_other_text_is_rejected_as_a_cursor(text in ".{0,40}") {
             prop_assert_eq!(decode(&text, &OrderFilter::default()), None);
         }
     }

@@ -1,5 +1,4 @@
-//! Rate limiting: asks the limits for a decision, and turns a refusal into a
-//! 429, or a 503 if the counts cannot be reached.
+//! Rate limiting: turns the rate limiter's refusals into a 429, or a 503 if it cannot count.
 
 use super::request_scope::RequestScope;
 use crate::clock::Now;
@@ -10,8 +9,7 @@ use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
 use store_orders_api::errors;
 
-/// Notes the decision on a request with a valid key, made at this time, and breaks with a 429 or
-/// 503 if it is one.
+/// Records the decision on a request with a valid key. Breaks with a 429 or 503 if it is refused.
 pub fn by_account(
     scope: &mut RequestScope,
     key: &KnownKey,
@@ -28,7 +26,7 @@ pub fn by_account(
     refusal(decision, scope)
 }
 
-/// Counts a request without a valid key against its address, or breaks with a 429.
+/// Counts a request without a valid key against its address. Breaks with a 429 above the limit.
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let decision = status_by_address(scope).await;
     scope.server().metrics.rate_limited.count(None, &decision);
@@ -38,7 +36,7 @@ pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>>
     refusal(decision, scope)
 }
 
-/// Counts a request against its address, for the headers alone.
+/// Counts a request against its address, but only to set the rate limit headers.
 pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     let now = scope.server().clock.now();
     let decision = scope.server().limits.admit_keyless(scope.client, now).await;

@@ -1,5 +1,5 @@
-//! The state of one request, and what becomes of it at its end: response headers,
-//! metrics, and the line in the log.
+//! Keeps the state of one request. At its end sets response headers, counts the request and logs
+//! it.
 
 use super::inner_router::{DropshotContext, Route};
 use super::redaction;
@@ -22,50 +22,52 @@ use std::time::Instant;
 use store_orders_api::documents::{Document, V1};
 use store_orders_api::{errors, headers};
 
-/// `Retry-After` of a 503, in seconds, unless what refused the request named another.
+/// The default `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The status that log and metrics give to a request whose client went away. It is
-/// nginx's, and no client sees it.
+/// The status in log and metrics if the client disconnected before the response. It is nginx's
+/// convention and never sent.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-/// `Cache-Control` of what has an entity tag: no cache may show an order after its cancellation.
+/// `Cache-Control` of responses with an entity tag. Caches must revalidate, or they would show
+/// cancelled orders.
 const REVALIDATED: &str = "private, no-cache";
 
-/// `Cache-Control` of every other response.
+/// `Cache-Control` of all other responses.
 const NOT_STORED: &str = "no-store";
 
-/// A request under way.
+/// The state of one request.
 pub struct RequestScope {
     server: Arc<ServerContext>,
     started: Instant,
-    /// When it arrived.
+    /// The time of arrival.
     pub now: Now,
     method: Method,
-    /// For the request line; none if those are off.
+    /// Logged; `None` if the request log is off.
     uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
-    /// What the rate limit headers say, and the time from which the reset counts.
+    /// The content of the rate limit headers, and the time of the decision, from which the reset
+    /// counts.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
-    /// Its valid key.
+    /// The key, if it is valid.
     pub key: Option<Arc<KnownKey>>,
-    /// Why it was refused, for the log.
+    /// The reason of a refusal, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
-    /// The operation reads the list: what it answers has an entity tag.
+    /// True if the operation reads the list; its response then has an entity tag.
     reads_list: bool,
-    /// Under which route it is counted.
+    /// The route under which metrics count it.
     pub route: RouteId,
     is_finished: bool,
 }
 
 impl RequestScope {
-    /// Begins with the arrival of the request.
+    /// Begins the scope when the request arrives.
     pub fn begin(context: &DropshotContext, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
         let is_logged = server.request_log.is_on();
@@ -95,7 +97,7 @@ impl RequestScope {
         &self.server
     }
 
-    /// Notes where the request goes.
+    /// Records the route of the request.
     pub fn note_route(&mut self, document: &'static Document, route: &Route<'_>) {
         self.document = document;
         match route {
@@ -109,22 +111,22 @@ impl RequestScope {
         }
     }
 
-    /// The document of the version that it asks for.
+    /// The document of the requested API version.
     pub fn document(&self) -> &'static Document {
         self.document
     }
 
-    /// When the store must have answered.
+    /// The time by which the store must answer.
     pub fn deadline(&self) -> Instant {
         self.started + REQUEST_TIMEOUT
     }
 
-    /// Whether the request changes nothing.
+    /// True if the method is safe: the request changes nothing.
     pub fn is_read(&self) -> bool {
         self.method.is_safe()
     }
 
-    /// The response to a request that cannot be carried out at the moment; the log has the reason.
+    /// Builds a 503 and logs the reason.
     pub fn unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
         log_failed_request(
             &self.server.log,
@@ -135,13 +137,13 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// The response to a request for which the store had no answer at its deadline.
+    /// Builds the 503 for a store that did not answer before the deadline.
     pub fn timed_out(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
         self.unavailable(&format_args!("the store gave no answer within {seconds} s"))
     }
 
-    /// The response to a request whose handling panicked.
+    /// Builds the 500 for a panic and logs it.
     pub fn panicked(&self, why: &str) -> Response<Body> {
         let why = format_args!("panic: {why}");
         log_failed_request(
@@ -153,16 +155,15 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Sets the headers of the contract, then finishes as
-    /// [`RequestScope::finish_unlimited`] does.
+    /// Sets the headers of API responses, then calls [`RequestScope::finish_unlimited`].
     pub fn finish(self, mut response: Response<Body>) -> Response<Body> {
         let status = response.status();
         let set = response.headers_mut();
-        // These, the request's id and the date: one allocation for all.
+        // One allocation for the headers set here, the request id and the date.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
-            // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
+            // Required in plain responses too, and on a 304 (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED
         } else {
@@ -178,7 +179,7 @@ impl RequestScope {
             for (header, date) in &headers::ON_DEPRECATED {
                 set.insert(header, HeaderValue::from_static(date));
             }
-            // One field: not every client reads several.
+            // Merged into one `Link`: some clients read only one.
             let links = set.get(header::LINK).and_then(|link| link.to_str().ok());
             let links = links.map(|others| format!("{}, {others}", headers::DEPRECATION_LINK));
             let link = links.and_then(|links| HeaderValue::try_from(links).ok());
@@ -192,8 +193,8 @@ impl RequestScope {
         self.finish_unlimited(response)
     }
 
-    /// Counts and logs the request, and drops the body for HEAD. For responses
-    /// outside the limits: no header is set.
+    /// Counts and logs the request, and drops the body for HEAD. Sets no headers, so public pages,
+    /// which are not rate limited, use it directly.
     pub fn finish_unlimited(mut self, response: Response<Body>) -> Response<Body> {
         self.is_finished = true;
         let is_head = self.method == Method::HEAD;
@@ -202,19 +203,18 @@ impl RequestScope {
         if is_head { without_body(response) } else { response }
     }
 
-    /// Counts and logs the request.
     fn record(&self, status: StatusCode, bytes: Option<u64>) {
         let latency = self.started.elapsed();
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
-        let user_agent = sent().map(redaction::user_agent);
-        let trace = self.traceparent.as_ref().and_then(TraceContext::of);
+        let user_agent = sent().map(redaction::redact_user_agent);
+        let trace = self.traceparent.as_ref().and_then(TraceContext::parse);
         let key = self.key.as_ref().map(|key| &key.row);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
-            path: redaction::path(self.uri.as_ref().map_or("", Uri::path)),
+            path: redaction::redact_path(self.uri.as_ref().map_or("", Uri::path)),
             status: status.as_u16(),
             bytes,
             account: key.map(|key| key.account.id),
@@ -230,8 +230,8 @@ impl RequestScope {
     }
 }
 
-/// A request without a response is recorded too: its client disconnected, perhaps after the change
-/// was made, or it panicked after the response had begun.
+/// Records a request that got no response: its client disconnected, perhaps after the change was
+/// made, or it panicked after the response had begun.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -1,4 +1,4 @@
-//! Responses that the middleware sends by itself, and what HEAD makes of any.
+//! Builds JSON responses, the middleware's own responses, and responses to HEAD.
 
 use crate::orders::{Payload, PayloadBody};
 use dropshot::Body;
@@ -7,7 +7,7 @@ use http_body::Body as _;
 use store_orders_api::documents::Document;
 use store_orders_api::errors;
 
-/// 405 with its one `Allow` header (RFC 9110, 15.5.6).
+/// Builds a 405 with one `Allow` header (RFC 9110, 15.5.6).
 pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     let mut response = errors::method_not_allowed(allow, document);
     if let Ok(allow) = HeaderValue::try_from(allow) {
@@ -16,12 +16,12 @@ pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     response
 }
 
-/// A response with this JSON.
+/// Builds a 200 response with this JSON.
 pub fn json_body(json: Vec<u8>) -> Response<Body> {
     json_response(Body::from(json))
 }
 
-/// A response with this JSON of the orders.
+/// Builds a 200 response with a list or a part of it, plain or as gzip.
 pub fn json_payload(Payload { body, is_gzip }: Payload) -> Response<Body> {
     let mut response = json_response(match body {
         PayloadBody::Whole(bytes) => Body::from(bytes),
@@ -41,7 +41,7 @@ fn json_response(body: Body) -> Response<Body> {
     response
 }
 
-/// 308: the page is at this other path.
+/// Builds a 308 to another path.
 pub fn moved_permanently(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
@@ -49,11 +49,13 @@ pub fn moved_permanently(path: &'static str) -> Response<Body> {
     response
 }
 
-/// The response to HEAD: no body, but its length (RFC 9110, 9.3.2). Over HTTP/2
-/// a body would be a protocol error. 204 and 304 have no length to state.
+/// Converts the response to GET into the response to HEAD: drops the body but keeps its length
+/// (RFC 9110, 9.3.2). Over HTTP/2 a body would be a protocol error. 204 and 304 have no
+/// `Content-Length`.
 pub fn without_body(mut response: Response<Body>) -> Response<Body> {
-    let bare = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    let length = response.body().size_hint().exact().filter(|_| !bare);
+    let has_no_length =
+        matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let length = response.body().size_hint().exact().filter(|_| !has_no_length);
     if let Some(length) = length {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }

@@ -1,44 +1,42 @@
-//! `traceparent` of W3C Trace Context: the trace, and the caller's span in it, that the log names.
+//! Parses `traceparent` of W3C Trace Context, whose trace and span ids are logged.
 
 use http::{HeaderMap, HeaderValue};
 
-/// The header that tracing of callers sends.
 const TRACEPARENT: &str = "traceparent";
 
-/// The version of the specification in which nothing follows the flags.
+/// The first version of the format. Later versions may have more fields after the flags.
 const FIRST_VERSION: &str = "00";
 
 /// The ids of a trace and of the span that sent a request, in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext<'a> {
-    /// 32 digits.
+    /// 32 hexadecimal digits.
     pub trace_id: &'a str,
-    /// 16 digits.
+    /// 16 hexadecimal digits.
     pub span_id: &'a str,
 }
 
-/// The value of `traceparent` in these headers, if it was sent once.
+/// Returns the `traceparent` header, if it was sent exactly once.
 pub fn traceparent(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut sent = headers.get_all(TRACEPARENT).iter();
     sent.next().filter(|_| sent.next().is_none())
 }
 
 impl TraceContext<'_> {
-    /// What a `traceparent` says, if it is valid. A later version may have more fields behind those
-    /// of today.
-    pub fn of(value: &HeaderValue) -> Option<TraceContext<'_>> {
+    /// Parses a `traceparent`. Extra fields are accepted only in later versions.
+    pub fn parse(value: &HeaderValue) -> Option<TraceContext<'_>> {
         let mut fields = value.to_str().ok()?.split('-');
-        let version = hex(fields.next()?, 2).filter(|version| *version != "ff")?;
-        let trace_id = hex(fields.next()?, 32).filter(|id| !is_zero(id))?;
-        let span_id = hex(fields.next()?, 16).filter(|id| !is_zero(id))?;
-        hex(fields.next()?, 2)?;
+        let version = parse_hex(fields.next()?, 2).filter(|version| *version != "ff")?;
+        let trace_id = parse_hex(fields.next()?, 32).filter(|id| !is_zero(id))?;
+        let span_id = parse_hex(fields.next()?, 16).filter(|id| !is_zero(id))?;
+        parse_hex(fields.next()?, 2)?;
         let is_valid = version != FIRST_VERSION || fields.next().is_none();
         is_valid.then_some(TraceContext { trace_id, span_id })
     }
 }
 
-/// The field, if it has this many hexadecimal digits, none of them a capital.
-fn hex(field: &str, digits: usize) -> Option<&str> {
+/// Returns the field if it consists of `digits` lower-case hexadecimal digits.
+fn parse_hex(field: &str, digits: usize) -> Option<&str> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (field.len() == digits && field.bytes().all(is_digit)).then_some(field)
 }
@@ -64,12 +62,12 @@ mod tests {
         ] {
             let expected = TraceContext { trace_id: TRACE, span_id: SPAN };
             let value = value.parse().unwrap();
-            assert_eq!(TraceContext::of(&value), Some(expected), "{value:?}");
+            assert_eq!(TraceContext::parse(&value), Some(expected), "{value:?}");
         }
     }
 
     #[test]
-    fn what_is_invalid_is_ignored() {
+    fn invalid_values_are_ignored() {
         let (zero_trace, zero_span) = ("0".repeat(32), "0".repeat(16));
         for value in [
             String::new(),
@@ -89,12 +87,12 @@ mod tests {
             format!("00-{TRACE}-{SPAN}0-01"),
             format!(" 00-{TRACE}-{SPAN}-01, 00-{TRACE}-{SPAN}-01"),
         ] {
-            assert_eq!(TraceContext::of(&value.parse().unwrap()), None, "{value}");
+            assert_eq!(TraceContext::parse(&value.parse().unwrap()), None, "{value}");
         }
     }
 
     #[test]
-    fn it_is_read_if_it_was_sent_once() {
+    fn traceparent_is_read_only_if_it_was_sent_once() {
         let mut headers = HeaderMap::new();
         assert_eq!(traceparent(&headers), None);
         headers.append(TRACEPARENT, "a".parse().unwrap());

@@ -1,6 +1,6 @@
-//! Searches a snapshot for the orders that match a filter, in ascending order of id, for a page of
-//! v2. A search scans the marks of all orders, which takes 0.4 ms for a million, and reads the
-//! texts of those whose mark matches.
+//! Searches a snapshot for a page of v2: the orders that match a filter, in ascending order of id. A
+//! search scans the marks of all orders, which takes 0.4 ms for a million, and reads the JSON of an
+//! order only if its mark matches.
 
 mod filter;
 
@@ -13,39 +13,39 @@ use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 use store_orders_api::v2::ListOrdersStatus;
 
-/// A search ends once it has scanned this many orders, which takes some 8 ms at most: the page is
-/// short then, and the next one goes on.
+/// A search ends after scanning this many orders, which takes about 8 ms at most. The page is then
+/// short, and the next page continues the search.
 const MAX_SCANNED: usize = 8_000_000;
 
-/// Other requests have their turn each time this many orders have been scanned.
+/// A search yields to other requests each time it has scanned this many orders.
 const TURN_SCANNED: usize = 50_000;
 
-/// Reading an order's text takes as long as scanning the marks of this many orders.
+/// Reading an order's JSON takes as long as scanning this many marks.
 const TEXT_COST: usize = 30;
 
-/// A search under way.
+/// The state of a search.
 struct Search<'a> {
     marks: MarkFilter,
-    /// What follows the id in the text of an order that matches.
+    /// The pet's JSON member, which follows the id in the text of an order that matches.
     pet: Option<String>,
     dates: Option<ShipDates>,
     limit: usize,
-    /// The number of orders that match so far.
+    /// The number of matching orders so far.
     matches: usize,
-    /// The number of orders whose marks were scanned, and [`TEXT_COST`] for each text.
+    /// The number of scanned marks, plus [`TEXT_COST`] for each text that was read.
     scanned: usize,
-    /// The orders that match, separated by commas.
+    /// The matching orders, separated by commas.
     orders: &'a mut Vec<u8>,
 }
 
-/// The ship dates that a filter allows, as texts that compare as their times do: all are written
-/// by [`utc_text`], in UTC and without zeros that say nothing.
+/// The range of ship dates that a filter allows. The dates are texts whose order is the order of
+/// time, because [`utc_text`] writes them all in UTC and without redundant zeros.
 struct ShipDates {
     from: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
 }
 
-/// The order of this id as v2 shows it, if it is listed.
+/// Returns the JSON of an order in v2, if the list contains the order.
 pub fn find_order(list: &Snapshot, id: i64) -> Option<Vec<u8>> {
     let page = list.pages_from(id).first()?;
     let number = page.ids().binary_search(&id).ok()?;
@@ -54,7 +54,7 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<Vec<u8>> {
     Some(order)
 }
 
-/// Adds an order of this text in a page, with its status.
+/// Appends an order, given its text in a page, with its status.
 fn push_order(orders: &mut Vec<u8>, text: &[u8], mark: Mark) {
     orders.extend_from_slice(text.strip_suffix(b"}").unwrap_or(text));
     orders.extend_from_slice(b",\"status\":\"");
@@ -62,8 +62,8 @@ fn push_order(orders: &mut Vec<u8>, text: &[u8], mark: Mark) {
     orders.extend_from_slice(b"\"}");
 }
 
-/// Adds the orders of this list that match, in ascending order from the id `from` on, up to
-/// `limit` of them. Returns the id to go on from, unless there is no more to find.
+/// Appends up to `limit` matching orders to `orders`, in ascending order from id `from`. Returns the
+/// id from which to continue, or `None` after the last match.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,
@@ -74,11 +74,11 @@ pub async fn find_orders(
     let is_shipped = filter.status.map(|status| status == ListOrdersStatus::Shipped);
     let marks = MarkFilter::new(is_shipped, filter.complete, filter.pet_id);
     let pet = filter.pet_id.map(|id| format!(",\"petId\":{id},"));
-    let dates = ShipDates::of(filter);
+    let dates = ShipDates::from_filter(filter);
     let mut search = Search { marks, pet, dates, limit, matches: 0, scanned: 0, orders };
     let mut turn_ends_at = TURN_SCANNED;
     let pages = list.pages_from(from);
-    // All orders of the pages after the first are behind `from`.
+    // Only the first page can have orders before `from`.
     let before = pages.first().map_or(0, |page| page.ids().partition_point(|id| *id < from));
     for (page, start) in pages.iter().zip(iter::once(before).chain(iter::repeat(0))) {
         if search.scanned >= MAX_SCANNED {
@@ -96,8 +96,8 @@ pub async fn find_orders(
 }
 
 impl Search<'_> {
-    /// Scans the orders of a page from this number on. Breaks at the first that matches and has no
-    /// room.
+    /// Scans the orders of a page from index `start`. Breaks with the id of the first match beyond the
+    /// limit.
     fn scan(&mut self, page: &Page, start: usize) -> ControlFlow<i64> {
         self.scanned += page.ids().len() - start;
         let marks = self.marks;
@@ -107,7 +107,7 @@ impl Search<'_> {
     }
 
     fn add_if_it_matches(&mut self, page: &Page, number: usize, mark: Mark) -> ControlFlow<i64> {
-        // Always there: an order of the page has both.
+        // Both exist for each order of the page.
         let (Some(id), Some(text)) = (page.ids().get(number), page.order(number)) else {
             return ControlFlow::Continue(());
         };
@@ -125,7 +125,6 @@ impl Search<'_> {
         ControlFlow::Continue(())
     }
 
-    /// True if the order's text matches.
     fn text_matches(&mut self, text: &[u8]) -> bool {
         if self.pet.is_some() || self.dates.is_some() {
             self.scanned += TEXT_COST;
@@ -143,30 +142,31 @@ impl Search<'_> {
 }
 
 impl ShipDates {
-    /// The dates that this filter allows, if it names any.
-    fn of(filter: &OrderFilter) -> Option<ShipDates> {
+    /// Returns the filter's range of dates, if it has one.
+    fn from_filter(filter: &OrderFilter) -> Option<ShipDates> {
         let OrderFilter { ship_date_from, ship_date_before, .. } = filter;
-        // Years have four digits, in filters as in orders.
+        // Years have four digits in filters and in orders.
         let text = |date: &DateTime<Utc>| comparable(utc_text(date).as_bytes()).to_vec();
         let [from, before] = [ship_date_from, ship_date_before].map(|date| date.as_ref().map(text));
         (from.is_some() || before.is_some()).then_some(ShipDates { from, before })
     }
 
     fn allow(&self, date: &[u8]) -> bool {
-        let date = comparable(date);
-        self.from.as_ref().is_none_or(|from| date >= from.as_slice())
-            && self.before.as_ref().is_none_or(|before| date < before.as_slice())
+        let ship_date = comparable(date);
+        self.from.as_ref().is_none_or(|from| ship_date >= from.as_slice())
+            && self.before.as_ref().is_none_or(|before| ship_date < before.as_slice())
     }
 }
 
-/// The ship date in the text of an order, where the encoding has it: before the last member.
+/// Returns the ship date from the text of an order, where it precedes the last member, `complete`.
 fn ship_date(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_suffix(b"true}").or_else(|| text.strip_suffix(b"false}"))?;
     let rest = rest.strip_suffix(b"\",\"complete\":")?;
     rest.rsplit(|byte| *byte == b'"').next()
 }
 
-/// A date in UTC without its `Z`: `.5` of a second is after none then, as digits are.
+/// Removes the `Z` of a date in UTC, so that a date with a fraction of a second sorts after the same
+/// date without one.
 fn comparable(date: &[u8]) -> &[u8] {
     date.strip_suffix(b"Z").unwrap_or(date)
 }
@@ -174,7 +174,7 @@ fn comparable(date: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::super::snapshot::ListMemory;
-    use super::super::snapshot::edit::tests::{SMALL, edited};
+    use super::super::snapshot::edit::tests::{SMALL, apply_changes};
     use super::*;
     use crate::store::{ListedOrder, OrderChange};
     use futures::FutureExt;
@@ -189,7 +189,7 @@ mod tests {
         "9999-12-31T23:59:59.999999999Z",
     ];
 
-    /// An order but for its id, as numbers into small sets: filters have to match some.
+    /// The fields of an order except its id. They have few values, so that filters match some orders.
     #[derive(Clone, Copy, Debug)]
     struct Fields {
         pet_id: i64,
@@ -200,21 +200,23 @@ mod tests {
 
     type Model = BTreeMap<i64, Fields>;
 
-    fn listed(id: i64, fields: Fields) -> ListedOrder<'static> {
+    fn listed_order(id: i64, fields: Fields) -> ListedOrder<'static> {
         let Fields { pet_id, complete, is_shipped, .. } = fields;
         let ship_date = fields.date.map(|date| DATES[date]);
         ListedOrder { id, pet_id, quantity: 1, ship_date, complete, is_shipped }
     }
 
     fn matches(fields: &Fields, filter: &OrderFilter) -> bool {
-        let date = fields.date.map(|date| DATES[date].parse::<DateTime<Utc>>().unwrap());
+        let ship_date = fields.date.map(|date| DATES[date].parse::<DateTime<Utc>>().unwrap());
         let status =
             if fields.is_shipped { ListOrdersStatus::Shipped } else { ListOrdersStatus::Pending };
         filter.pet_id.is_none_or(|pet| pet == fields.pet_id)
-            && filter.status.is_none_or(|wanted| wanted == status)
+            && filter.status.is_none_or(|expected| expected == status)
             && filter.complete.is_none_or(|complete| complete == fields.complete)
-            && filter.ship_date_from.is_none_or(|from| date.is_some_and(|date| date >= from))
-            && filter.ship_date_before.is_none_or(|before| date.is_some_and(|date| date < before))
+            && filter.ship_date_from.is_none_or(|from| ship_date.is_some_and(|date| date >= from))
+            && filter
+                .ship_date_before
+                .is_none_or(|before| ship_date.is_some_and(|date| date < before))
     }
 
     fn fields() -> impl Strategy<Value = Fields> {
@@ -231,7 +233,7 @@ mod tests {
     fn filter() -> impl Strategy<Value = OrderFilter> {
         let bounds = ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z"];
         let bounds = [&DATES[..], &bounds].concat();
-        let date = || {
+        let bound = || {
             prop::option::of(
                 prop::sample::select(bounds.clone()).prop_map(|date| date.parse().unwrap()),
             )
@@ -240,7 +242,7 @@ mod tests {
             ListOrdersStatus::Pending,
             ListOrdersStatus::Shipped,
         ]));
-        (prop::option::of(-2_i64..3), status, prop::option::of(any::<bool>()), date(), date())
+        (prop::option::of(-2_i64..3), status, prop::option::of(any::<bool>()), bound(), bound())
             .prop_map(|(pet_id, status, complete, ship_date_from, ship_date_before)| OrderFilter {
                 pet_id,
                 status,
@@ -250,7 +252,7 @@ mod tests {
             })
     }
 
-    /// What happens between two pages: orders come, change their status, or go.
+    /// Generates changes between two pages: orders are added, changed or removed.
     fn changes() -> impl Strategy<Value = BTreeMap<i64, Option<Fields>>> {
         prop::collection::btree_map(ids(), prop::option::of(fields()), 0..20)
     }
@@ -266,16 +268,17 @@ mod tests {
                 None => drop(model.remove(id)),
             }
         }
-        edited(
+        apply_changes(
             list,
             changes.iter().map(|(id, change)| match change {
-                Some(fields) => OrderChange::Listed(listed(*id, *fields)),
+                Some(fields) => OrderChange::Listed(listed_order(*id, *fields)),
                 None => OrderChange::Removed(*id),
             }),
         )
     }
 
-    /// One page: ids with statuses, and where to go on. The list is short, so it takes one turn.
+    /// Returns a page's orders and the id from which the next page continues. The list is so short
+    /// that the search does not yield.
     fn page(
         list: &Snapshot,
         filter: &OrderFilter,
@@ -291,10 +294,10 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page is what the model has from where it begins: so no order comes twice, and
-        /// what is there all the time is on one page.
+        /// Each page agrees with the model. So no order is on two pages, and each order that is
+        /// listed all the time is on one page.
         #[test]
-        fn pages_are_what_a_model_says(
+        fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),
             filter in filter(),
             limits in prop::collection::vec(1_usize..40, 1..8),
@@ -306,12 +309,12 @@ mod tests {
             let mut list = apply(&empty, &mut model, &first);
             let mut from = i64::MIN;
             for (limit, changes) in limits.iter().zip(&between) {
-                let (found, next) = page(&list, &filter, from, *limit);
+                let (actual, next) = page(&list, &filter, from, *limit);
                 let mut expected = model.range(from..).filter(|(_, fields)| matches(fields, &filter));
                 let on_page: Vec<_> = expected.by_ref().take(*limit).collect();
-                prop_assert_eq!(found.len(), on_page.len());
-                for (order, (id, fields)) in found.iter().zip(on_page) {
-                    let mut expected = serde_json::to_value(listed(*id, *fields)).unwrap();
+                prop_assert_eq!(actual.len(), on_page.len());
+                for (order, (id, fields)) in actual.iter().zip(on_page) {
+                    let mut expected = serde_json::to_value(listed_order(*id, *fields)).unwrap();
                     expected["status"] = (if fields.is_shipped { "shipped" } else { "pending" }).into();
                     prop_assert_eq!(order, &expected);
                 }
@@ -323,19 +326,19 @@ mod tests {
         }
     }
 
-    /// A list of this many orders of one pet each, with dates.
+    /// A list of this many orders, each of its own pet and with a ship date.
     fn long_list(orders: i64) -> Snapshot {
         let change = |id: i64| {
-            let date = usize::try_from(id % 3).unwrap();
+            let date_index = usize::try_from(id % 3).unwrap();
             let fields =
-                Fields { pet_id: id, date: Some(date), complete: false, is_shipped: false };
-            OrderChange::Listed(listed(id, fields))
+                Fields { pet_id: id, date: Some(date_index), complete: false, is_shipped: false };
+            OrderChange::Listed(listed_order(id, fields))
         };
-        edited(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(change))
+        apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(change))
     }
 
     #[tokio::test]
-    async fn the_work_for_a_page_is_bounded_and_the_next_one_goes_on() {
+    async fn the_search_for_a_page_is_bounded_and_the_next_page_continues_it() {
         let list = long_list(100_000);
         let filter = OrderFilter {
             ship_date_from: Some("9999-01-01T00:00:00Z".parse().unwrap()),
@@ -351,7 +354,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_rare_pet_is_found_by_the_first_page() {
+    async fn a_rare_pets_order_is_on_the_first_page() {
         let list = long_list(100_000);
         let filter = OrderFilter { pet_id: Some(99_999), ..OrderFilter::default() };
         for _ in 0..2 {

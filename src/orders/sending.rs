@@ -1,5 +1,4 @@
-//! Sends snapshots and parts of them, plain or as gzip if the caller takes it, and bounds what slow
-//! readers hold in memory.
+//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use.
 
 mod body;
 mod readers;
@@ -15,25 +14,25 @@ use tokio::task::JoinError;
 /// Shorter bodies are not compressed: they fit into one TCP segment.
 const MIN_GZIP_BYTES: usize = 1_024;
 
-/// JSON to be sent.
+/// JSON that is ready to send.
 pub struct Payload {
-    /// The JSON, or it as gzip.
+    /// The JSON, plain or as gzip.
     pub body: PayloadBody,
-    /// True if it is compressed.
+    /// True if the body is gzip.
     pub is_gzip: bool,
 }
 
 /// The bytes of a payload.
 pub enum PayloadBody {
-    /// In one buffer.
+    /// All bytes in one buffer.
     Whole(Bytes),
-    /// Piece by piece.
+    /// A stream of pieces.
     Pieces(ListBody),
 }
 
 impl Payload {
-    /// The whole list, as gzip if the client accepts it and it pays.
-    pub fn of_list(list: &Arc<Snapshot>, readers: &Arc<Readers>, accepts_gzip: bool) -> Payload {
+    /// Prepares a whole list, as gzip if the client accepts it and the list is not too short.
+    pub fn for_list(list: &Arc<Snapshot>, readers: &Arc<Readers>, accepts_gzip: bool) -> Payload {
         readers.enforce();
         let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
         let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
@@ -45,14 +44,14 @@ impl Payload {
         Payload { body, is_gzip }
     }
 
-    /// This part of a list, as gzip if the client accepts it and it pays.
-    pub async fn of_part(
+    /// Prepares a part of a list, as gzip if the client accepts it and the part is not too short.
+    pub async fn for_part(
         json: Vec<u8>,
         readers: &Readers,
         accepts_gzip: bool,
     ) -> Result<Payload, JoinError> {
         let is_gzip = accepts_gzip && json.len() >= MIN_GZIP_BYTES;
-        let bytes = if is_gzip { readers.zip(json).await? } else { readers.hold(json) };
+        let bytes = if is_gzip { readers.compress(json).await? } else { readers.hold(json) };
         Ok(Payload { body: PayloadBody::Whole(bytes), is_gzip })
     }
 }

@@ -1,7 +1,7 @@
-//! The whole list at one moment: pages that are built once and sent many times.
+//! An immutable list of all orders, as pages of JSON that are built once and sent many times.
 //!
-//! Laid end to end, the pages of a snapshot are the JSON array: the first begins
-//! with `[`, every other with `,`, and the last ends with `]`.
+//! The pages in sequence are the JSON array: the first begins with `[`, all others with `,`, and the
+//! last ends with `]`.
 
 mod builder;
 pub mod edit;
@@ -27,37 +27,36 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, Weak};
 use store_orders_api::v2::OrderStatus;
 
-/// The array without orders.
+/// The JSON array without orders.
 const EMPTY: &[u8] = b"[]";
 
-/// The whole list at one moment. It never changes; a response holds the one that it
-/// sends.
+/// The whole list at one moment. It is immutable, and shared by the responses that send it.
 #[derive(Debug)]
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
-    /// The pages in one buffer, of which they are slices.
+    /// The whole array in one buffer, if the pages are slices of it.
     joined: Option<Bytes>,
     length: usize,
     sizes: Sizes,
     memory: ListMemory,
-    /// The last change of the store that it reflects.
+    /// The last change of the store that the list reflects.
     change_number: i64,
-    /// Computed for the first list.
+    /// Computed for the first response.
     tag: OnceLock<ListTag>,
-    /// Shared by the responses that send it.
+    /// Shared by the responses that send this snapshot.
     sent: Mutex<Weak<SentList>>,
 }
 
-/// How far a snapshot has been sent.
+/// The position up to which a snapshot has been sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListPosition {
     part: usize,
-    /// In this part.
+    /// The offset in this part, in bytes.
     offset: usize,
 }
 
 impl Snapshot {
-    /// The list of these pages.
+    /// Creates the list from its pages.
     pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, memory: ListMemory) -> Snapshot {
         pages.shrink_to_fit();
         let joined = match pages.as_slice() {
@@ -65,8 +64,8 @@ impl Snapshot {
             [page] => Some(page.bytes().clone()),
             _ => None,
         };
-        let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
-        let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
+        let total = || pages.iter().map(|page| page.bytes().len()).sum();
+        let length = joined.as_ref().map_or_else(total, Bytes::len);
         Snapshot {
             pages,
             joined,
@@ -79,35 +78,35 @@ impl Snapshot {
         }
     }
 
-    /// This list, as it reflects the store up to this change.
+    /// Sets the last change that the list reflects.
     pub fn at_change(self, change_number: i64) -> Snapshot {
         Snapshot { change_number, ..self }
     }
 
-    /// Its entity tags, in this history of the store.
+    /// Returns the entity tag in this history of the store.
     pub fn tag(&self, history: u64) -> ListTag {
         let new = || ListTag::new(history, self.change_number);
         let tag = self.tag.get_or_init(new);
-        // After a failover the numbers may go on unchanged in another history.
+        // After a failover the same change number may belong to another history.
         if tag.history() == history { tag.clone() } else { new() }
     }
 
-    /// The list without orders.
+    /// Creates a list without orders.
     pub fn empty(sizes: Sizes, memory: ListMemory) -> Snapshot {
         Snapshot::new(Vec::new(), sizes, memory)
     }
 
-    /// The list without orders, of the same sizes and in the same memory's account.
-    pub fn emptied(&self) -> Snapshot {
+    /// Creates a list without orders that has the same sizes and counts in the same memory.
+    pub fn to_empty(&self) -> Snapshot {
         Snapshot::empty(self.sizes, self.memory.clone())
     }
 
-    /// The pages, in the order of the list.
+    /// The pages in order.
     pub fn pages(&self) -> &[Arc<Page>] {
         &self.pages
     }
 
-    /// The array as it is sent: in one buffer if it is joined, or page by page.
+    /// Returns the buffers of the array: one if the pages are joined, else one per page.
     pub fn parts(&self) -> impl Iterator<Item = &Bytes> {
         (0..).map_while(|number| self.part(number))
     }
@@ -119,7 +118,7 @@ impl Snapshot {
         }
     }
 
-    /// The bytes of the turn at this position, which advances; none at the end.
+    /// Returns the bytes of the next turn and advances the position; `None` at the end.
     pub fn next_turn(&self, position: &mut ListPosition) -> Option<Bytes> {
         let part = self.part(position.part)?;
         let end = part.len().min(position.offset + self.sizes.turn_bytes);
@@ -132,23 +131,23 @@ impl Snapshot {
         Some(turn)
     }
 
-    /// Counts the buffers of lists.
+    /// The memory in which the list's buffers count.
     pub fn memory(&self) -> &ListMemory {
         &self.memory
     }
 
-    /// Replaces the old snapshot as the current one, which clients may still read.
+    /// Replaces the old snapshot as the current one. Clients may still read the old one.
     pub fn replace(self: &Arc<Self>, old: Arc<Snapshot>) {
         self.memory.replace(old, self);
     }
 
-    /// The memory that its pages hold, in bytes.
+    /// The memory of the pages in bytes.
     pub fn held_bytes(&self) -> usize {
         self.pages.iter().map(|page| page.held_bytes()).sum()
     }
 
-    /// The memory of the pages that another snapshot has not. No page comes back into the list once
-    /// it is out of it.
+    /// The memory of the pages that a newer snapshot does not share, in bytes. A page that has left the
+    /// list never returns to it.
     pub fn bytes_missing_in(&self, newer: &Snapshot) -> usize {
         let address = |page: &Arc<Page>| page.bytes().as_ptr().addr();
         let newer: HashSet<usize> = newer.pages.iter().map(address).collect();
@@ -163,30 +162,30 @@ impl Snapshot {
         (marks().count() - shipped, shipped)
     }
 
-    /// The array in one buffer, if it is joined.
+    /// Returns the array in one buffer, if the pages are joined.
     pub fn joined_bytes(&self) -> Option<Bytes> {
         self.joined.clone()
     }
 
-    /// Length of the array in bytes.
+    /// The length of the array in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Length of the array as gzip, if all pages are compressed.
+    /// The length of the array as gzip, if all pages are compressed.
     pub fn gzip_length(&self) -> Option<usize> {
         let blocks = self.pages.iter().map(|page| Some(page.deflated()?.blocks.len()));
         blocks.sum::<Option<usize>>().map(gzip::length)
     }
 
-    /// The sizes of its parts.
+    /// The sizes of pages and turns.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
 
-    /// This list in one buffer, which is sent faster than pages; none if it is in one already, or
-    /// too long.
-    pub fn joined(&self) -> Option<Snapshot> {
+    /// Copies the list to one buffer, which can be sent faster than pages. Returns `None` if the pages
+    /// are joined already or the list is too long.
+    pub fn join_pages(&self) -> Option<Snapshot> {
         if self.joined.is_some() || self.length > self.sizes.joined_bytes {
             return None;
         }
@@ -197,19 +196,19 @@ impl Snapshot {
         let pages = self.pages.iter().map(|page| {
             let start = end;
             end += page.bytes().len();
-            page.moved_to(joined.slice(start..end))
+            page.move_to(joined.slice(start..end))
         });
         let pages = pages.collect();
         let (joined, memory, sent) = (Some(joined), self.memory.clone(), Mutex::default());
         Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), sent, ..*self })
     }
 
-    /// The pages from the one on that has this id, or would have it.
+    /// Returns the pages from the one where this id is or would be.
     pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// The number of pages that these ascending ids belong to.
+    /// Counts the pages to which these ascending ids belong.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
     }
@@ -221,24 +220,24 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::edit::tests::{SMALL, edited, snapshot, text};
+    use super::edit::tests::{SMALL, apply_changes, snapshot, text};
     use super::*;
 
     #[test]
-    fn no_orders_are_an_empty_array() {
+    fn a_list_without_orders_is_an_empty_array() {
         let empty = Snapshot::empty(SMALL, ListMemory::default());
         assert_eq!(text(&empty), "[]");
-        assert_eq!(text(&edited(&empty, [])), "[]");
+        assert_eq!(text(&apply_changes(&empty, [])), "[]");
     }
 
     #[tokio::test]
-    async fn a_joined_list_holds_its_bytes_once() {
+    async fn the_pages_of_a_joined_list_share_its_buffer() {
         let list = snapshot(200);
         assert!(list.parts().count() > 1);
         let permits = Arc::new(tokio::sync::Semaphore::new(1));
         let deflated =
             Arc::clone(&list.pages()[0]).deflate(ListMemory::default(), permits).await.unwrap();
-        let joined = list.joined().unwrap();
+        let joined = list.join_pages().unwrap();
         assert_eq!(joined.parts().count(), 1);
         assert_eq!(text(&joined), text(&list));
         let whole = joined.parts().next().unwrap().as_ptr_range();
@@ -247,27 +246,27 @@ mod tests {
         }
         let page = joined.pages()[0].deflated().unwrap();
         assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
-        assert!(joined.joined().is_none());
+        assert!(joined.join_pages().is_none());
     }
 
     #[test]
-    fn a_list_of_just_the_length_is_joined() {
+    fn a_list_of_the_maximum_length_is_joined() {
         let mut list = snapshot(200);
         list.sizes.joined_bytes = list.length();
-        let joined = list.joined().unwrap();
+        let joined = list.join_pages().unwrap();
         assert_eq!(joined.joined_bytes().map(|bytes| bytes.len()), Some(list.length()));
         list.sizes.joined_bytes -= 1;
-        assert!(list.joined().is_none());
+        assert!(list.join_pages().is_none());
     }
 
     #[test]
     fn a_long_list_is_not_joined() {
-        assert!(snapshot(200).joined().is_some());
-        assert!(snapshot(1_000).joined().is_none());
+        assert!(snapshot(200).join_pages().is_some());
+        assert!(snapshot(1_000).join_pages().is_none());
     }
 
     #[test]
-    fn pages_of_ids_are_counted_once() {
+    fn a_page_with_several_ids_is_counted_once() {
         let list = snapshot(1_000);
         assert_eq!(list.pages_of(&[]), 0);
         assert_eq!(list.pages_of(&[500]), 1);

@@ -1,12 +1,12 @@
-//! The one writer of cancellations: it takes as many as have queued, carries
-//! them out in one transaction, makes them visible to lists, then answers.
+//! The single writer of cancellations. It executes the queued requests in one transaction, removes
+//! the orders from the list, then answers.
 //!
-//! With one client a batch is one cancellation; with many, one fsync serves them all. A batch lets
-//! requests that arrived together queue first: otherwise the first was often alone on a
-//! busy machine (15 % fewer cancellations while lists are read).
+//! With one client, a batch is one cancellation; with many clients, they share one fsync. Before a
+//! batch begins, the writer yields once so that requests that arrived together can queue: otherwise
+//! the first was often alone on a busy machine (15 % fewer cancellations while lists are read).
 //!
-//! No caller waits past its deadline. A request is carried out only if the store can write before
-//! it: after a 503 only the batch under way may still cancel the order.
+//! No caller waits past its deadline. A request is executed only if the store can write before its
+//! deadline, so after a 503 only the running batch may still cancel the order.
 
 mod running_batch;
 
@@ -27,32 +27,30 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The most cancellations of one transaction: the first waits for the last.
+/// The maximum batch size: the first request waits until the last is done.
 const LARGEST_BATCH: usize = 1_024;
 
-/// The longest time between two deadlines of a batch. PostgreSQL's batch is given up at the first
-/// one: after a stall, requests with time left would fail with those that have none.
+/// The maximum difference between the deadlines of a batch. PostgreSQL's batch fails at its first
+/// deadline, so after a stall, requests with time left would fail with those that have none.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
-/// How many may wait for the writer.
+/// The maximum number of waiting requests.
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
-/// The reason why there is no outcome.
+/// The reason why a cancellation has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// The store could not carry the batch out; nothing was changed, unless its files were removed
-    /// or moved.
+    /// The batch failed. It changed nothing, unless the store's files were removed or moved.
     #[error("the cancellation was not carried out")]
     Store(#[source] Arc<StoreError>),
-    /// The store did not answer in time. The order is cancelled only if the batch that
-    /// was running then does it.
+    /// The store did not answer in time. The order is cancelled only if the request was in the batch
+    /// that was running.
     #[error("the store did not carry the cancellation out in time")]
     TimedOut,
-    /// Nothing was changed: a batch has been under way for too long, and more requests
-    /// would only wait behind it.
+    /// Nothing was changed: a batch has been running for too long, so the request was not queued.
     #[error("a batch of cancellations has been under way for {} s", .0.as_secs())]
     Stuck(Duration),
-    /// Nothing was changed: as many requests wait as may.
+    /// Nothing was changed: the queue is full.
     #[error("too many cancellations wait")]
     QueueFull,
     /// The store panicked, or the writer has ended.
@@ -60,12 +58,11 @@ pub enum CancelError {
     NoAnswer,
 }
 
-/// None if the deadline had passed before the store could write.
+/// `None` if the deadline passed before the store could write.
 type CancelAnswer = Result<Option<CancelOutcome>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
-/// The writer's task, as it is asked to cancel. It ends when this is dropped and
-/// the queue is empty.
+/// The handle of the writer's task. The task ends when the handle is dropped and the queue is empty.
 #[derive(Debug)]
 pub struct Writer {
     queue: mpsc::Sender<QueuedCancel>,
@@ -74,21 +71,21 @@ pub struct Writer {
     stuck_after: Duration,
 }
 
-/// The parts that the writer's task works with.
+/// The state of the writer's task.
 struct Work {
     store: Arc<dyn Store>,
     state: Arc<Mutex<ListInMemory>>,
-    /// How many cancellations each transaction carried out.
+    /// The sizes of batches that succeeded.
     batches: Histogram,
-    /// The last batch was not carried out.
+    /// True if the last batch failed.
     failed: Arc<AtomicBool>,
     running: RunningBatch,
     log: Logger,
 }
 
 impl Writer {
-    /// Starts the task. No more requests are taken while a batch is under way for longer than
-    /// `stuck_after`. Call it inside a runtime.
+    /// Starts the task. Rejects requests while a batch has been running for longer than `stuck_after`.
+    /// Call it inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<ListInMemory>>,
@@ -100,18 +97,18 @@ impl Writer {
         let failed = Arc::new(AtomicBool::new(false));
         let log = log.new(o!("part" => "writer"));
         let running = RunningBatch::none();
-        let (of_task, has_failed) = (running.clone(), Arc::clone(&failed));
-        let work = Work { store, state, batches, failed: has_failed, running: of_task, log };
+        let (task_running, task_failed) = (running.clone(), Arc::clone(&failed));
+        let work = Work { store, state, batches, failed: task_failed, running: task_running, log };
         tokio::spawn(run_writer(work, requests));
         Writer { queue, failed, running, stuck_after }
     }
 
-    /// The batch under way.
+    /// The running batch.
     pub fn running_batch(&self) -> &RunningBatch {
         &self.running
     }
 
-    /// Fails if a batch has been under way for too long.
+    /// Fails if a batch has been running for too long.
     pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.stuck_after => Err(CancelError::Stuck(age)),
@@ -119,13 +116,13 @@ impl Writer {
         }
     }
 
-    /// True if the last batch was not carried out.
+    /// True if the last batch failed.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Cancels an order. Once it is queued it is carried out even if the caller goes
-    /// away, unless the store cannot write before the deadline.
+    /// Cancels an order. A queued request is executed even if the caller is dropped, unless the store
+    /// cannot write before the deadline.
     pub async fn cancel(
         &self,
         order_id: i64,
@@ -156,25 +153,25 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
             return;
         }
         work.running.begin();
-        let answers = AssertUnwindSafe(carry_out(&work, batch.into())).catch_unwind().await;
+        let answers = AssertUnwindSafe(execute_batch(&work, batch.into())).catch_unwind().await;
         work.running.end();
-        let carried_out = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
-        work.failed.store(!carried_out, Ordering::Relaxed);
+        let succeeded = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
+        work.failed.store(!succeeded, Ordering::Relaxed);
         match answers {
             Ok(answers) => {
                 for (sender, answer) in senders.into_iter().zip(answers) {
-                    // The receiver is gone if the client went away.
+                    // The receiver is dropped if the client disconnected.
                     let _ = sender.send(answer);
                 }
             }
-            // The senders are dropped, which their callers see as no answer.
+            // Dropping the senders makes the callers return `NoAnswer`.
             Err(_) => error!(work.log, "the store panicked"; "batch" => senders.len()),
         }
     }
 }
 
-/// Waits for requests and takes as many as one transaction may carry out; none if
-/// there will be no more. One with another deadline is left for the next batch.
+/// Waits for requests and returns the next batch, or an empty one after the queue's end. A request
+/// whose deadline is too far from the first one's is postponed to the next batch.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,
@@ -186,7 +183,7 @@ async fn next_batch(
             None => return Vec::new(),
         },
     };
-    // Those that arrived with it queue meanwhile.
+    // Requests that arrived together with the first one queue meanwhile.
     yield_now().await;
     let mut requests = vec![first];
     while requests.len() < LARGEST_BATCH
@@ -201,23 +198,22 @@ async fn next_batch(
     requests
 }
 
-/// True if two requests have nearly the same deadline.
 fn deadlines_are_near((one, _): &QueuedCancel, (other, _): &QueuedCancel) -> bool {
     let (first, last) = (one.deadline.min(other.deadline), one.deadline.max(other.deadline));
     last.duration_since(first) <= MAX_DEADLINE_SPREAD
 }
 
-async fn carry_out(work: &Work, batch: Arc<[Cancellation]>) -> Vec<CancelAnswer> {
+async fn execute_batch(work: &Work, batch: Arc<[Cancellation]>) -> Vec<CancelAnswer> {
     match work.store.cancel(Arc::clone(&batch)).await {
-        Ok(done) => {
+        Ok(result) => {
             work.batches.observe(batch.len() as f64);
-            let gone = batch
+            let removals = batch
                 .iter()
-                .zip(&done.outcomes)
+                .zip(&result.outcomes)
                 .filter(|(_, outcome)| **outcome == Some(CancelOutcome::Cancelled))
                 .map(|(cancellation, _)| cancellation.order_id);
-            work.state.lock().remove(gone, &done);
-            done.outcomes.into_iter().map(Ok).collect()
+            work.state.lock().remove(removals, &result);
+            result.outcomes.into_iter().map(Ok).collect()
         }
         Err(error) => {
             let error = Arc::new(error);

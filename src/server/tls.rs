@@ -3,7 +3,7 @@
 //! One TLS configuration lasts as long as the server. It resolves the certificate at
 //! each handshake, so a reload affects neither the listener nor open connections.
 
-use crate::blocking::run_with;
+use crate::blocking::spawn_blocking_with_permit;
 use crate::config::ServerConfig;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -139,7 +139,7 @@ impl ReloadableCertificate {
         loop {
             tick.tick().await;
             let (certificate, log) = (Arc::clone(&self), log.clone());
-            let check = run_with((), move || {
+            let check = spawn_blocking_with_permit((), move || {
                 if certificate.has_changed() {
                     certificate.try_reload(&log);
                 }

@@ -4,7 +4,7 @@
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};
 use super::systemd;
-use crate::blocking::{self, run_with};
+use crate::blocking::{self, spawn_blocking_with_permit};
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::log::LogBuffer;
@@ -115,7 +115,8 @@ impl Process {
                 return Err(EndedBySignal { status, what }.into());
             }
             info!(log, "stopped");
-            let flushing = run_with((), move || buffer.flush(remaining(deadline)));
+            let flushing =
+                spawn_blocking_with_permit((), move || buffer.flush(remaining(deadline)));
             // If nothing reads the log, a signal ends the wait.
             tokio::select! {
                 _ = flushing => {}
@@ -175,7 +176,7 @@ fn reload(server: &Server, log: &Logger) {
         return;
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
-    run_with((), move || certificate.reload(&log));
+    spawn_blocking_with_permit((), move || certificate.reload(&log));
 }
 
 /// Makes new files of this process readable only by their owner.

@@ -1,11 +1,11 @@
-//! Generated `Accept-Encoding`, against the weights that it was made from (RFC 9110,
-//! 12.4.2 and 12.5.3).
+//! Property tests: `accepts_gzip` agrees with the weights from which a header was generated
+//! (RFC 9110, 12.4.2 and 12.5.3).
 
 use super::*;
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// A coding, its weight in thousandths, and how it is written.
+/// A coding, its weight in thousandths, and its text in the header.
 #[derive(Clone, Debug)]
 struct Coding {
     name: &'static str,
@@ -13,12 +13,12 @@ struct Coding {
     text: String,
 }
 
-/// `qvalue`, with the fewest digits or with more.
+/// Formats a `qvalue` with `digits` more digits than necessary.
 fn qvalue(weight: u16, digits: usize) -> String {
-    let all = format!("{}.{:03}", weight / 1_000, weight % 1_000);
-    let shortest = all.trim_end_matches('0').trim_end_matches('.').len();
-    // `0.` and `1.` are valid, too.
-    all[..(shortest + digits).min(all.len())].to_string()
+    let full = format!("{}.{:03}", weight / 1_000, weight % 1_000);
+    let shortest = full.trim_end_matches('0').trim_end_matches('.').len();
+    // `0.` and `1.` are valid too.
+    full[..(shortest + digits).min(full.len())].to_string()
 }
 
 fn coding(name: &'static str) -> impl Strategy<Value = Coding> {
@@ -33,21 +33,21 @@ fn coding(name: &'static str) -> impl Strategy<Value = Coding> {
     let letters = any::<u8>();
     (weight, 0..4_usize, blanks(), blanks(), blanks(), letters, any::<bool>()).prop_map(
         move |(weight, digits, before, after, last, letters, upper_q)| {
-            let cased = |(position, letter): (usize, char)| {
+            let set_case = |(position, letter): (usize, char)| {
                 let upper = letters >> (position % 8) & 1 == 1;
                 if upper { letter.to_ascii_uppercase() } else { letter }
             };
-            let written: String = name.chars().enumerate().map(cased).collect();
+            let name_text: String = name.chars().enumerate().map(set_case).collect();
             let q = if upper_q { 'Q' } else { 'q' };
             let parameter = weight
                 .map(|weight| format!("{before};{after}{q}={}", qvalue(weight, digits)))
                 .unwrap_or_default();
-            Coding { name, weight, text: format!("{before}{written}{parameter}{last}") }
+            Coding { name, weight, text: format!("{before}{name_text}{parameter}{last}") }
         },
     )
 }
 
-/// Each coding at most once, in any order, on any number of lines, with empty elements.
+/// Generates header lines that contain each coding at most once, in any order, and empty elements.
 fn lines() -> impl Strategy<Value = (Vec<Coding>, Vec<String>)> {
     let names = ["gzip", "*", "br", "deflate", "identity", "zstd", "gzipped"];
     let alias = any::<bool>();
@@ -63,8 +63,8 @@ fn lines() -> impl Strategy<Value = (Vec<Coding>, Vec<String>)> {
                     _ => coding,
                 })
                 .collect();
-            let all = codings.len().max(1);
-            codings.rotate_left((order % all as u64) as usize);
+            let count = codings.len().max(1);
+            codings.rotate_left((order % count as u64) as usize);
             let mut lines = vec![String::new()];
             for (position, coding) in codings.iter().enumerate() {
                 let (breaks, empty) = (breaks >> position & 1, breaks >> (position + 8) & 1);
@@ -98,17 +98,17 @@ proptest! {
     #![proptest_config(testbed::property_config())]
 
     #[test]
-    fn gzip_is_accepted_at_its_own_weight_or_that_of_the_rest((codings, lines) in lines()) {
+    fn gzip_is_accepted_by_its_own_weight_or_the_wildcards((codings, lines) in lines()) {
         let weight = |names: &[&str]| {
-            let named = codings.iter().find(|coding| names.contains(&coding.name));
-            named.map(|coding| coding.weight.unwrap_or(1_000))
+            let coding = codings.iter().find(|coding| names.contains(&coding.name));
+            coding.map(|coding| coding.weight.unwrap_or(1_000))
         };
         let expected = weight(&["gzip", "x-gzip"]).or(weight(&["*"])).unwrap_or(0) > 0;
         prop_assert_eq!(accepts_gzip(&headers(&lines)), expected, "{:?}", lines);
     }
 
     #[test]
-    fn any_bytes_accept_gzip_only_if_they_name_it(
+    fn any_bytes_accept_gzip_only_if_they_contain_gzip_or_a_star(
         pieces in prop::collection::vec(
             prop_oneof![
                 prop::sample::select(vec!["gzip", "*", ";q=", "0", "1", ".", ",", ";", " ", "=", "q"])

@@ -1,11 +1,11 @@
-//! Generated `Authorization` headers, against the grammar of RFC 6750, 2.1, as a split.
+//! Property tests: `bearer` agrees with a simple parser of RFC 6750, 2.1 on generated headers.
 
 use super::*;
 use crate::keys::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// `Bearer 1*SP` and something after it; what that is, `digest_of` judges.
+/// Parses `Bearer 1*SP` and any non-empty token.
 fn token(value: &[u8]) -> Option<Vec<u8>> {
     let letters: String = value.iter().map(|byte| char::from(*byte)).collect();
     let (scheme, rest) = letters.split_once(' ')?;
@@ -22,7 +22,7 @@ fn headers(values: &[Vec<u8>]) -> HeaderMap {
     headers
 }
 
-/// Bytes that a header's value can have.
+/// Generates bytes that a header value can contain.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(b'\t'), Just(b' '), 0x20..0x7f_u8, 0x80..=0xff_u8];
     prop::collection::vec(byte, 0..50)
@@ -43,22 +43,22 @@ proptest! {
     #![proptest_config(testbed::property_config())]
 
     #[test]
-    fn the_token_of_the_one_header_is_found(values in prop::collection::vec(value(), 0..4)) {
+    fn the_token_of_a_single_header_is_found(values in prop::collection::vec(value(), 0..4)) {
         let headers = headers(&values);
         let tokens: Vec<_> = values.iter().map(|value| token(value)).collect();
-        let refused = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
+        let refuse = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
         let expected = match &tokens[..] {
             [Some(token)] => Ok(token.as_slice()),
-            [] | [None] => Err(refused(KeyRefusal::NoKey, false)),
+            [] | [None] => Err(refuse(KeyRefusal::NoKey, false)),
             several => {
-                Err(refused(KeyRefusal::SeveralHeaders, several.iter().any(Option::is_some)))
+                Err(refuse(KeyRefusal::SeveralHeaders, several.iter().any(Option::is_some)))
             }
         };
         prop_assert_eq!(bearer(&headers), expected, "{:?}", values);
     }
 
     #[test]
-    fn a_key_is_accepted_alone_and_with_nothing_around_it(
+    fn a_key_is_accepted_only_without_other_characters_around_it(
         spaces in 1..9_usize,
         letters in any::<[bool; 6]>(),
         around in prop::option::of(prop::sample::select(vec![",", "\"", "=", ";", " x", "\t"])),
@@ -74,8 +74,8 @@ proptest! {
         let (before, after) = if is_before { (extra, "") } else { ("", extra) };
         let value = format!("{scheme}{}{before}{}{after}", " ".repeat(spaces), key.expose());
         let headers = headers(&[value.into_bytes()]);
-        let found = bearer(&headers).unwrap();
-        let digest = digest_of(found, Environment::Production);
+        let token = bearer(&headers).unwrap();
+        let digest = digest_of(token, Environment::Production);
         prop_assert_eq!(digest, around.is_none().then(|| key.digest()));
     }
 }

@@ -1,19 +1,19 @@
-//! Generated `X-Forwarded-For`: chains of known addresses in every notation, and any
-//! bytes, against a walk over the addresses themselves.
+//! Property tests of `X-Forwarded-For`: generated chains of addresses in every notation, and any
+//! bytes.
 
 use super::*;
 use http::HeaderValue;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An entry of the header, and the address that it names.
+/// An entry of the header, and the address in it.
 #[derive(Clone, Debug)]
 struct Entry {
     text: String,
     address: Option<IpAddr>,
 }
 
-/// Few networks, so that trusted addresses are as likely as others.
+/// Generates addresses mostly in few networks, so that many are trusted.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     prop_oneof![
         any::<[u8; 2]>().prop_map(|[c, d]| Ipv4Addr::new(10, 0, c, d)),
@@ -82,7 +82,6 @@ fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![6 => readable(), 1 => unreadable()]
 }
 
-/// Lines of the header.
 fn lines() -> impl Strategy<Value = Vec<Vec<Entry>>> {
     prop::collection::vec(prop::collection::vec(entry(), 1..5), 0..4)
 }
@@ -107,13 +106,13 @@ fn headers(lines: &[Vec<u8>]) -> HeaderMap {
     headers
 }
 
-fn joined(lines: &[Vec<Entry>]) -> Vec<Vec<u8>> {
+fn header_lines(lines: &[Vec<Entry>]) -> Vec<Vec<u8>> {
     let texts = |line: &Vec<Entry>| line.iter().map(|entry| entry.text.clone()).collect::<Vec<_>>();
     lines.iter().map(|line| texts(line).join(",").into_bytes()).collect()
 }
 
-/// An IPv4 address in IPv6 is the IPv4 address.
-fn plain(ip: IpAddr) -> IpAddr {
+/// Converts an IPv4-mapped IPv6 address to IPv4.
+fn to_canonical(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) if v6.segments()[..6] == [0, 0, 0, 0, 0, 0xffff] => {
             let [.., a, b, c, d] = v6.octets();
@@ -123,7 +122,7 @@ fn plain(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether the first bits of both are the same.
+/// True if both addresses have the same first `length` bits.
 fn is_in(ip: IpAddr, (network, length): (IpAddr, u8)) -> bool {
     let bits = |ip: IpAddr| -> Vec<bool> {
         let octets = match ip {
@@ -140,25 +139,25 @@ proptest! {
     #![proptest_config(testbed::property_config())]
 
     #[test]
-    fn the_client_is_the_last_address_that_no_proxy_has(
+    fn the_client_is_the_last_address_that_is_not_a_proxy(
         networks in prop::collection::vec(network(), 0..3),
         peer in ip(),
         lines in lines(),
     ) {
         let trusts = |ip| networks.iter().any(|network| is_in(ip, *network));
-        let mut expected = plain(peer);
+        let mut expected = to_canonical(peer);
         for entry in lines.iter().flatten().rev() {
             match entry.address {
-                Some(address) if trusts(expected) => expected = plain(address),
+                Some(address) if trusts(expected) => expected = to_canonical(address),
                 _ => break,
             }
         }
-        let found = proxies(&networks).client(peer, &headers(&joined(&lines)));
-        prop_assert_eq!(found, expected);
+        let client = proxies(&networks).client(peer, &headers(&header_lines(&lines)));
+        prop_assert_eq!(client, expected);
     }
 
     #[test]
-    fn what_a_client_sends_itself_does_not_change_its_address(
+    fn a_client_cannot_change_its_address_by_forged_entries(
         peer in v4(),
         client in v4(),
         forged in lines(),
@@ -167,14 +166,14 @@ proptest! {
         let networks: Vec<_> =
             [peer, proxy].iter().map(|ip| (IpAddr::V4(*ip), 32)).collect();
         prop_assume!(client != peer && client != proxy);
-        let mut lines = joined(&forged);
+        let mut lines = header_lines(&forged);
         lines.push(format!("{client}, {proxy}").into_bytes());
-        let found = proxies(&networks).client(peer.into(), &headers(&lines));
-        prop_assert_eq!(found, IpAddr::V4(client));
+        let actual = proxies(&networks).client(peer.into(), &headers(&lines));
+        prop_assert_eq!(actual, IpAddr::V4(client));
     }
 
     #[test]
-    fn any_bytes_name_the_peer_or_an_address_that_they_hold(
+    fn any_bytes_lead_to_the_peer_or_an_address_among_them(
         peer in ip(),
         noise in prop::collection::vec(
             prop_oneof![Just(b','), Just(b'.'), Just(b':'), b'0'..=b'9', 0x20..0x7f_u8, 0x80..=0xff_u8],
@@ -182,16 +181,16 @@ proptest! {
         ),
     ) {
         let everything = [(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0)];
-        let found = proxies(&everything).client(peer, &headers(std::slice::from_ref(&noise)));
+        let client = proxies(&everything).client(peer, &headers(std::slice::from_ref(&noise)));
         let text: String = noise.iter().map(|byte| char::from(*byte)).collect();
-        let held = text.split(',').filter_map(|name| {
+        let addresses = text.split(',').filter_map(|name| {
             let name = name.trim();
             let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
             let bare = |name: &str| name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
             bare(name).or_else(|| bare(host))
         });
-        let mut possible: Vec<IpAddr> = held.map(plain).collect();
-        possible.push(plain(peer));
-        prop_assert!(possible.contains(&found), "{} in {}", found, text);
+        let mut possible: Vec<IpAddr> = addresses.map(to_canonical).collect();
+        possible.push(to_canonical(peer));
+        prop_assert!(possible.contains(&client), "{} in {}", client, text);
     }
 }

@@ -1,23 +1,23 @@
-//! The build script of the package: compresses Scalar's bundle, from the crate that
-//! ships it, once for all responses. Nothing is downloaded.
+//! The package's build script: compresses Scalar's script bundle once for all responses. The bundle
+//! comes from a crate; nothing is downloaded.
 
 use flate2::{Compression, write::GzEncoder};
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-/// The MIT licence asks that its notice goes with every copy.
+/// The MIT licence requires this notice in every copy.
 const LICENSE: &str = include_str!("assets/LICENSE-scalar");
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let own = ["src/http/docs/build.rs", "src/http/docs/assets/LICENSE-scalar"];
-    for file in own {
+    let inputs = ["src/http/docs/build.rs", "src/http/docs/assets/LICENSE-scalar"];
+    for file in inputs {
         writeln!(std::io::stdout(), "cargo::rerun-if-changed={file}")?;
     }
     let bundle = scalar_api_reference::get_asset("scalar.js")
         .ok_or("the crate scalar_api_reference has no scalar.js any more")?;
     let bundle = String::from_utf8(bundle)?;
-    // The source map is not shipped; developer tools would request it and get 404.
+    // Removes the reference to the source map, which is not shipped: developer tools would get 404.
     let code = match bundle.rsplit_once("//# sourceMappingURL=") {
         Some((code, map)) if !map.trim_end().contains('\n') => code,
         _ => &bundle,

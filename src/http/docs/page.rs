@@ -1,8 +1,8 @@
-//! One public page, plain and as gzip, and its response.
+//! Serves a public page, plain or as gzip.
 
 use super::policy::Policy;
 use crate::http::accept::accepts_gzip;
-use crate::http::conditional::names_tag;
+use crate::http::conditional::field_matches_tag;
 use bytes::Bytes;
 use dropshot::Body;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
-/// A page. The form that it was not made from is computed at the first request for
-/// it.
+/// A public page. It starts with its plain or its gzip bytes; the other form is computed on the
+/// first request for it.
 pub struct ServedPage {
     content_type: HeaderValue,
     pub policy: Policy,
@@ -21,7 +21,7 @@ pub struct ServedPage {
 }
 
 impl ServedPage {
-    /// A page with this content.
+    /// Creates a page from plain content.
     pub fn plain(
         content_type: &'static str,
         policy: Policy,
@@ -32,7 +32,7 @@ impl ServedPage {
         page
     }
 
-    /// A page that was compressed when the program was built.
+    /// Creates a page that was compressed when the program was built.
     pub fn compressed(
         content_type: &'static str,
         policy: Policy,
@@ -53,13 +53,13 @@ impl ServedPage {
         }
     }
 
-    /// The response to a GET with these headers: the page, or 304 if the client
-    /// has it (RFC 9110, 13.1.2).
+    /// Responds to a GET with the page, or with 304 if the client has it (RFC 9110, 13.1.2).
     pub fn respond(&self, request: &HeaderMap) -> Response<Body> {
         let is_gzip = accepts_gzip(request);
         let tag = self.tag(is_gzip);
-        let named = |value: &HeaderValue| value.to_str().is_ok_and(|sent| names_tag(sent, &tag));
-        let mut response = if request.get_all(header::IF_NONE_MATCH).iter().any(named) {
+        let matches =
+            |value: &HeaderValue| value.to_str().is_ok_and(|sent| field_matches_tag(sent, &tag));
+        let mut response = if request.get_all(header::IF_NONE_MATCH).iter().any(matches) {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
@@ -77,7 +77,7 @@ impl ServedPage {
         if let Ok(tag) = HeaderValue::try_from(tag) {
             headers.insert(header::ETAG, tag);
         }
-        // Cached, but revalidated each time: after an upgrade page and assets must match.
+        // Clients revalidate before each use, so that page and assets match after an upgrade.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         self.policy.set_headers(headers);
@@ -89,7 +89,7 @@ impl ServedPage {
             .get_or_init(|| {
                 let mut plain = Vec::new();
                 let gzip = self.gzip.get().map(Bytes::as_ref).unwrap_or_default();
-                // Our build script made it, and a test decodes it.
+                // The build script compressed it, and a test decodes it, so this cannot fail.
                 let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
                 Bytes::from(plain)
             })
@@ -101,14 +101,14 @@ impl ServedPage {
             .get_or_init(|| {
                 let plain = self.plain.get().map(Bytes::as_ref).unwrap_or_default();
                 let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-                // Writing to memory does not fail.
+                // Writing to memory cannot fail.
                 let _ = gzip.write_all(plain);
                 Bytes::from(gzip.finish().unwrap_or_default())
             })
             .clone()
     }
 
-    /// The entity tag. The two forms are two representations, so each has its own.
+    /// The entity tag. Plain and gzip are different representations, so their tags differ.
     fn tag(&self, is_gzip: bool) -> String {
         let hash = self.hash.get_or_init(|| {
             let content = self.plain.get().or_else(|| self.gzip.get());

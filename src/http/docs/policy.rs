@@ -1,24 +1,23 @@
-//! The security headers of a page, Content-Security-Policy first.
+//! Sets the security headers of public pages.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// What a public page may load.
+/// Selects a page's Content-Security-Policy: the resources that it may load.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
-    /// The reference page: scripts, styles, images and requests, all of its own
-    /// server.
+    /// The reference page: scripts, styles, images and requests from its own server.
     Reference,
-    /// A text page: our style sheet.
+    /// A text page: styles and images from its own server.
     Text,
     /// An asset: nothing.
     Asset,
-    /// The document: nothing. Scripts of any site may read it.
+    /// The API document: nothing. Scripts of any site may read it.
     Document,
 }
 
-// 'unsafe-inline' for styles only: Scalar creates <style> elements at run time, with
-// colours computed from its configuration, so hashes cannot name them. Styles run no
-// code, and the policy blocks what they could load. Scripts come from files only.
+// Styles need 'unsafe-inline': Scalar creates <style> elements at run time with colours computed
+// from its configuration, so the policy cannot list their hashes. Styles run no code, and the
+// policy blocks what they could load from other servers. Scripts come only from files.
 const REFERENCE: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self'; font-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -27,7 +26,7 @@ const TEXT: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
 const ASSET: &str = "default-src 'none'; frame-ancestors 'none'";
 
 impl Policy {
-    /// Sets the headers.
+    /// Sets the security headers of a response.
     pub fn set_headers(self, headers: &mut HeaderMap) {
         let content = match self {
             Policy::Reference => REFERENCE,

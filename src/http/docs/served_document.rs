@@ -1,5 +1,4 @@
-//! The documents as a server serves them: with its operator's addresses and contact instead of
-//! the examples in the checked-in ones.
+//! Replaces the example addresses and contact in the checked-in documents with the operator's.
 
 use crate::config::DocumentSettings;
 use crate::keys::Environment;
@@ -8,7 +7,7 @@ use store_orders_api::BASE_PATH;
 use store_orders_api::documents::{DOCUMENTS, Document};
 use store_orders_api::emission::DocumentError;
 
-/// The document of every version, in their order, with these settings.
+/// Returns the documents of all versions, in the order of `DOCUMENTS`, with these settings.
 pub fn served_documents(
     settings: &DocumentSettings,
     environment: Environment,
@@ -16,10 +15,10 @@ pub fn served_documents(
     DOCUMENTS.iter().map(|document| served_document(document, settings, environment)).collect()
 }
 
-/// The document with these settings. The addresses of the server's own environment
-/// come first. Without any, `servers` is the base path alone, which is relative to the
-/// document's address; it is never taken from a request. What is not set of the contact is
-/// absent.
+/// Returns the document with these settings. The address of the server's own environment comes
+/// first. If no address is set, `servers` contains only the base path, which is relative to the
+/// document's address. Addresses are never taken from a request. Contact fields that are not set
+/// are absent.
 pub fn served_document(
     document: &Document,
     settings: &DocumentSettings,
@@ -42,18 +41,18 @@ pub fn served_document(
     Ok(served)
 }
 
-fn addresses(document: &Document, settings: &DocumentSettings, own: Environment) -> Value {
+fn addresses(document: &Document, settings: &DocumentSettings, here: Environment) -> Value {
     let mut addresses = vec![
         (Environment::Production, &settings.production_url, "Production"),
         (Environment::Staging, &settings.staging_url, "Staging"),
     ];
-    addresses.sort_by_key(|(environment, ..)| *environment != own);
+    addresses.sort_by_key(|(environment, ..)| *environment != here);
     let servers: Vec<Value> = addresses
         .into_iter()
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            // The settings name the base address of the stable version.
+            // The settings contain the base address of the stable version.
             let url = url.as_ref()?.to_string();
             let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
             let url = format!("{host}{}", document.base_path);
@@ -66,10 +65,10 @@ fn addresses(document: &Document, settings: &DocumentSettings, own: Environment)
 fn contact(settings: &DocumentSettings) -> Map<String, Value> {
     let DocumentSettings { contact_name, contact_url, contact_email, .. } = settings;
     let fields = [("name", contact_name), ("url", contact_url), ("email", contact_email)];
-    let set = fields
+    let set_fields = fields
         .into_iter()
         .filter_map(|(field, value)| Some((field.to_string(), Value::String(value.clone()?))));
-    set.collect()
+    set_fields.collect()
 }
 
 #[cfg(test)]
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_no_example_is_served() {
+    fn examples_are_not_served_if_nothing_is_set() {
         let document = served(&DocumentSettings::default(), Environment::Production);
         assert_eq!(document["servers"], json!([{ "url": "/v1" }]));
         assert_eq!(document["info"].get("contact"), None);

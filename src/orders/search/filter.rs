@@ -1,22 +1,22 @@
-//! Which orders a page lists.
+//! The filter of an order list.
 
 use chrono::{DateTime, Utc};
 use std::fmt::Write;
 use store_orders_api::types::utc_text;
 use store_orders_api::v2::{ListOrdersQuery, ListOrdersStatus};
 
-/// Which orders are listed. All that is given holds together.
+/// The filter of an order list. An order must match all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFilter {
-    /// Those of this pet.
+    /// The pet's id.
     pub pet_id: Option<i64>,
-    /// Those of this status.
+    /// The order's status.
     pub status: Option<ListOrdersStatus>,
-    /// Those that have been fulfilled, or have not.
+    /// True for fulfilled orders, false for others.
     pub complete: Option<bool>,
-    /// Those with a ship date at this time or later.
+    /// The earliest ship date.
     pub ship_date_from: Option<DateTime<Utc>>,
-    /// Those with a ship date before this time.
+    /// The end of the range of ship dates, exclusive.
     pub ship_date_before: Option<DateTime<Utc>>,
 }
 
@@ -33,7 +33,7 @@ impl From<&ListOrdersQuery> for OrderFilter {
 }
 
 impl OrderFilter {
-    /// The filters as a query, each preceded by `&`: one text for one meaning.
+    /// Formats the filter as query parameters, each preceded by `&`. Equal filters have equal texts.
     pub fn query(&self) -> String {
         let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
         let parameters = [
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
     use store_orders_api::parameters::{Parameters, SentParameters};
 
-    fn read(query: &str) -> ListOrdersQuery {
+    fn parse_query(query: &str) -> ListOrdersQuery {
         let sent = SentParameters::of_query(query, ListOrdersQuery::NAMES).unwrap();
         ListOrdersQuery::read(&sent).unwrap()
     }
 
     #[test]
-    fn the_filters_of_a_query_have_one_text() {
-        let query = read(
+    fn a_filter_has_one_canonical_query() {
+        let query = parse_query(
             "limit=1000&petId=-7&status=shipped&complete=false&cursor=a-_\
              &shipDateFrom=2026-12-24T09:30:00%2B02:00&shipDateBefore=2027-01-01t00:00:00.5z",
         );
@@ -77,9 +77,9 @@ mod tests {
             "&petId=-7&status=shipped&complete=false&shipDateFrom=2026-12-24T07:30:00Z\
              &shipDateBefore=2027-01-01T00:00:00.500Z"
         );
-        assert_eq!(OrderFilter::from(&read(&text)), filter);
+        assert_eq!(OrderFilter::from(&parse_query(&text)), filter);
         for empty in ["", "&", "&&"] {
-            assert_eq!(OrderFilter::from(&read(empty)), OrderFilter::default());
+            assert_eq!(OrderFilter::from(&parse_query(empty)), OrderFilter::default());
         }
     }
 }

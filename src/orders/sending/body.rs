@@ -1,5 +1,4 @@
-//! A snapshot as the body of a response, plain or as gzip. It copies nothing unless memory is
-//! scarce.
+//! Streams a snapshot as a response body, plain or as gzip. Copies bytes only if memory is scarce.
 
 use super::readers::Reader;
 use crate::orders::snapshot::gzip::{self, Checksum};
@@ -12,13 +11,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinError;
 
-/// Why a body ended early.
+/// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// A page could not be compressed: the thread that did it panicked.
+    /// The thread that compressed a page panicked.
     #[error("a page of the list could not be compressed")]
     Compression(#[from] JoinError),
-    /// It was read too slowly.
+    /// The client read too slowly.
     #[error(transparent)]
     CutOff(#[from] CutOff),
 }
@@ -26,23 +25,23 @@ pub enum BodyError {
 /// The body of a whole list.
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
-    /// Bytes still to be sent, if known.
-    left: Option<usize>,
+    /// Bytes that are still to be sent, if known.
+    bytes_left: Option<usize>,
 }
 
 impl ListBody {
-    /// The list as it is.
+    /// Sends the list plain.
     pub fn plain(list: &Snapshot, reader: Reader) -> ListBody {
-        ListBody { pieces: Box::pin(plain_pieces(reader)), left: Some(list.length()) }
+        ListBody { pieces: Box::pin(plain_pieces(reader)), bytes_left: Some(list.length()) }
     }
 
-    /// The list as gzip. Its length is stated if all pages are compressed already.
+    /// Sends the list as gzip. Its length is known if all pages are compressed already.
     pub fn gzip(list: &Snapshot, reader: Reader) -> ListBody {
-        ListBody { pieces: Box::pin(gzip_pieces(reader)), left: list.gzip_length() }
+        ListBody { pieces: Box::pin(gzip_pieces(reader)), bytes_left: list.gzip_length() }
     }
 }
 
-/// Yields after each turn: a fast reader would occupy the thread.
+/// Yields after each turn: otherwise a fast client would occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let mut position = ListPosition::default();
@@ -62,7 +61,7 @@ fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
             reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
             if number < pages && reader.page(number)?.deflated().is_none() {
-                // Spawned, because others may wait for the page when this response is dropped.
+                // Spawned, because other responses may need the page if this one is dropped.
                 tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
@@ -83,18 +82,18 @@ impl Body for ListBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let piece = ready!(self.pieces.as_mut().poll_next(context));
-        if let (Some(left), Some(Ok(bytes))) = (&mut self.left, &piece) {
-            *left -= bytes.len();
+        if let (Some(bytes_left), Some(Ok(bytes))) = (&mut self.bytes_left, &piece) {
+            *bytes_left -= bytes.len();
         }
         Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == Some(0)
+        self.bytes_left == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map(|left| SizeHint::with_exact(left as u64)).unwrap_or_default()
+        self.bytes_left.map(|left| SizeHint::with_exact(left as u64)).unwrap_or_default()
     }
 }
 
@@ -102,21 +101,20 @@ impl Body for ListBody {
 mod tests {
     use super::super::readers::Readers;
     use super::*;
-    use crate::orders::snapshot::edit::tests::{SMALL, edited, order, snapshot, text};
+    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, order, snapshot, text};
     use crate::store::OrderChange;
     use futures::poll;
     use http_body_util::BodyExt;
     use std::io::Read;
     use std::sync::Arc;
 
-    /// Readers of lists that may hold this many bytes.
+    /// Readers whose outdated lists may use `bound` bytes.
     fn readers(list: &Snapshot, bound: usize) -> Arc<Readers> {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         Arc::new(Readers::new(list.memory().clone(), bound, &log))
     }
 
-    /// The pieces in which a body leaves, and how often it lets others have their
-    /// turn before it has ended.
+    /// Reads a body to its end. Returns its pieces and the number of times that it yielded.
     async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
         let (mut pieces, mut pauses) = (Vec::new(), 0);
         while !body.is_end_stream() {
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_takes_turns() {
+    async fn a_long_list_is_sent_in_turns() {
         let list = Arc::new(snapshot(1_000));
         let reader = readers(&list, usize::MAX).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
@@ -144,12 +142,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_as_gzip_states_its_length_once_it_is_compressed() {
+    async fn the_length_of_gzip_is_known_once_all_pages_are_compressed() {
         let list = Arc::new(snapshot(1_000));
         let readers = readers(&list, usize::MAX);
-        for known in [false, true] {
+        for is_compressed in [false, true] {
             let body = ListBody::gzip(&list, readers.begin(&list));
-            assert_eq!(body.size_hint().exact().is_some(), known);
+            assert_eq!(body.size_hint().exact().is_some(), is_compressed);
             let (pieces, _) = pieces(body).await;
             let (file, mut unzipped) = (pieces.concat(), String::new());
             assert_eq!(list.gzip_length(), Some(file.len()));
@@ -158,41 +156,42 @@ mod tests {
         }
     }
 
-    /// The list without some orders of every page.
-    fn changed(list: &Snapshot, round: usize) -> Arc<Snapshot> {
-        Arc::new(edited(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
+    /// Removes some orders of every page.
+    fn remove_some(list: &Snapshot, round: usize) -> Arc<Snapshot> {
+        Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
     }
 
-    /// A slow client reads a list while orders are added behind it, a step of an import after the
-    /// other, and each step is listed.
+    /// A slow client reads a list while an import adds orders at the end in steps, and other clients
+    /// read the list after each step.
     #[tokio::test]
-    async fn what_the_current_list_has_too_is_not_outdated() {
+    async fn pages_shared_with_the_current_list_are_not_outdated() {
         let mut list = Arc::new(snapshot(1_000));
         let readers = readers(&list, list.length() / 2);
         let slow = ListBody::plain(&list, readers.begin(&list));
         let first = text(&list);
         for step in 1..20 {
             let added = step * 1_000..(step + 1) * 1_000;
-            let next = Arc::new(edited(&list, added.map(|id| OrderChange::Listed(order(id, 1)))));
+            let next =
+                Arc::new(apply_changes(&list, added.map(|id| OrderChange::Listed(order(id, 1)))));
             readers.enforce();
             next.replace(std::mem::replace(&mut list, Arc::clone(&next)));
             readers.enforce();
         }
         assert_eq!(readers.cut_off().get(), 0);
-        // The last page of the first list, which was not full.
+        // Only the last page of the first list, which was not full, is outdated.
         assert!(readers.used().outdated <= SMALL.page_bytes, "{}", readers.used().outdated);
         assert_eq!(pieces(slow).await.0.concat(), first.as_bytes());
         assert_eq!(readers.used().outdated, 0);
     }
 
     #[tokio::test]
-    async fn outdated_lists_hold_no_more_than_they_may() {
+    async fn outdated_lists_are_cut_off_at_the_memory_bound() {
         let first = Arc::new(snapshot(1_000));
         let memory = first.memory().clone();
         let bound = 3 * first.length();
         let readers = readers(&first, bound);
         let (mut bodies, mut list) = (Vec::new(), first);
-        // Each client asks for a list and does not read it.
+        // Each client requests a list and does not read it.
         for round in 0..20 {
             readers.enforce();
             assert!(readers.used().outdated <= bound, "{}", readers.used().outdated);
@@ -202,7 +201,7 @@ mod tests {
             } else {
                 ListBody::gzip(&list, reader)
             });
-            let next = changed(&list, round);
+            let next = remove_some(&list, round);
             next.replace(std::mem::replace(&mut list, Arc::clone(&next)));
         }
         readers.enforce();
@@ -215,6 +214,6 @@ mod tests {
         let end = cut.frame().await;
         assert!(matches!(end, Some(Err(BodyError::CutOff(_)))), "{end:?}");
         drop((bodies, latest, cut));
-        assert_eq!((memory.used().outdated, memory.held()), (0, list.held_bytes()));
+        assert_eq!((memory.used().outdated, memory.buffer_bytes()), (0, list.held_bytes()));
     }
 }

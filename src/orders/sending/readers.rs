@@ -1,7 +1,7 @@
-//! The lists that are being sent, and the bound on the memory that outdated ones may hold. A slow
-//! reader holds a whole snapshot, and after each change that is another one.
+//! Tracks the lists that are being sent, and cuts off the oldest if outdated lists use too much
+//! memory. A slow client keeps a whole snapshot in memory, and after each change there is a new one.
 
-use crate::blocking::run_with;
+use crate::blocking::spawn_blocking_with_permit;
 use crate::counter::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
 use crate::orders::snapshot::{
@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-/// All lists under way.
+/// All lists that are being sent.
 #[derive(Debug)]
 pub struct Readers {
     memory: ListMemory,
-    /// Bytes that outdated snapshots and connections may hold.
+    /// The bytes that outdated snapshots and connections may use.
     bound: usize,
-    /// They hold half of the bound or more.
+    /// True if they use half of the bound or more.
     is_scarce: AtomicBool,
-    /// Bounds the threads that compress pages.
+    /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
     cut_off: Counter,
     log: Logger,
@@ -36,9 +36,9 @@ pub struct Reader {
 }
 
 impl Readers {
-    /// No list yet. Outdated snapshots may hold this many bytes.
+    /// Creates readers whose outdated snapshots may use `bound` bytes.
     pub fn new(memory: ListMemory, bound: usize, log: &Logger) -> Readers {
-        // More would only take the processors from each other.
+        // More threads than processors would not be faster.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Readers {
             memory,
@@ -50,29 +50,29 @@ impl Readers {
         }
     }
 
-    /// A list that begins to be sent.
+    /// Begins to send a list.
     pub fn begin(self: &Arc<Self>, snapshot: &Arc<Snapshot>) -> Reader {
-        Reader { list: SentList::of(snapshot), all: Arc::clone(self) }
+        Reader { list: SentList::for_snapshot(snapshot), all: Arc::clone(self) }
     }
 
-    /// A part of a list, counted while a connection holds it.
+    /// Wraps a part of a list in a buffer that is counted until the connection drops it.
     pub fn hold(&self, part: Vec<u8>) -> Bytes {
         self.memory.hold(part)
     }
 
-    /// A part of a list as gzip, compressed as soon as a thread may.
-    pub async fn zip(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
-        // Never closed.
+    /// Compresses a part of a list as soon as a permit is free.
+    pub async fn compress(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
+        // The semaphore is never closed.
         let permit = Arc::clone(&self.compressions).acquire_owned().await;
-        Ok(self.hold(run_with(permit, move || gzip::file(&part)).await?))
+        Ok(self.hold(spawn_blocking_with_permit(permit, move || gzip::compress_file(&part)).await?))
     }
 
-    /// The memory that lists hold besides the current one.
+    /// The memory of lists besides the current one.
     pub fn used(&self) -> ListBytes {
         self.memory.used()
     }
 
-    /// True if memory is scarce: lists then leave in small copies.
+    /// True if memory is scarce. Lists are then sent in small copies.
     pub fn is_scarce(&self) -> bool {
         self.is_scarce.load(Ordering::Relaxed)
     }
@@ -82,17 +82,17 @@ impl Readers {
         &self.cut_off
     }
 
-    /// True if outdated snapshots and connections exceed the bound. Connections count up to half of
-    /// it: cutting lists off does not free their bytes, so all lists would be cut.
+    /// True if outdated snapshots and connections exceed the bound. Connections count at most half of
+    /// the bound: cutting lists off does not free their bytes, so otherwise all lists could be cut.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
 
-    /// Cuts lists off, the oldest first, until the bound is kept.
+    /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // Without the current list they hold less, and nothing needs to be computed.
-        if self.memory.held() < half {
+        // This includes the current list, so outdated lists use less: no need to compute `used`.
+        if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }
         let used = self.memory.used();
@@ -118,13 +118,13 @@ impl Readers {
 }
 
 impl Reader {
-    /// The list, not to be held over a pause: it can be cut off at any time.
+    /// Returns the list. Do not keep it across an `await`: it can be cut off at any time.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }
 
-    /// The bytes of the turn at this position, which advances; none at the end. A copy if memory is
-    /// scarce: a slice in a slow connection would keep its page in memory.
+    /// Returns the bytes of the next turn and advances the position; `None` at the end. If memory is
+    /// scarce, returns a copy: a slice in a slow connection would keep its whole page in memory.
     pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.all.is_scarce() {
@@ -133,12 +133,12 @@ impl Reader {
         Ok(turn.map(|turn| self.all.hold(turn.to_vec())))
     }
 
-    /// A page of the list, which the caller knows to exist.
+    /// Returns a page of the list. Call it only with a valid number.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// A page of the list, compressed as soon as a thread may.
+    /// Compresses a page of the list as soon as a permit is free.
     pub fn deflate(
         &self,
         number: usize,
@@ -152,13 +152,13 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::snapshot::edit::tests::{edited, snapshot};
+    use crate::orders::snapshot::edit::tests::{apply_changes, snapshot};
     use crate::store::OrderChange;
     use slog::Drain;
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    fn what_only_connections_hold_cuts_no_list_off_and_warns_of_nothing() {
+    fn memory_of_connections_alone_cuts_off_no_list_and_logs_no_warning() {
         let outdated = Arc::new(snapshot(200));
         let (memory, bound) = (outdated.memory().clone(), 2 * outdated.length());
         let lines = Arc::new(AtomicUsize::new(0));
@@ -170,7 +170,8 @@ mod tests {
         let log = Logger::root(slog::Discard.filter(counting).fuse(), slog::o!());
         let readers = Arc::new(Readers::new(memory.clone(), bound, &log));
         let slow = readers.begin(&outdated);
-        let current = Arc::new(edited(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
+        let current =
+            Arc::new(apply_changes(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
         current.replace(outdated);
         readers.enforce();
         assert!(readers.is_scarce());
@@ -179,19 +180,19 @@ mod tests {
             reader.next_turn(&mut ListPosition::default()).unwrap().unwrap()
         };
         let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
-        assert!(memory.held() - current.held_bytes() > bound);
+        assert!(memory.buffer_bytes() - current.held_bytes() > bound);
         readers.enforce();
         assert!(slow.snapshot().is_ok());
         assert_eq!((readers.cut_off().get(), lines.load(Ordering::Relaxed)), (0, 0));
         drop((in_connections, slow));
-        assert_eq!((memory.used().outdated, memory.held()), (0, current.held_bytes()));
+        assert_eq!((memory.used().outdated, memory.buffer_bytes()), (0, current.held_bytes()));
     }
 
     #[test]
-    fn turns_are_copies_once_half_of_the_bound_is_held() {
+    fn turns_are_copies_once_half_of_the_bound_is_used() {
         let list = Arc::new(snapshot(200));
         let memory = list.memory().clone();
-        list.replace(Arc::new(list.emptied()));
+        list.replace(Arc::new(list.to_empty()));
         let readers =
             Arc::new(Readers::new(memory.clone(), 1_000, &Logger::root(slog::Discard, slog::o!())));
         let reader = readers.begin(&list);
@@ -202,7 +203,7 @@ mod tests {
             !page.contains(&turn.as_ptr())
         };
         for (bytes, scarce) in [(499, false), (500, true)] {
-            let _held = memory.hold(vec![0; bytes]);
+            let _buffer = memory.hold(vec![0; bytes]);
             readers.enforce();
             assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{bytes} bytes");
         }

@@ -1,11 +1,11 @@
-//! Fills pages one after the other with orders that are encoded already.
+//! Builds the pages of a snapshot from orders that are encoded already.
 
 use super::page::{Page, PageOrders};
 use super::{ListMemory, Mark, Sizes, Snapshot};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Fills pages one after the other.
+/// Builds the pages of a snapshot in order.
 #[derive(Debug)]
 pub struct PagesBuilder {
     sizes: Sizes,
@@ -16,7 +16,7 @@ pub struct PagesBuilder {
 }
 
 impl PagesBuilder {
-    /// No page yet.
+    /// Creates a builder without pages.
     pub fn new(sizes: Sizes, memory: ListMemory) -> PagesBuilder {
         PagesBuilder {
             sizes,
@@ -27,7 +27,7 @@ impl PagesBuilder {
         }
     }
 
-    /// Adds an order.
+    /// Adds an encoded order.
     pub fn push(&mut self, id: i64, mark: Mark, order: &[u8]) {
         self.begin_order(order.len());
         self.bytes.extend_from_slice(order);
@@ -36,7 +36,7 @@ impl PagesBuilder {
         self.orders.marks.push(mark);
     }
 
-    /// Adds these orders of a page; the one before them ends at byte `start`.
+    /// Adds a range of a page's orders. `start` is the byte where the order before the range ends.
     pub fn push_run(&mut self, page: &Page, orders: Range<usize>, start: usize) {
         let ids = page.ids().get(orders.clone()).unwrap_or_default();
         let marks = page.marks().get(orders.clone()).unwrap_or_default();
@@ -51,7 +51,7 @@ impl PagesBuilder {
         self.orders.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
     }
 
-    /// Adds a whole page: as it is, unless it fits into the one being filled.
+    /// Adds a whole page. Shares it, unless its orders fit into the page that is being filled.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
         if self.orders.ids.is_empty() || !fits {
@@ -63,7 +63,7 @@ impl PagesBuilder {
         self.push_run(page, 0..page.ids().len(), 0);
     }
 
-    /// The list of these pages.
+    /// Returns the snapshot.
     pub fn finish(mut self) -> Snapshot {
         if !self.orders.ids.is_empty() {
             self.bytes.push(b']');
@@ -77,8 +77,7 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, self.memory)
     }
 
-    /// Makes room for an order, or a run of them, of this length, and separates it
-    /// from the one before.
+    /// Makes room for one or several orders of this length, and adds the separator before them.
     fn begin_order(&mut self, bytes: usize) {
         if self.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();
@@ -93,13 +92,12 @@ impl PagesBuilder {
         if self.pages.is_empty() && self.orders.ids.is_empty() { b'[' } else { b',' }
     }
 
-    /// Makes a page of the gathered orders.
+    /// Completes the page that is being filled.
     fn close_page(&mut self) {
         if self.orders.ids.is_empty() {
             return;
         }
-        // A page that is nearly full keeps its buffer, which is at most an eighth
-        // larger and need not be copied.
+        // A page that is nearly full keeps its buffer without a copy: at most an eighth is unused.
         let bytes = if self.bytes.len() > self.sizes.page_bytes / 8 * 7 {
             std::mem::take(&mut self.bytes)
         } else {
@@ -113,7 +111,7 @@ impl PagesBuilder {
         self.add(Arc::new(page));
     }
 
-    /// Adds a page. The one before it is no longer the last.
+    /// Adds a page. Removes the `]` from the page before it, if that was the last of its list.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

@@ -1,14 +1,13 @@
-//! A new snapshot out of an old one and what has changed since. An order is encoded
-//! when its row is read, and never again: when others come or go, its bytes are
-//! copied to a new page.
+//! Creates a new snapshot from an old one and the changes since. An order is encoded only when its
+//! row is read. When other orders of its page change, its bytes are copied to a new page.
 
 use super::builder::PagesBuilder;
 use super::{Mark, Page, Snapshot};
 use crate::store::{ListedOrder, OrderChange};
 use std::sync::Arc;
 
-/// Applies changes to a snapshot, in ascending order of id, each id once. Pages
-/// that no change touches are shared with it.
+/// Applies changes to a snapshot, in ascending order of id, each id once. Pages without changes are
+/// shared with the old snapshot.
 #[derive(Debug)]
 pub struct Edit<'a> {
     old: std::slice::Iter<'a, Arc<Page>>,
@@ -21,15 +20,15 @@ pub struct Edit<'a> {
 #[derive(Debug)]
 struct OpenPage<'a> {
     page: &'a Page,
-    /// How many of its orders have been copied or dropped.
+    /// The number of its orders that have been copied or dropped.
     done: usize,
-    /// Where the last of these ends.
+    /// The byte where the last of these orders ends.
     end: usize,
 }
 
 impl<'a> Edit<'a> {
-    /// Begins with the first order of this snapshot.
-    pub fn of(snapshot: &'a Snapshot) -> Edit<'a> {
+    /// Begins an edit at the first order of the snapshot.
+    pub fn new(snapshot: &'a Snapshot) -> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
@@ -38,19 +37,19 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Applies the next change.
+    /// Applies the next change in ascending order of id.
     pub fn apply(&mut self, change: OrderChange<'_>) {
         match change {
             OrderChange::Listed(order) => {
                 self.go_to(order.id);
                 encode(&order, &mut self.scratch);
-                self.new.push(order.id, Mark::of(&order), &self.scratch);
+                self.new.push(order.id, Mark::new(&order), &self.scratch);
             }
             OrderChange::Removed(id) => self.go_to(id),
         }
     }
 
-    /// Takes over the rest and ends.
+    /// Copies the remaining orders and returns the new snapshot.
     pub fn finish(mut self) -> Snapshot {
         self.copy_open(None);
         for page in self.old {
@@ -59,7 +58,7 @@ impl<'a> Edit<'a> {
         self.new.finish()
     }
 
-    /// Takes over every order before `id` and drops the order of `id` itself.
+    /// Copies all orders before `id` and drops the order with this id.
     fn go_to(&mut self, id: i64) {
         self.copy_open(Some(id));
         while self.open.is_none() {
@@ -72,12 +71,13 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Copies the open page up to `id` and drops that one, or copies all of it.
+    /// Copies the open page's orders before `id` and drops the order with this id. Without `id`, copies
+    /// all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
         let Some(OpenPage { page, mut done, mut end }) = self.open.take() else { return };
         let end_of = |done: usize, end| page.ends().get(done - 1).map_or(end, |end| *end as usize);
         let rest = page.ids().get(done..).unwrap_or_default();
-        let before = id.map_or(rest.len(), |id| rest.partition_point(|own| *own < id));
+        let before = id.map_or(rest.len(), |id| rest.partition_point(|other| *other < id));
         self.new.push_run(page, done..done + before, end);
         if before > 0 {
             done += before;
@@ -95,8 +95,7 @@ impl<'a> Edit<'a> {
 
 fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
     into.clear();
-    // Numbers, a flag and a text without surprises: serializing them into
-    // memory cannot fail.
+    // Serializing numbers, booleans and texts to memory cannot fail.
     let _ = serde_json::to_writer(into, order);
 }
 
@@ -108,26 +107,26 @@ pub mod tests {
     use std::collections::BTreeMap;
     use store_orders_api::types::Order;
 
-    /// About 80 orders a page.
+    /// Sizes that give about 80 orders per page.
     pub const SMALL: Sizes =
         Sizes { page_bytes: 4_096, joined_bytes: 16_384, turn_bytes: 1_024, pages_ahead: 2 };
 
-    /// A list of this many orders, the first of them 0.
+    /// A list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
         let listed = |id| OrderChange::Listed(order(id, 1));
-        edited(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(listed))
+        apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(listed))
     }
 
-    pub fn edited<'a>(
+    pub fn apply_changes<'a>(
         old: &Snapshot,
         changes: impl IntoIterator<Item = OrderChange<'a>>,
     ) -> Snapshot {
-        let mut edit = Edit::of(old);
+        let mut edit = Edit::new(old);
         changes.into_iter().for_each(|change| edit.apply(change));
         edit.finish()
     }
 
-    /// A pending order of this id.
+    /// An order whose other fields depend on the quantity.
     pub fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
         let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
         let (complete, is_shipped) = (quantity % 3 == 0, quantity % 5 == 0);
@@ -141,7 +140,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_order_is_encoded_as_the_contract_encodes_it() {
+    fn an_order_is_encoded_as_the_apis_type_encodes_it() {
         for quantity in 1..=6 {
             let listed = order(7, quantity);
             let mut bytes = Vec::new();
@@ -157,7 +156,7 @@ pub mod tests {
         }
     }
 
-    /// Random changes, from a few to several pages.
+    /// Random changes: a few, or in every fourth round enough for several pages.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {
@@ -168,8 +167,7 @@ pub mod tests {
         (0..many).map(change).collect()
     }
 
-    /// Random edits of a list of several pages against a map that is encoded
-    /// from scratch.
+    /// Random edits give the same list as a map that is encoded from scratch.
     #[test]
     fn edits_agree_with_a_map() {
         let mut most_pages = 0;
@@ -182,7 +180,7 @@ pub mod tests {
                 if round == 11 {
                     changes = map.keys().map(|id| (*id, None)).collect();
                 }
-                snapshot = edited(
+                snapshot = apply_changes(
                     &snapshot,
                     changes.iter().map(|(id, quantity)| match quantity {
                         Some(quantity) => OrderChange::Listed(order(*id, *quantity)),
@@ -197,7 +195,7 @@ pub mod tests {
                 assert!(snapshot.pages().iter().flat_map(|page| page.ids()).eq(map.keys()));
                 most_pages = snapshot.pages().len().max(most_pages);
                 if random.next_u32().is_multiple_of(2) {
-                    snapshot = snapshot.joined().unwrap_or(snapshot);
+                    snapshot = snapshot.join_pages().unwrap_or(snapshot);
                 }
             }
             assert_eq!(text(&snapshot), "[]");
@@ -206,11 +204,11 @@ pub mod tests {
     }
 
     #[test]
-    fn pages_that_no_change_touches_are_shared() {
+    fn pages_without_changes_are_shared() {
         let before = snapshot(1_000);
         assert!(before.pages().len() > 4);
-        let after = edited(&before, [OrderChange::Removed(500)]);
-        let shared = |page: &&Arc<Page>| before.pages().iter().any(|own| Arc::ptr_eq(own, page));
+        let after = apply_changes(&before, [OrderChange::Removed(500)]);
+        let shared = |page: &&Arc<Page>| before.pages().iter().any(|old| Arc::ptr_eq(old, page));
         assert_eq!(after.pages().iter().filter(shared).count(), before.pages().len() - 1);
     }
 }

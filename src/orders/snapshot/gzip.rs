@@ -1,18 +1,17 @@
-//! One gzip member out of parts that are compressed independently (RFC 1951,
-//! RFC 1952).
+//! Builds one gzip member from parts that are compressed independently (RFC 1951, RFC 1952).
 //!
-//! A part becomes raw deflate blocks that end in a full flush: on a byte boundary,
-//! with nothing that the next part could refer back to. So a header, the blocks of
-//! any parts, an empty last block, the CRC and the length are a gzip file.
+//! A part is compressed to raw deflate blocks that end with a full flush: on a byte boundary, and
+//! later blocks do not refer back to it. So a gzip file consists of a header, the blocks of any
+//! parts, an empty last block, the CRC and the length.
 
 use super::memory::ListMemory;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
-/// The magic number, deflate, no flags, no time, no extra flags, unknown system.
+/// Magic number, deflate method, no flags, no time, no extra flags, unknown operating system.
 pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// The bytes behind the last part.
+/// The number of bytes after the last part.
 const END_BYTES: usize = 10;
 
 /// Gzip length for this total of deflate blocks.
@@ -20,18 +19,18 @@ pub fn length(blocks: usize) -> usize {
     HEADER.len() + blocks + END_BYTES
 }
 
-/// A part as deflate blocks.
+/// A part that is compressed to deflate blocks.
 #[derive(Clone, Debug)]
 pub struct Deflated {
-    /// The blocks, ended by a full flush.
+    /// The blocks, which end with a full flush.
     pub blocks: Bytes,
     crc: u32,
     length: u64,
 }
 
 impl Deflated {
-    /// Compresses these bytes.
-    pub fn of(bytes: &[u8], memory: &ListMemory) -> Deflated {
+    /// Compresses a part and counts its blocks in `memory`.
+    pub fn compress(bytes: &[u8], memory: &ListMemory) -> Deflated {
         let mut blocks = Vec::new();
         deflate(bytes, &mut blocks);
         Deflated {
@@ -42,8 +41,8 @@ impl Deflated {
     }
 }
 
-/// These bytes as a gzip file.
-pub fn file(bytes: &[u8]) -> Vec<u8> {
+/// Compresses bytes to a gzip file.
+pub fn compress_file(bytes: &[u8]) -> Vec<u8> {
     let mut file = HEADER.to_vec();
     deflate(bytes, &mut file);
     let crc = crc32fast::Hasher::new_with_initial(crc32fast::hash(bytes));
@@ -52,15 +51,15 @@ pub fn file(bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Adds these bytes as deflate blocks, ended by a full flush.
+/// Compresses bytes and appends the deflate blocks, which end with a full flush.
 fn deflate(bytes: &[u8], blocks: &mut Vec<u8>) {
     let mut compress = Compress::new(Compression::default(), false);
-    // A guess; the loop adds room where it is too low.
+    // A guess; the loop reserves more if necessary.
     blocks.reserve(bytes.len() / 8 + 1_024);
     loop {
         let rest = bytes.get(compress.total_in() as usize..).unwrap_or_default();
         let before = blocks.len();
-        // Only a stream that has ended can fail, and this one never ends.
+        // Compression fails only after the end of the stream, and this stream is never ended.
         let _ = compress.compress_vec(rest, blocks, FlushCompress::Full);
         if blocks.len() < blocks.capacity() || blocks.len() == before && rest.is_empty() {
             break;
@@ -69,7 +68,7 @@ fn deflate(bytes: &[u8], blocks: &mut Vec<u8>) {
     }
 }
 
-/// The checksum of the parts so far, which the end of the file states.
+/// The CRC and length of the parts so far, for the end of the gzip file.
 #[derive(Clone, Debug, Default)]
 pub struct Checksum {
     crc: crc32fast::Hasher,
@@ -83,7 +82,7 @@ impl Checksum {
         self.length += part.length;
     }
 
-    /// An empty last block, the CRC-32, and the length modulo 2^32.
+    /// Returns the end of the file: an empty last block, the CRC-32, and the length modulo 2^32.
     pub fn end(self) -> Bytes {
         let mut end = vec![3, 0];
         end.extend_from_slice(&self.crc.finalize().to_le_bytes());
@@ -98,12 +97,12 @@ mod tests {
     use rand::{Rng, SeedableRng, rngs::StdRng};
     use std::io::Read;
 
-    fn unzipped(parts: &[Vec<u8>]) -> Vec<u8> {
+    fn compress_and_unzip(parts: &[Vec<u8>]) -> Vec<u8> {
         let mut file = HEADER.to_vec();
         let mut checksum = Checksum::default();
         let mut blocks = 0;
         for part in parts {
-            let part = Deflated::of(part, &ListMemory::default());
+            let part = Deflated::compress(part, &ListMemory::default());
             assert!(part.blocks.ends_with(&[0, 0, 0xff, 0xff]));
             file.extend_from_slice(&part.blocks);
             blocks += part.blocks.len();
@@ -117,18 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_a_gzip_file() {
+    fn a_compressed_file_unzips_to_its_content() {
         let mut noise = vec![0; 5_000];
         StdRng::seed_from_u64(7).fill_bytes(&mut noise);
         for bytes in [vec![], b"[]".to_vec(), b"abc".repeat(50_000), noise] {
-            let (file, mut text) = (file(&bytes), Vec::new());
+            let (file, mut text) = (compress_file(&bytes), Vec::new());
             flate2::read::GzDecoder::new(&file[..]).read_to_end(&mut text).unwrap();
             assert_eq!(text, bytes);
         }
     }
 
     #[test]
-    fn parts_compressed_apart_are_one_gzip_member() {
+    fn independently_compressed_parts_form_one_gzip_member() {
         let mut noise = vec![0; 300_000];
         StdRng::seed_from_u64(7).fill_bytes(&mut noise);
         let sample = br#"{"id":1,"petId":2,"quantity":3,"complete":true},"#.repeat(5_000);
@@ -138,7 +137,7 @@ mod tests {
             vec![sample.clone(), sample.clone(), b"]".to_vec()],
             vec![noise.clone(), sample, noise, vec![]],
         ] {
-            assert_eq!(unzipped(&parts), parts.concat());
+            assert_eq!(compress_and_unzip(&parts), parts.concat());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a search reads of each order before its text: its status, whether it has been
-//! fulfilled, and a hash of its pet.
+//! Two bytes per order that a search reads first: the status, the `complete` flag and a hash of the
+//! pet's id.
 
 use crate::store::ListedOrder;
 use store_orders_api::v2::OrderStatus;
@@ -8,11 +8,11 @@ const SHIPPED: u16 = 1 << 15;
 const COMPLETE: u16 = 1 << 14;
 const PET: u16 = COMPLETE - 1;
 
-/// The mark of an order.
+/// The mark of an order: two flags and a hash of the pet's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u16);
 
-/// The marks of orders that may match a filter.
+/// Selects the marks of orders that may match a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkFilter {
     mask: u16,
@@ -20,8 +20,8 @@ pub struct MarkFilter {
 }
 
 impl Mark {
-    /// The mark of this order.
-    pub fn of(order: &ListedOrder<'_>) -> Mark {
+    /// Computes the mark of an order.
+    pub fn new(order: &ListedOrder<'_>) -> Mark {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags = flag(order.is_shipped, SHIPPED) | flag(order.complete, COMPLETE);
         Mark(flags | pet_hash(order.pet_id))
@@ -34,7 +34,7 @@ impl Mark {
 }
 
 impl MarkFilter {
-    /// The marks of orders with these values, of those that are given.
+    /// Creates a filter for the values that are set.
     pub fn new(
         is_shipped: Option<bool>,
         complete: Option<bool>,
@@ -57,13 +57,13 @@ impl MarkFilter {
         marks
     }
 
-    /// Whether an order of this mark may match.
+    /// True if an order with this mark may match.
     pub fn allows(self, mark: Mark) -> bool {
         mark.0 & self.mask == self.value
     }
 }
 
-/// 14 bits of a pet's id: two pets have the same one time in 16,384.
+/// Hashes a pet's id to 14 bits: two pets collide with a probability of 1 in 16,384.
 fn pet_hash(pet_id: i64) -> u16 {
     // Fibonacci hashing: 2^64 divided by the golden ratio.
     let hash = pet_id.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);

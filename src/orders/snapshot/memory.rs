@@ -1,5 +1,5 @@
-//! The memory of lists: the bytes of their buffers, and the snapshots that clients still read
-//! although they were replaced.
+//! Counts the memory of lists: the bytes of their buffers, and the outdated snapshots that clients
+//! still read.
 
 use super::Snapshot;
 use bytes::Bytes;
@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Counts the bytes of buffers until the last reference to them is dropped (up to an eighth more
-/// may be allocated), and remembers outdated snapshots. Clones share both.
+/// Counts the bytes of buffers until their last reference is dropped, and tracks outdated snapshots.
+/// A buffer's allocation can be up to an eighth larger. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct ListMemory {
-    /// Bytes of the buffers in snapshots, responses and connections.
-    held: Arc<AtomicUsize>,
+    /// The bytes of the buffers in snapshots, responses and connections.
+    buffer_bytes: Arc<AtomicUsize>,
     lists: Arc<Mutex<Lists>>,
 }
 
@@ -27,35 +27,35 @@ struct Lists {
 #[derive(Debug)]
 struct Outdated {
     snapshot: Weak<Snapshot>,
-    /// The snapshot after it that is still read.
+    /// The next newer snapshot that is still read.
     newer: Weak<Snapshot>,
-    /// The bytes of its pages that the newer one lacks, and so every later one.
+    /// The bytes of its pages that the newer snapshot, and so every later one, does not share.
     bytes: usize,
 }
 
-/// The memory that lists hold besides the current snapshot, in bytes.
+/// The memory of lists besides the current snapshot, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ListBytes {
-    /// In outdated snapshots that clients still read.
+    /// The memory of outdated snapshots that clients still read.
     pub outdated: usize,
-    /// In responses and connections alone: cutting lists off does not free it. A snapshot that is
-    /// being made counts here.
+    /// The memory that only responses and connections use: cutting lists off does not free it. A
+    /// snapshot that is being built counts here.
     pub in_connections: usize,
 }
 
 impl ListMemory {
-    /// These bytes as a buffer that is counted.
+    /// Wraps bytes in a buffer that is counted until it is dropped.
     pub fn hold(&self, bytes: Vec<u8>) -> Bytes {
-        self.held.fetch_add(bytes.len(), Ordering::Relaxed);
-        Bytes::from_owner(Counted { bytes, held: Arc::clone(&self.held) })
+        self.buffer_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        Bytes::from_owner(Counted { bytes, total: Arc::clone(&self.buffer_bytes) })
     }
 
-    /// Bytes of all buffers.
-    pub fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+    /// The bytes of all buffers.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes.load(Ordering::Relaxed)
     }
 
-    /// Replaces the old snapshot as the current one.
+    /// Replaces the current snapshot. Tracks the old one if clients still read it.
     pub fn replace(&self, old: Arc<Snapshot>, current: &Arc<Snapshot>) {
         let mut lists = self.lists.lock();
         lists.current = Arc::downgrade(current);
@@ -66,16 +66,16 @@ impl ListMemory {
         }
     }
 
-    /// The memory in use.
+    /// Computes the memory of lists besides the current snapshot.
     pub fn used(&self) -> ListBytes {
         let lists = &mut *self.lists.lock();
         let Some(mut newer) = lists.current.upgrade() else {
-            return ListBytes { outdated: 0, in_connections: self.held() };
+            return ListBytes { outdated: 0, in_connections: self.buffer_bytes() };
         };
         let (current, mut outdated) = (newer.held_bytes(), 0);
         for list in lists.outdated.iter_mut().rev() {
             let Some(snapshot) = list.snapshot.upgrade() else { continue };
-            // Not yet compared, or the snapshot after it is no longer read.
+            // Compare again if the newer snapshot is no longer read, or not compared yet.
             if list.newer.as_ptr() != Arc::as_ptr(&newer) {
                 list.bytes = snapshot.bytes_missing_in(&newer);
                 list.newer = Arc::downgrade(&newer);
@@ -83,11 +83,11 @@ impl ListMemory {
             outdated += list.bytes;
             newer = snapshot;
         }
-        let in_connections = self.held().saturating_sub(current + outdated);
+        let in_connections = self.buffer_bytes().saturating_sub(current + outdated);
         ListBytes { outdated, in_connections }
     }
 
-    /// The outdated snapshots, the oldest first.
+    /// Returns the outdated snapshots, the oldest first.
     pub fn outdated_lists(&self) -> Vec<Weak<Snapshot>> {
         self.lists.lock().outdated.iter().map(|list| Weak::clone(&list.snapshot)).collect()
     }
@@ -95,7 +95,7 @@ impl ListMemory {
 
 struct Counted {
     bytes: Vec<u8>,
-    held: Arc<AtomicUsize>,
+    total: Arc<AtomicUsize>,
 }
 
 impl AsRef<[u8]> for Counted {
@@ -106,22 +106,22 @@ impl AsRef<[u8]> for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+        self.total.fetch_sub(self.bytes.len(), Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{edited, snapshot};
+    use super::super::edit::tests::{apply_changes, snapshot};
     use super::*;
     use crate::store::OrderChange;
 
     #[test]
-    fn pages_of_outdated_lists_count_once_while_one_of_these_lists_is_read() {
+    fn a_page_of_several_outdated_lists_counts_once_while_one_of_them_is_read() {
         let first = Arc::new(snapshot(1_000));
-        let second = Arc::new(edited(&first, [OrderChange::Removed(0)]));
+        let second = Arc::new(apply_changes(&first, [OrderChange::Removed(0)]));
         second.replace(Arc::clone(&first));
-        let third = Arc::new(edited(&second, [OrderChange::Removed(999)]));
+        let third = Arc::new(apply_changes(&second, [OrderChange::Removed(999)]));
         third.replace(Arc::clone(&second));
         let [begin, end] =
             [first.pages().first(), first.pages().last()].map(|page| page.unwrap().bytes().len());
@@ -132,6 +132,6 @@ mod tests {
         drop(first);
         assert_eq!(outdated(), 0);
         let used = third.memory().used();
-        assert_eq!((used.in_connections, third.memory().held()), (0, third.held_bytes()));
+        assert_eq!((used.in_connections, third.memory().buffer_bytes()), (0, third.held_bytes()));
     }
 }

@@ -1,42 +1,42 @@
-//! A page: a run of encoded orders as they are sent.
+//! A page of a snapshot: consecutive encoded orders.
 
 use super::gzip::Deflated;
 use super::mark::Mark;
 use super::memory::ListMemory;
-use crate::blocking::run_with;
+use crate::blocking::spawn_blocking_with_permit;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A run of encoded orders. Besides the bytes it costs 14 bytes an order.
+/// A page of a snapshot. Uses 14 bytes per order besides the JSON.
 #[derive(Debug)]
 pub struct Page {
     bytes: Bytes,
     orders: Arc<PageOrders>,
-    /// Made when a gzip list first needs it. Shared by the pages of the same bytes.
+    /// Computed when a gzip response first needs it. Shared by pages with the same bytes.
     deflated: Arc<OnceCell<Deflated>>,
 }
 
-/// What a page knows of its orders, in ascending order of id.
+/// The metadata of a page's orders, in ascending order of id.
 #[derive(Clone, Debug, Default)]
 pub struct PageOrders {
-    /// Their ids.
+    /// The orders' ids.
     pub ids: Vec<i64>,
-    /// Where each ends in the page's bytes. Each is preceded by `[` or `,`.
+    /// The byte offsets where the orders end. A `[` or `,` precedes each order.
     pub ends: Vec<u32>,
-    /// Their marks.
+    /// The orders' marks.
     pub marks: Vec<Mark>,
 }
 
 impl Page {
-    /// These orders, encoded in these bytes.
+    /// Creates a page from its bytes and the metadata of its orders.
     pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
-        // A copy has no room to spare.
+        // A clone has no spare capacity.
         Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
     }
 
-    /// The bytes as they are sent.
+    /// The JSON as it is sent.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
@@ -46,7 +46,7 @@ impl Page {
         &self.orders.ids
     }
 
-    /// Where each order ends.
+    /// The byte offsets where the orders end.
     pub fn ends(&self) -> &[u32] {
         &self.orders.ends
     }
@@ -56,48 +56,47 @@ impl Page {
         &self.orders.marks
     }
 
-    /// The text of the order of this number in the page.
+    /// Returns the JSON of the order at this index.
     pub fn order(&self, number: usize) -> Option<&[u8]> {
         let before = number.checked_sub(1).map(|before| self.ends().get(before));
         let start = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
         self.bytes.get(start + 1..*self.ends().get(number)? as usize)
     }
 
-    /// Whether the array ends in this page.
+    /// True if the array ends in this page.
     pub fn is_last(&self) -> bool {
         self.bytes.ends_with(b"]")
     }
 
-    /// Whether an order of this id is in this page or in one before it.
+    /// True if the page's last id is `id` or higher.
     pub fn reaches(&self, id: i64) -> bool {
         self.ids().last().is_some_and(|last| *last >= id)
     }
 
-    /// A page of these orders with other bytes around them.
+    /// Creates a page of the same orders whose separators differ.
     pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
     }
 
-    /// This page with its bytes elsewhere in memory.
-    pub fn moved_to(&self, bytes: Bytes) -> Arc<Page> {
+    /// Creates a copy of the page whose bytes are in another buffer.
+    pub fn move_to(&self, bytes: Bytes) -> Arc<Page> {
         debug_assert_eq!(self.bytes, bytes);
         let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));
         Arc::new(Page { bytes, orders, deflated })
     }
 
-    /// The memory that it holds: its bytes, and those as gzip.
+    /// The page's memory in bytes: plain and compressed.
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + self.deflated().map_or(0, |deflated| deflated.blocks.len())
     }
 
-    /// The bytes as a gzip list sends them, if they have been compressed.
+    /// The compressed bytes, if the page has been compressed.
     pub fn deflated(&self) -> Option<&Deflated> {
         self.deflated.get()
     }
 
-    /// The bytes as a gzip list sends them. The first call compresses them, which
-    /// takes milliseconds, on a blocking thread with one of these permits; calls meanwhile
-    /// wait for it.
+    /// Returns the compressed bytes. The first call compresses the page, which takes milliseconds, on
+    /// a blocking thread with one of the permits. Concurrent calls wait for the result.
     pub async fn deflate(
         self: Arc<Page>,
         memory: ListMemory,
@@ -105,9 +104,9 @@ impl Page {
     ) -> Result<Deflated, JoinError> {
         let bytes = self.bytes.clone();
         let compress = || async move {
-            // Never closed.
+            // The semaphore is never closed.
             let permit = permits.acquire_owned().await;
-            run_with(permit, move || Deflated::of(&bytes, &memory)).await
+            spawn_blocking_with_permit(permit, move || Deflated::compress(&bytes, &memory)).await
         };
         self.deflated.get_or_try_init(compress).await.cloned()
     }
@@ -126,29 +125,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_is_compressed_once_there_is_a_permit() {
+    async fn a_page_is_compressed_when_a_permit_is_free() {
         let (page, permits) = (page(), Arc::new(Semaphore::new(1)));
-        let taken = permits.clone().try_acquire_owned().unwrap();
+        let last_permit = permits.clone().try_acquire_owned().unwrap();
         let deflate = Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
         let mut waiting = Box::pin(deflate);
         tokio::time::timeout(Duration::from_millis(100), &mut waiting).await.unwrap_err();
-        drop(taken);
+        drop(last_permit);
         waiting.await.unwrap();
         assert!(page.deflated().is_some());
     }
 
     #[tokio::test]
-    async fn all_who_wait_share_one_compression() {
+    async fn concurrent_calls_share_one_compression() {
         let (page, permits) = (page(), Arc::new(Semaphore::new(8)));
         let deflate = || Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
         let mut first = Box::pin(deflate());
         assert!(first.as_mut().now_or_never().is_none());
         let others = tokio::spawn(join_all((0..8).map(|_| deflate())));
         tokio::task::yield_now().await;
-        // The one that began it goes away.
+        // The call that began the compression is dropped.
         drop(first);
         let all = others.await.unwrap();
         let blocks = &page.deflated().unwrap().blocks;
-        assert!(all.iter().all(|own| own.as_ref().unwrap().blocks.as_ptr() == blocks.as_ptr()));
+        assert!(
+            all.iter().all(|result| result.as_ref().unwrap().blocks.as_ptr() == blocks.as_ptr())
+        );
     }
 }

@@ -1,21 +1,21 @@
-//! The hold of responses on a snapshot, which is taken away when the list is cut off.
+//! The reference that responses share to the snapshot they send. Cutting the list off clears it.
 
 use super::Snapshot;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The list was cut off, because outdated lists held too much memory.
+/// The list was cut off because outdated lists used too much memory.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the list was cut off: it was read too slowly")]
 pub struct CutOff;
 
-/// A snapshot that is sent until it is cut off. All responses that send it share this.
+/// A snapshot that can be cut off. All responses that send the snapshot share it.
 #[derive(Debug)]
 pub struct SentList(Mutex<Option<Arc<Snapshot>>>);
 
 impl SentList {
-    /// Begins a response with this snapshot.
-    pub fn of(snapshot: &Arc<Snapshot>) -> Arc<SentList> {
+    /// Returns the snapshot's shared `SentList`, or a new one if it was cut off.
+    pub fn for_snapshot(snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let mut sent = snapshot.sent.lock();
         let shared = sent.upgrade().filter(|sent| sent.snapshot().is_ok());
         shared.unwrap_or_else(|| {
@@ -25,7 +25,7 @@ impl SentList {
         })
     }
 
-    /// The snapshot, not to be held over a pause: it can be cut off at any time.
+    /// Returns the snapshot. Do not keep it across an `await`: it can be cut off at any time.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.0.lock().clone().ok_or(CutOff)
     }
@@ -35,7 +35,7 @@ impl Snapshot {
     /// Cuts off the responses that send this snapshot. Returns their number.
     pub fn cut_off(&self) -> usize {
         let Some(sent) = self.sent.lock().upgrade() else { return 0 };
-        // Dropped without the lock.
+        // The snapshot is dropped after the lock is released.
         let cut = sent.0.lock().take();
         cut.map_or(0, |_| Arc::strong_count(&sent) - 1)
     }
@@ -47,17 +47,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_responses_that_send_a_list_are_cut_off_and_no_later_one() {
+    fn a_cut_off_ends_the_responses_of_a_list_but_no_later_one() {
         let list = Arc::new(snapshot(1));
         assert_eq!(list.cut_off(), 0);
-        let sent = [(); 2].map(|()| SentList::of(&list));
+        let sent = [(); 2].map(|()| SentList::for_snapshot(&list));
         assert!(sent.iter().all(|sent| sent.snapshot().is_ok()));
         assert_eq!(list.cut_off(), 2);
         assert!(sent.iter().all(|sent| sent.snapshot().is_err()));
         assert_eq!(list.cut_off(), 0);
-        let later = SentList::of(&list);
-        assert!(later.snapshot().is_ok());
-        drop((sent, later));
+        let later_list = SentList::for_snapshot(&list);
+        assert!(later_list.snapshot().is_ok());
+        drop((sent, later_list));
         assert_eq!(Arc::strong_count(&list), 1);
     }
 }

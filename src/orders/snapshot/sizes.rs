@@ -1,18 +1,17 @@
-//! The sizes that decide how lists are held and sent. They are parameters, so that
-//! tests run the same code on short lists.
+//! The sizes of pages and turns. They are parameters, so that tests can run the same code on short
+//! lists.
 
-/// Sizes of pages, of joined lists and of turns.
+/// The sizes of pages, joined lists and turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The largest page, with the end of the array. A page is copied when an order in it is removed,
-    /// and compressed as a whole.
+    /// The maximum size of a page, including the end of the array. A page is copied when one of its
+    /// orders is removed, and compressed as a whole.
     pub page_bytes: usize,
-    /// Up to this length a list is joined to one buffer, and sent without a pause.
+    /// A list up to this length is joined to one buffer and sent without yielding.
     pub joined_bytes: usize,
-    /// How much of a list that is not joined is sent before other requests have their
-    /// turn.
+    /// The bytes of a longer list that are sent before yielding to other requests.
     pub turn_bytes: usize,
-    /// How many pages are compressed ahead of the one that is sent.
+    /// The number of pages that are compressed ahead of the page that is sent.
     pub pages_ahead: usize,
 }
 
@@ -27,6 +26,6 @@ impl Default for Sizes {
     }
 }
 
-/// A little less than the loopback's largest TCP segment (65,483 bytes): turns of
-/// 64 KiB end in a segment of 53 bytes each, which costs a third of the throughput.
+/// A little less than the largest TCP segment on the loopback interface (65,483 bytes): turns of
+/// 64 KiB would each end in a segment of 53 bytes, which costs a third of the throughput.
 const TURN_BYTES: usize = 62 * 1024;

@@ -1,5 +1,5 @@
-//! The weak entity tag (RFC 9110, 8.8.3) of a whole list, from the store's history and the change
-//! number: the same on every server, after a restart and in every encoding.
+//! The weak entity tag (RFC 9110, 8.8.3) of a whole list. It derives from the store's history and
+//! the change number, so it is the same on every server, after a restart and in every encoding.
 
 use http::HeaderValue;
 use store_orders_api::v1;
@@ -13,12 +13,12 @@ pub struct ListTag {
 }
 
 impl ListTag {
-    /// The tag of the list at this change of this history.
+    /// Creates the tag of the list at a change in a history.
     pub fn new(history: u64, change_number: i64) -> ListTag {
-        // Another version of the document may show more of each order.
+        // Another version of the API document may have more fields of each order.
         let version = crc32fast::hash(v1::VERSION.as_bytes());
         let tag = format!("W/\"{history:016x}-{change_number}-{version:08x}\"");
-        // Digits, letters and quotes are a value.
+        // Digits, letters and quotes are valid in a header value.
         let value = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""));
         ListTag { history, value }
     }

@@ -1,4 +1,4 @@
-//! Cancellations that wait together, go away, or meet a store that cannot write.
+//! Tests of the writer: batches, dropped callers, and a store that cannot write.
 
 use super::*;
 use crate::orders::snapshot::{ListMemory, Sizes};
@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
 
-/// A writer of a store with pending orders 1 to 20, the sizes of its batches, the
-/// state that it updates, and the directory of the store.
+/// Starts a writer for a store with pending orders 1 to 20. Returns it with its batch sizes, the list
+/// that it updates, and the store's directory.
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
@@ -29,18 +29,18 @@ async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> 
 }
 
 #[tokio::test]
-async fn all_that_have_queued_are_one_batch_up_to_the_largest() {
+async fn queued_requests_form_one_batch_up_to_the_maximum_size() {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
     let all = (0..LARGEST_BATCH as i64 + 20).map(|order_id| request(order_id, deadline));
     assert_eq!(batch_sizes(all).await, [LARGEST_BATCH, 20]);
 }
 
-/// After a stall of the store, requests wait that have 0.6 s left, and others that just arrived.
+/// After the store stalled, some requests have only 0.6 s left while others just arrived.
 #[tokio::test]
-async fn requests_that_have_time_left_are_not_in_a_batch_with_those_that_have_little() {
+async fn requests_with_distant_deadlines_are_in_different_batches() {
     let now = Instant::now();
-    let left = [600, 650, 1_000, 1_150, 4_900, 4_950].map(Duration::from_millis);
-    let all = left.into_iter().map(|left| request(1, now + left));
+    let times_left = [600, 650, 1_000, 1_150, 4_900, 4_950].map(Duration::from_millis);
+    let all = times_left.into_iter().map(|time_left| request(1, now + time_left));
     assert_eq!(batch_sizes(all).await, [3, 1, 2]);
 }
 
@@ -49,7 +49,7 @@ fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
     (Cancellation { order_id, key_id, at, deadline }, oneshot::channel().0)
 }
 
-/// The sizes of the batches in which these requests are carried out.
+/// Returns the sizes of the batches that these requests form.
 async fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     all.for_each(|request| queue.try_send(request).unwrap());
@@ -64,7 +64,7 @@ async fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn those_that_queue_during_a_batch_are_the_next_one() {
+async fn requests_that_queue_during_a_batch_form_the_next_one() {
     let (writer, batches, _, directory) = writer().await;
     let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -85,25 +85,25 @@ async fn those_that_queue_during_a_batch_are_the_next_one() {
 }
 
 #[tokio::test]
-async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
+async fn a_queued_request_is_executed_after_its_caller_is_dropped() {
     let (writer, batches, _, _directory) = writer().await;
-    let mut gone = Box::pin(cancel(&writer, 1));
-    assert!(gone.as_mut().now_or_never().is_none());
-    drop(gone);
+    let mut dropped = Box::pin(cancel(&writer, 1));
+    assert!(dropped.as_mut().now_or_never().is_none());
+    drop(dropped);
     let again = cancel(&writer, 1).await;
     assert!(matches!(again, Ok(CancelOutcome::NotFound)), "{again:?}");
     assert_eq!(batches.get_sample_sum(), 2.0);
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_store_that_cannot_write() {
+async fn no_request_waits_long_for_a_store_that_cannot_write() {
     let (mut writer, batches, _, directory) = writer().await;
     writer.stuck_after = Duration::from_millis(50);
     let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let first = cancel(&writer, 1).await;
     assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
-    // The writer still waits with the first one, whenever it began to.
+    // The writer still waits with the first request; the batch may have begun late.
     let began = Instant::now();
     while writer.require_not_stuck().is_ok() {
         assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
@@ -117,14 +117,14 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
         assert!(began.elapsed() < Duration::from_secs(30), "the batch does not end");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // Past its deadline the first was not carried out.
+    // The first request was not executed, because its deadline had passed.
     writer.stuck_after = REQUEST_TIMEOUT;
     let again = cancel(&writer, 1).await;
     assert!(matches!(again, Ok(CancelOutcome::Cancelled)), "{again:?}");
 }
 
 #[tokio::test]
-async fn a_full_queue_takes_no_more() {
+async fn a_request_fails_if_the_queue_is_full() {
     let (queue, _requests) = mpsc::channel(1);
     let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
     let writer = Writer { queue, failed: Arc::default(), running, stuck_after };
@@ -134,7 +134,7 @@ async fn a_full_queue_takes_no_more() {
 }
 
 #[tokio::test]
-async fn without_the_writers_task_there_is_no_answer() {
+async fn a_request_fails_if_the_writers_task_has_ended() {
     let (queue, _) = mpsc::channel(1);
     let (running, stuck_after) = (RunningBatch::none(), REQUEST_TIMEOUT);
     let writer = Writer { queue, failed: Arc::default(), running, stuck_after };

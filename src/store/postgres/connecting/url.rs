@@ -1,7 +1,7 @@
 //! Parses the URL of a store in PostgreSQL, in libpq's format.
 
 use super::tls_mode::PostgresTls;
-use crate::blocking::run_with;
+use crate::blocking::spawn_blocking_with_permit;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::io;
@@ -143,7 +143,7 @@ impl PasswordFile {
     pub async fn read(&self) -> io::Result<String> {
         let permit = Arc::clone(&self.reads).acquire_owned().await.map_err(io::Error::other)?;
         let path = self.path.clone();
-        let read = run_with(permit, move || read_password(&path)).await;
+        let read = spawn_blocking_with_permit(permit, move || read_password(&path)).await;
         read.unwrap_or_else(|panicked| Err(io::Error::other(panicked))).map_err(|error| {
             io::Error::other(format!("{} cannot be read: {error}", self.path.display()))
         })

@@ -45,7 +45,7 @@ pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Resul
     commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;
     import(&*commands, 2..=PAGE_ROWS)?;
     import(&*commands, [PAGE_ROWS + 1])?;
-    let freshness = orders.ask_freshness()?;
+    let freshness = orders.query_freshness()?;
     store.wait(freshness.clone().wait())?;
     commands.update_orders(&[OrderUpdate { id: 1, ship_date: None, complete: Some(true) }])?;
     let list = store.wait(orders.tagged_list(freshness))?.0;
