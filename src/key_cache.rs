@@ -72,7 +72,7 @@ impl KeyCache {
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = store.poll_changes().await?;
-        let reflected = polled.last_changes.of_keys().into();
+        let reflected = polled.last_changes.keys_change().into();
         let cache = KeyCache {
             store,
             cached: CachedKeys::default(),
@@ -131,7 +131,7 @@ impl KeyCache {
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
-            last_changes.is_some_and(|last| last.of_keys() == absent_at)
+            last_changes.is_some_and(|last| last.keys_change() == absent_at)
         })
     }
 
@@ -171,14 +171,14 @@ impl KeyCache {
         digests.dedup();
         let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
         let reflected = self.reflected.lock();
-        let enters = may_enter_cache(polled.last_changes.of_keys(), *reflected);
+        let enters = may_enter_cache(polled.last_changes.keys_change(), *reflected);
         let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
         let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
         drop(reflected);
         for Waiter { digest, answer } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
             if looked_up.key.is_none() {
-                self.cached.add_absent(digest, polled.last_changes.of_keys());
+                self.cached.add_absent(digest, polled.last_changes.keys_change());
             }
             // Fails if the client has disconnected.
             let _ = answer.send(looked_up);
@@ -225,7 +225,7 @@ impl KeyCache {
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
-        match keys_catch_up(*reflected, polled.last_changes.of_keys(), rows_after) {
+        match keys_catch_up(*reflected, polled.last_changes.keys_change(), rows_after) {
             KeysCatchUp::Current => {}
             KeysCatchUp::Rows(change) => {
                 self.cached.replace(changes.unwrap_or_default());

@@ -7,7 +7,7 @@
 //! | [`cli`] | the command line: `serve`, and the operator's commands |
 //! | [`server`] | assembles the parts, listens, drains, stops |
 //! | [`admin`] | liveness, readiness and metrics, on their own listener |
-//! | [`http`] | everything between dropshot and the domain: middleware, handlers, pages |
+//! | [`http`] | the HTTP layer between dropshot and the domain: middleware, handlers, pages |
 //! | [`context`] | the state that request handlers share |
 //! | [`orders`] | the order list as encoded pages, and the writer of cancellations |
 //! | [`key_cache`] | a read-through cache of API keys, which follows the store |

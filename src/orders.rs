@@ -101,7 +101,7 @@ impl OrderList {
 
     /// Returns a list that reflects the reported change; refreshes it if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
-        let stored = latest.last_changes.of_orders();
+        let stored = latest.last_changes.orders_change();
         if let Some(snapshot) = self.state.lock().current(stored) {
             return Ok(snapshot);
         }
@@ -205,7 +205,7 @@ impl OrderList {
             // A failure shows at the next request for a list.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
-                && latest.last_changes.of_orders().has_more_than(self.reflected())
+                && latest.last_changes.orders_change().has_more_than(self.reflected())
             {
                 drop(self.refresh_to(latest).await);
             }

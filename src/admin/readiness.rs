@@ -261,7 +261,7 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
         server.store.poll_changes().await
     };
     let stored = match polled.await {
-        Ok(polled) => polled.last_changes.of_orders(),
+        Ok(polled) => polled.last_changes.orders_change(),
         Err(error) => return failed(error),
     };
     let listed = server.orders.reflected();

@@ -108,7 +108,7 @@ fn store_all<R: NewRecord>(
     });
     store.await_servers();
     imported.map_err(|unfinished| {
-        let stored = unfinished.done.imported;
+        let stored = unfinished.completed.imported;
         let problem = ErrorChain(&unfinished).to_string();
         let error = match interrupts.error(|| unfinished.to_string()) {
             Some(signal) if unfinished.why.is_none() => signal.into(),

@@ -77,7 +77,7 @@ impl ListInMemory {
         removals.sort_unstable();
         Refresh {
             base: Arc::clone(&self.list.snapshot),
-            catch_up: self.list.plan(latest.last_changes.of_orders(), rows_after),
+            catch_up: self.list.plan(latest.last_changes.orders_change(), rows_after),
             removals,
             latest,
         }
@@ -110,7 +110,7 @@ impl Refresh {
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
-            CatchUp::Nothing => (base, self.latest.last_changes.of_orders()),
+            CatchUp::Nothing => (base, self.latest.last_changes.orders_change()),
             CatchUp::Removals(reached) | CatchUp::Rows(reached) => (base, reached),
             CatchUp::ReadingAfter(after) | CatchUp::ReadingAll(after) => {
                 read_changes(store, base, after).await?
@@ -158,7 +158,7 @@ impl ReadRefresh {
             let rows = self.planned.rows().iter().map(ChangedOrder::change);
             next = apply_changes(&next, rows, self.reached);
         }
-        // After a failover all orders were read again, without the removed ones.
+        // In another generation the cancellations may be lost, so their removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
             let removals = removals.iter().map(|id| OrderChange::Removed(*id));
             next = apply_changes(&next, removals, self.reached);
@@ -252,7 +252,7 @@ mod tests {
     /// Plans the refresh of a list that is behind.
     fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
         let mut state = state.lock();
-        assert!(state.current(latest.last_changes.of_orders()).is_none());
+        assert!(state.current(latest.last_changes.orders_change()).is_none());
         state.plan_refresh(latest)
     }
 

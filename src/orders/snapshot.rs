@@ -96,7 +96,7 @@ impl Snapshot {
         Snapshot::new(Vec::new(), sizes, memory)
     }
 
-    /// Creates a list without orders that has the same sizes and counts in the same memory.
+    /// Creates a list without orders, with the same sizes and memory counter.
     pub fn to_empty(&self) -> Snapshot {
         Snapshot::empty(self.sizes, self.memory.clone())
     }
@@ -131,7 +131,7 @@ impl Snapshot {
         Some(turn)
     }
 
-    /// The memory in which the list's buffers count.
+    /// The counter of the list's buffers.
     pub fn memory(&self) -> &ListMemory {
         &self.memory
     }

@@ -32,7 +32,7 @@ pub struct Readers {
 #[derive(Debug)]
 pub struct Reader {
     list: Arc<SentList>,
-    all: Arc<Readers>,
+    readers: Arc<Readers>,
 }
 
 impl Readers {
@@ -52,7 +52,7 @@ impl Readers {
 
     /// Begins to send a list.
     pub fn begin(self: &Arc<Self>, snapshot: &Arc<Snapshot>) -> Reader {
-        Reader { list: SentList::for_snapshot(snapshot), all: Arc::clone(self) }
+        Reader { list: SentList::for_snapshot(snapshot), readers: Arc::clone(self) }
     }
 
     /// Wraps a part of a list in a buffer that is counted until the connection drops it.
@@ -127,10 +127,10 @@ impl Reader {
     /// scarce, returns a copy: a slice in a slow connection would keep its whole page in memory.
     pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
-        if !self.all.is_scarce() {
+        if !self.readers.is_scarce() {
             return Ok(turn);
         }
-        Ok(turn.map(|turn| self.all.hold(turn.to_vec())))
+        Ok(turn.map(|turn| self.readers.hold(turn.to_vec())))
     }
 
     /// Returns a page of the list. Call it only with a valid number.
@@ -144,7 +144,8 @@ impl Reader {
         number: usize,
     ) -> Result<impl Future<Output = Result<Deflated, JoinError>> + Send + Sync + use<>, CutOff>
     {
-        let (memory, permits) = (self.all.memory.clone(), Arc::clone(&self.all.compressions));
+        let (memory, permits) =
+            (self.readers.memory.clone(), Arc::clone(&self.readers.compressions));
         Ok(self.page(number)?.deflate(memory, permits))
     }
 }

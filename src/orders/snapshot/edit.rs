@@ -21,7 +21,7 @@ pub struct Edit<'a> {
 struct OpenPage<'a> {
     page: &'a Page,
     /// The number of its orders that have been copied or dropped.
-    done: usize,
+    consumed: usize,
     /// The byte where the last of these orders ends.
     end: usize,
 }
@@ -64,7 +64,7 @@ impl<'a> Edit<'a> {
         while self.open.is_none() {
             let Some(page) = self.old.next() else { return };
             if page.reaches(id) {
-                self.open = Some(OpenPage { page, done: 0, end: 0 });
+                self.open = Some(OpenPage { page, consumed: 0, end: 0 });
                 return self.copy_open(Some(id));
             }
             self.new.push_page(page);
@@ -74,21 +74,22 @@ impl<'a> Edit<'a> {
     /// Copies the open page's orders before `id` and drops the order with this id. Without `id`, copies
     /// all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
-        let Some(OpenPage { page, mut done, mut end }) = self.open.take() else { return };
-        let end_of = |done: usize, end| page.ends().get(done - 1).map_or(end, |end| *end as usize);
-        let rest = page.ids().get(done..).unwrap_or_default();
+        let Some(OpenPage { page, mut consumed, mut end }) = self.open.take() else { return };
+        let end_of =
+            |consumed: usize, end| page.ends().get(consumed - 1).map_or(end, |end| *end as usize);
+        let rest = page.ids().get(consumed..).unwrap_or_default();
         let before = id.map_or(rest.len(), |id| rest.partition_point(|other| *other < id));
-        self.new.push_run(page, done..done + before, end);
+        self.new.push_run(page, consumed..consumed + before, end);
         if before > 0 {
-            done += before;
-            end = end_of(done, end);
+            consumed += before;
+            end = end_of(consumed, end);
         }
-        if id.is_some() && page.ids().get(done) == id.as_ref() {
-            done += 1;
-            end = end_of(done, end);
+        if id.is_some() && page.ids().get(consumed) == id.as_ref() {
+            consumed += 1;
+            end = end_of(consumed, end);
         }
-        if done < page.ids().len() {
-            self.open = Some(OpenPage { page, done, end });
+        if consumed < page.ids().len() {
+            self.open = Some(OpenPage { page, consumed, end });
         }
     }
 }

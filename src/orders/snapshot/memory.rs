@@ -75,7 +75,7 @@ impl ListMemory {
         let (current, mut outdated) = (newer.held_bytes(), 0);
         for list in lists.outdated.iter_mut().rev() {
             let Some(snapshot) = list.snapshot.upgrade() else { continue };
-            // Compare again if the newer snapshot is no longer read, or not compared yet.
+            // Not compared yet, or compared with a snapshot that is no longer read.
             if list.newer.as_ptr() != Arc::as_ptr(&newer) {
                 list.bytes = snapshot.bytes_missing_in(&newer);
                 list.newer = Arc::downgrade(&newer);

@@ -1,4 +1,5 @@
-//! The reference that responses share to the snapshot they send. Cutting the list off clears it.
+//! The reference that responses share to the snapshot they send. Cutting the list off clears it,
+//! which ends these responses early.
 
 use super::Snapshot;
 use parking_lot::Mutex;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 #[error("the list was cut off: it was read too slowly")]
 pub struct CutOff;
 
-/// A snapshot that can be cut off. All responses that send the snapshot share it.
+/// A snapshot that is sent, or `None` after it was cut off. All responses that send the snapshot
+/// share it.
 #[derive(Debug)]
 pub struct SentList(Mutex<Option<Arc<Snapshot>>>);
 

@@ -16,12 +16,12 @@ pub struct LastChanges {
 
 impl LastChanges {
     /// The last change of orders, with its generation.
-    pub fn of_orders(self) -> ChangeNumber {
+    pub fn orders_change(self) -> ChangeNumber {
         ChangeNumber { generation: self.generation, number: self.orders }
     }
 
     /// The last change of accounts or keys, with its generation.
-    pub fn of_keys(self) -> ChangeNumber {
+    pub fn keys_change(self) -> ChangeNumber {
         ChangeNumber { generation: self.generation, number: self.keys }
     }
 }

@@ -29,7 +29,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct UnfinishedImport {
     /// The result so far, which stays in the store.
-    pub done: ImportOutcome,
+    pub completed: ImportOutcome,
     /// The number of records to import.
     pub total: usize,
     /// The type of the records.
@@ -41,7 +41,7 @@ pub struct UnfinishedImport {
 impl fmt::Display for UnfinishedImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = self.kind.noun();
-        match self.done.imported {
+        match self.completed.imported {
             imported if matches!(self.why, Some(StoreError::Unconfirmed)) => write!(
                 f,
                 "before the last step, {imported} of {} {noun}s were imported",
@@ -119,7 +119,7 @@ pub fn import_in_steps(
         Ok(progress(outcome))
     });
     result.map(|()| outcome).map_err(|UnfinishedSteps { why, .. }| UnfinishedImport {
-        done: outcome,
+        completed: outcome,
         total,
         kind,
         why,

@@ -318,7 +318,7 @@ async fn send_all(
         Ok(before)
     });
     let (before, last) = read.await?;
-    Ok(OrdersRead::whole(before.of_orders(), last.of_orders()))
+    Ok(OrdersRead::whole(before.orders_change(), last.orders_change()))
 }
 
 /// Sends the orders of the next changes.
@@ -332,7 +332,7 @@ async fn send_changed(
     let read = with_scan_connection(session, replica, async |client, before| {
         let (rows, last) =
             send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
-        Ok(OrdersRead::page(after, before.of_orders(), last, rows >= PAGE_ROWS))
+        Ok(OrdersRead::page(after, before.orders_change(), last, rows >= PAGE_ROWS))
     });
     Ok(read.await?.0)
 }

@@ -182,7 +182,7 @@ impl Session {
     ) -> Result<PolledKeys, StoreError> {
         let (polled, _) = self.query_keys(replica, &self.key_statements.last_change, &[]).await?;
         let is_older = |after: &ChangeNumber| {
-            polled.last_changes.of_keys().has_more_than(*after)
+            polled.last_changes.keys_change().has_more_than(*after)
                 && after.generation == self.generation
         };
         // Keys are read only if they changed. Otherwise a lock on the table of keys would make

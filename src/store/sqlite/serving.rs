@@ -71,7 +71,8 @@ impl Store for Arc<SqliteStore> {
             let as_of = BootInstant::now();
             let last_changes = store.last_changes_now()?;
             let polled = PolledChanges::new(last_changes, as_of);
-            let Some(after) = after.filter(|after| last_changes.of_keys().has_more_than(*after))
+            let Some(after) =
+                after.filter(|after| last_changes.keys_change().has_more_than(*after))
             else {
                 return Ok(PolledKeys { polled, changes: None });
             };
@@ -118,7 +119,7 @@ impl Store for Arc<SqliteStore> {
             let mut connection = store.scanner.lock();
             // One read transaction, so that the rows match the last changes.
             let transaction = connection.transaction()?;
-            let last_change = read_last_changes(&transaction)?.of_orders();
+            let last_change = read_last_changes(&transaction)?.orders_change();
             send_rows_since(&transaction, after.number, &to)?;
             if after.number == 0
                 && let Some(damage) = find_missing_rows(&transaction)?
@@ -423,7 +424,7 @@ mod tests {
     async fn a_full_scan_returns_the_same_changes_as_the_index() {
         let (store, _directory) = store();
         import(&store, 1..=1);
-        let since = read_last_changes(&store.scanner.lock()).unwrap().of_orders();
+        let since = read_last_changes(&store.scanner.lock()).unwrap().orders_change();
         import(&store, 2..=MAX_SORTED_ORDERS + 2);
         let needs_full_scan =
             |after: ChangeNumber| needs_full_scan(&store.scanner.lock(), after.number);

@@ -219,7 +219,7 @@ fn read_changes(
     let Some(after) = list.filter(|_| rows.len() as i64 <= MAX_CHANGED_ORDERS) else {
         return Ok(None);
     };
-    if !last_changes.of_orders().has_more_than(after) {
+    if !last_changes.orders_change().has_more_than(after) {
         return Ok(None);
     }
     let mut orders = Vec::with_capacity(rows.len());

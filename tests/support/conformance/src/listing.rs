@@ -67,7 +67,7 @@ pub fn keys_since(
 ) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
     let PolledKeys { polled, changes } = store.poll_keys(Some(after))?;
-    let last_read = polled.last_changes.of_keys();
+    let last_read = polled.last_changes.keys_change();
     if last_read.has_more_than(after) {
         for change in changes.context("there are too many changes")? {
             match change {

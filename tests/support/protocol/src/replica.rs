@@ -278,7 +278,7 @@ impl Replica {
         let (generation, lease) = (session.generation, session.lease);
         match answer.accept_under_lease(generation, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
-                let stored = last_changes.of_orders();
+                let stored = last_changes.orders_change();
                 let rows = rows.filter(|(after, _)| stored.has_more_than(*after));
                 self.list = List::Answered(Answered { must_reflect, stored, rows });
             }
@@ -329,7 +329,7 @@ impl Replica {
                 reading.snapshot = 0;
             }
             if let Some(before) = self.accept_last_changes(&session, journal) {
-                reading.before = Some(before.of_orders());
+                reading.before = Some(before.orders_change());
                 self.list = List::Reading(reading, answered);
             }
             return Some(());
@@ -357,7 +357,7 @@ impl Replica {
         let Some(last) = self.accept_last_changes(&session, journal) else { return Some(()) };
         let (after, highest) = (reading.after, reading.highest);
         let read = match rows {
-            ReadScope::All => OrdersRead::whole(before, last.of_orders()),
+            ReadScope::All => OrdersRead::whole(before, last.orders_change()),
             ReadScope::After(_) => {
                 OrdersRead::page(after, before, highest, in_pages && highest.is_some())
             }
@@ -419,7 +419,7 @@ impl Replica {
             return None;
         };
         let (rows_after, rows) = rows.unzip();
-        let stored = polled.last_changes.of_keys();
+        let stored = polled.last_changes.keys_change();
         match keys_catch_up(self.reflected, stored, rows_after) {
             KeysCatchUp::Current => {}
             KeysCatchUp::Rows(reached) => {
@@ -449,7 +449,7 @@ impl Replica {
             return None;
         };
         if let Some(polled) = self.polled(asked, answer) {
-            if may_enter_cache(polled.last_changes.of_keys(), self.reflected) {
+            if may_enter_cache(polled.last_changes.keys_change(), self.reflected) {
                 self.cached = Some(key);
             }
             if keys_are_current(polled.as_of, NOW) {

@@ -113,7 +113,7 @@ pub fn a_batch_raises_the_change_number_by_one_or_not_at_all(
     );
     ensure!(cancelled.generation == imported.generation, "{cancelled:?}");
     ensure!(last_changes(&store)?.orders == imported.orders + 1);
-    ensure!(changed_ids(&store, imported.of_orders())? == [-2, -8]);
+    ensure!(changed_ids(&store, imported.orders_change())? == [-2, -8]);
     let none = store.cancel(&batch)?;
     ensure!(none.change_numbers.is_none(), "{none:?}");
     ensure!(last_changes(&store)?.orders == imported.orders + 1);

@@ -18,10 +18,10 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [30, 10, 20, 40, 50])?;
-    let first = last_changes(&store)?.of_orders();
+    let first = last_changes(&store)?.orders_change();
     ensure!(changed_ids(&store, first)?.is_empty());
     cancel(&store, &[40, 20])?;
-    let second = last_changes(&store)?.of_orders();
+    let second = last_changes(&store)?.orders_change();
     ensure!(changed_ids(&store, first)? == [-20, -40]);
     commands.ship_orders(&[50, 10])?;
     import(&*commands, [35, -5])?;
@@ -29,7 +29,7 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     ensure!(changed_ids(&store, first)? == [-5, 10, -20, 35, -40, 50]);
     ensure!(list(&store)?.len() == 5, "the list contains cancelled orders");
     let last = last_changes(&store)?;
-    ensure!(changed_ids(&store, last.of_orders())?.is_empty());
+    ensure!(changed_ids(&store, last.orders_change())?.is_empty());
     ensure!(last.keys == 0, "a change of orders counts as a change of keys");
     Ok(())
 }

@@ -57,7 +57,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 2 }, "{outcome:?}");
     let shipped = stored(&*commands, Some(Status::Shipped))?;
     ensure!(shipped.iter().map(|order| order.id).eq(101..=200), "{shipped:?}");
-    ensure!(last_changes(&store)?.of_orders().has_more_than(before.of_orders()));
+    ensure!(last_changes(&store)?.orders_change().has_more_than(before.orders_change()));
     ensure!(commands.check()?.problems.is_empty());
     Ok(())
 }
@@ -104,8 +104,8 @@ pub fn a_failed_step_keeps_the_steps_before_it(engine: &dyn Engine) -> anyhow::R
     let all = orders(1..=LONG);
     let failed = import_in_steps(&*commands, Records::Orders(&all), false, &mut never_stop);
     let failed = expect_unfinished(failed)?;
-    let (done, why) = (failed.done, failed.why.as_ref().map(ToString::to_string));
-    ensure!(done == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{done:?}");
+    let (completed, why) = (failed.completed, failed.why.as_ref().map(ToString::to_string));
+    ensure!(completed == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{completed:?}");
     ensure!(why == Some(format!("order {existing} is already in the store")), "{why:?}");
     ensure!(list(&store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
 
@@ -126,7 +126,7 @@ pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result
     let stop = &mut |_| ControlFlow::Break(());
     let stopped =
         expect_unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
-    ensure!(stopped.why.is_none() && stopped.done.imported == STEP_RECORDS, "{stopped:?}");
+    ensure!(stopped.why.is_none() && stopped.completed.imported == STEP_RECORDS, "{stopped:?}");
     ensure!(list(&store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
     // After the last step there is nothing to stop.
     let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);

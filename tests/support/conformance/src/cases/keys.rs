@@ -158,7 +158,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
         number,
     };
     let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
-    let before = last_changes(&store)?.of_keys();
+    let before = last_changes(&store)?.keys_change();
     write(key_row, ban(300, 1))?;
     // Other servers read the changed key only.
     let ((_, changed), reached) = keys_since(&store, before)?;
@@ -175,7 +175,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
         NewBan { key: i64::MAX, ban: ban(300, 1) },
     ])?;
     ensure!(row(&key)?.ban == ban(600, 2) && row(&other)?.ban == ban(300, 2));
-    let banned = last_changes(&store)?.of_keys();
+    let banned = last_changes(&store)?.keys_change();
     commands.unban_key(&key.id)?;
     ensure!(keys_since(&store, banned)?.0.1.len() == 1);
     let lifted = KeyBan { number: 3, ..KeyBan::default() };
@@ -223,7 +223,7 @@ pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::R
         ensure!(accounts.keys().copied().eq(account), "{accounts:?}");
         let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
         ensure!(keys.keys().copied().collect::<HashSet<_>>() == digests, "{keys:?}");
-        ensure!(reached == last_changes(&store)?.of_keys(), "{reached:?}");
+        ensure!(reached == last_changes(&store)?.keys_change(), "{reached:?}");
         last_known = reached;
         Ok(())
     };

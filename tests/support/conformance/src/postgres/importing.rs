@@ -32,7 +32,7 @@ pub fn an_import_that_loses_its_connection_keeps_whole_steps(
     });
     killed?;
     let lost = lost.err().context("the import was finished")?;
-    ensure!(lost.done.imported == STEP_RECORDS, "{lost:?}");
+    ensure!(lost.completed.imported == STEP_RECORDS, "{lost:?}");
     let commands = database.commands()?;
     let report = commands.check()?;
     let pending = report.orders.map(|orders| orders.pending);

@@ -50,7 +50,7 @@ pub fn old_changes_are_removed_except_the_last(server: &PostgresUnderTest) -> an
     })?;
     ensure!(last_changes(&store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
-    ensure!(changed_ids(&store, before.of_orders())? == [4]);
+    ensure!(changed_ids(&store, before.orders_change())? == [4]);
     Ok(())
 }
 

@@ -91,8 +91,8 @@ pub fn a_store_with_an_older_schema_is_migrated(server: &PostgresUnderTest) -> a
     commands.revoke_key("key_1", 2)?;
     let after = last_changes(&store)?;
     ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
-    ensure!(changed_ids(&store, before.of_orders())? == [-1]);
-    let ((accounts, keys), revoked) = keys_since(&store, before.of_keys())?;
+    ensure!(changed_ids(&store, before.orders_change())? == [-1]);
+    let ((accounts, keys), revoked) = keys_since(&store, before.keys_change())?;
     ensure!(accounts.is_empty() && keys.len() == 1, "{accounts:?} {keys:?}");
     commands.set_plan("acme", Plan::Free, None)?;
     let (accounts, keys) = keys_since(&store, revoked)?.0;
