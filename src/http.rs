@@ -5,7 +5,7 @@
 //! | File | Step |
 //! |---|---|
 //! | `http/middleware.rs` | runs the steps in order |
-//! | `http/request_scope.rs` | keeps the request's state; at the end sets response headers, counts and logs |
+//! | `http/request_scope.rs` | keeps its state; at the end sets headers, counts and logs |
 //! | `http/inner_router.rs` | finds the operation and calls it through dropshot |
 //! | `http/authentication.rs` | checks the bearer key; without a valid one the response is a 401 |
 //! | `key_cache.rs` | finds the key in the cache or the store |

@@ -1,5 +1,5 @@
-//! Keeps an encoded list of all orders in memory and cancels orders. The store is authoritative; the
-//! list follows it.
+//! Keeps an encoded list of all orders in memory and cancels orders. The store is authoritative;
+//! the list follows it.
 //!
 //! A list reflects every change, of any process, that was committed before the list was requested.
 //! The writer removes this process's cancellations from the list. Changes of other processes are
@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages runs on the requesting thread: it only copies each
-/// page once.
+/// A refresh that changes at most this many pages runs on the requesting thread: it only copies
+/// each page once.
 const MAX_INLINE_PAGES: usize = 4;
 
 /// The interval of refreshes that no request needs.
@@ -82,8 +82,8 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Queries the store for its last changes and their rows. The answer covers every change that was
-    /// committed before this call.
+    /// Queries the store for its last changes and their rows. The answer covers every change that
+    /// was committed before this call.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.reflected();
         self.store.freshness(Some(reflected))
@@ -139,8 +139,8 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// Returns a list that reflects all changes committed before this query was sent, with its entity
-    /// tag.
+    /// Returns a list that reflects all changes committed before this query was sent, with its
+    /// entity tag.
     pub async fn tagged_list(
         &self,
         mut freshness: Freshness,
@@ -158,8 +158,8 @@ impl OrderList {
         }
     }
 
-    /// Prepares a part of the list for sending: plain, or gzip if the client accepts it. Fails if the
-    /// compression panicked.
+    /// Prepares a part of the list for sending: plain, or gzip if the client accepts it. Fails if
+    /// the compression panicked.
     pub async fn part_payload(
         &self,
         json: Vec<u8>,
@@ -197,8 +197,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list for ever, so that the first list after a long import on an idle server has
-    /// little to read.
+    /// Refreshes the list for ever, so that the first list after a long import on an idle server
+    /// has little to read.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;

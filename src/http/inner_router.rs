@@ -248,8 +248,8 @@ impl Operation {
             let handler = Arc::clone(&handler);
             async move {
                 let handled = handler.handle_request(context, request).await;
-                // Handlers return their errors as `Ok`, so an `Err` is a bug in the server. Its type is
-                // private to dropshot.
+                // Handlers return their errors as `Ok`, so an `Err` is a bug in the server. Its
+                // type is private to dropshot.
                 handled.unwrap_or_else(|_| errors::internal_error(document))
             }
             .boxed()

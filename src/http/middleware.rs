@@ -42,8 +42,9 @@ impl Middleware {
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// Runs the steps; if one panics, the response is a 500. Never returns an error. All steps share
-    /// one future: moving `context` and `request` from step to step costs more than the steps do.
+    /// Runs the steps; if one panics, the response is a 500. Never returns an error. All steps
+    /// share one future: moving `context` and `request` from step to step costs more than the steps
+    /// do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,

@@ -199,8 +199,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     let mut read = OrdersRead { reached: after, is_all: false };
     // A row that changed again during the read may be missing until the read is complete.
     while !read.is_all {
-        // A new read of everything has no rows for orders that were cancelled since the previous one,
-        // so it must start from an empty snapshot.
+        // A new read of everything has no rows for orders that were cancelled since the previous
+        // one, so it must start from an empty snapshot.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }

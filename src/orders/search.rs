@@ -1,6 +1,6 @@
-//! Searches a snapshot for a page of v2: the orders that match a filter, in ascending order of id. A
-//! search scans the marks of all orders, which takes 0.4 ms for a million, and reads the JSON of an
-//! order only if its mark matches.
+//! Searches a snapshot for a page of v2: the orders that match a filter, in ascending order of id.
+//! A search scans the marks of all orders, which takes 0.4 ms for a million, and reads the JSON of
+//! an order only if its mark matches.
 
 mod filter;
 
@@ -62,8 +62,8 @@ fn push_order(orders: &mut Vec<u8>, text: &[u8], mark: Mark) {
     orders.extend_from_slice(b"\"}");
 }
 
-/// Appends up to `limit` matching orders to `orders`, in ascending order from id `from`. Returns the
-/// id from which to continue, or `None` after the last match.
+/// Appends up to `limit` matching orders to `orders`, in ascending order from id `from`. Returns
+/// the id from which to continue, or `None` after the last match.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,
@@ -96,8 +96,8 @@ pub async fn find_orders(
 }
 
 impl Search<'_> {
-    /// Scans the orders of a page from index `start`. Breaks with the id of the first match beyond the
-    /// limit.
+    /// Scans the orders of a page from index `start`. Breaks with the id of the first match beyond
+    /// the limit.
     fn scan(&mut self, page: &Page, start: usize) -> ControlFlow<i64> {
         self.scanned += page.ids().len() - start;
         let marks = self.marks;
@@ -165,8 +165,8 @@ fn ship_date(text: &[u8]) -> Option<&[u8]> {
     rest.rsplit(|byte| *byte == b'"').next()
 }
 
-/// Removes the `Z` of a date in UTC, so that a date with a fraction of a second sorts after the same
-/// date without one.
+/// Removes the `Z` of a date in UTC, so that a date with a fraction of a second sorts after the
+/// same date without one.
 fn comparable(date: &[u8]) -> &[u8] {
     date.strip_suffix(b"Z").unwrap_or(date)
 }
@@ -189,7 +189,8 @@ mod tests {
         "9999-12-31T23:59:59.999999999Z",
     ];
 
-    /// The fields of an order except its id. They have few values, so that filters match some orders.
+    /// The fields of an order except its id. They have few values, so that filters match some
+    /// orders.
     #[derive(Clone, Copy, Debug)]
     struct Fields {
         pet_id: i64,

@@ -1,7 +1,7 @@
 //! An immutable list of all orders, as pages of JSON that are built once and sent many times.
 //!
-//! The pages in sequence are the JSON array: the first begins with `[`, all others with `,`, and the
-//! last ends with `]`.
+//! The pages in sequence are the JSON array: the first begins with `[`, all others with `,`, and
+//! the last ends with `]`.
 
 mod builder;
 pub mod edit;
@@ -146,8 +146,8 @@ impl Snapshot {
         self.pages.iter().map(|page| page.held_bytes()).sum()
     }
 
-    /// The memory of the pages that a newer snapshot does not share, in bytes. A page that has left the
-    /// list never returns to it.
+    /// The memory of the pages that a newer snapshot does not share, in bytes. A page that has left
+    /// the list never returns to it.
     pub fn bytes_missing_in(&self, newer: &Snapshot) -> usize {
         let address = |page: &Arc<Page>| page.bytes().as_ptr().addr();
         let newer: HashSet<usize> = newer.pages.iter().map(address).collect();
@@ -183,8 +183,8 @@ impl Snapshot {
         self.sizes
     }
 
-    /// Copies the list to one buffer, which can be sent faster than pages. Returns `None` if the pages
-    /// are joined already or the list is too long.
+    /// Copies the list to one buffer, which can be sent faster than pages. Returns `None` if the
+    /// pages are joined already or the list is too long.
     pub fn join_pages(&self) -> Option<Snapshot> {
         if self.joined.is_some() || self.length > self.sizes.joined_bytes {
             return None;

@@ -43,8 +43,8 @@ pub enum CancelError {
     /// The batch failed. It changed nothing, unless the store's files were removed or moved.
     #[error("the cancellation was not carried out")]
     Store(#[source] Arc<StoreError>),
-    /// The store did not answer in time. The order is cancelled only if the request was in the batch
-    /// that was running.
+    /// The store did not answer in time. The order is cancelled only if the request was in the
+    /// batch that was running.
     #[error("the store did not carry the cancellation out in time")]
     TimedOut,
     /// Nothing was changed: a batch has been running for too long, so the request was not queued.
@@ -62,7 +62,8 @@ pub enum CancelError {
 type CancelAnswer = Result<Option<CancelOutcome>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
-/// The handle of the writer's task. The task ends when the handle is dropped and the queue is empty.
+/// The handle of the writer's task. The task ends when the handle is dropped and the queue is
+/// empty.
 #[derive(Debug)]
 pub struct Writer {
     queue: mpsc::Sender<QueuedCancel>,
@@ -84,8 +85,8 @@ struct Work {
 }
 
 impl Writer {
-    /// Starts the task. Rejects requests while a batch has been running for longer than `stuck_after`.
-    /// Call it inside a runtime.
+    /// Starts the task. Rejects requests while a batch has been running for longer than
+    /// `stuck_after`. Call it inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<ListInMemory>>,
@@ -121,8 +122,8 @@ impl Writer {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Cancels an order. A queued request is executed even if the caller is dropped, unless the store
-    /// cannot write before the deadline.
+    /// Cancels an order. A queued request is executed even if the caller is dropped, unless the
+    /// store cannot write before the deadline.
     pub async fn cancel(
         &self,
         order_id: i64,

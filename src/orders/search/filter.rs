@@ -33,7 +33,8 @@ impl From<&ListOrdersQuery> for OrderFilter {
 }
 
 impl OrderFilter {
-    /// Formats the filter as query parameters, each preceded by `&`. Equal filters have equal texts.
+    /// Formats the filter as query parameters, each preceded by `&`. Equal filters have equal
+    /// texts.
     pub fn query(&self) -> String {
         let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
         let parameters = [

@@ -161,8 +161,8 @@ mod tests {
         Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
     }
 
-    /// A slow client reads a list while an import adds orders at the end in steps, and other clients
-    /// read the list after each step.
+    /// A slow client reads a list while an import adds orders at the end in steps, and other
+    /// clients read the list after each step.
     #[tokio::test]
     async fn pages_shared_with_the_current_list_are_not_outdated() {
         let mut list = Arc::new(snapshot(1_000));

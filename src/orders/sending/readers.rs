@@ -1,5 +1,6 @@
 //! Tracks the lists that are being sent, and cuts off the oldest if outdated lists use too much
-//! memory. A slow client keeps a whole snapshot in memory, and after each change there is a new one.
+//! memory. A slow client keeps a whole snapshot in memory, and after each change there is a new
+//! one.
 
 use crate::blocking::spawn_blocking_with_permit;
 use crate::counter::Counter;
@@ -82,8 +83,9 @@ impl Readers {
         &self.cut_off
     }
 
-    /// True if outdated snapshots and connections exceed the bound. Connections count at most half of
-    /// the bound: cutting lists off does not free their bytes, so otherwise all lists could be cut.
+    /// True if outdated snapshots and connections exceed the bound. Connections count at most half
+    /// of the bound: cutting lists off does not free their bytes, so otherwise all lists could be
+    /// cut.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
@@ -123,8 +125,8 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns the bytes of the next turn and advances the position; `None` at the end. If memory is
-    /// scarce, returns a copy: a slice in a slow connection would keep its whole page in memory.
+    /// Returns the bytes of the next turn and advances the position; `None` at the end. If memory
+    /// is scarce, returns a copy: a slice in a slow connection would keep its whole page in memory.
     pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.readers.is_scarce() {

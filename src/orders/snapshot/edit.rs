@@ -71,8 +71,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Copies the open page's orders before `id` and drops the order with this id. Without `id`, copies
-    /// all remaining orders of the page.
+    /// Copies the open page's orders before `id` and drops the order with this id. Without `id`,
+    /// copies all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
         let Some(OpenPage { page, mut consumed, mut end }) = self.open.take() else { return };
         let end_of =

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Counts the bytes of buffers until their last reference is dropped, and tracks outdated snapshots.
-/// A buffer's allocation can be up to an eighth larger. Clones share the state.
+/// Counts the bytes of buffers until their last reference is dropped, and tracks outdated
+/// snapshots. A buffer's allocation can be up to an eighth larger. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct ListMemory {
     /// The bytes of the buffers in snapshots, responses and connections.
