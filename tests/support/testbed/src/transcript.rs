@@ -96,8 +96,9 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
+        // Before ids: a number may have 16 decimals.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
+        (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r"\r\n", "\n"),
         // Documents may have an empty line between two commands.
