@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// What the session can do, by its argument.
+/// The arguments that the session accepts.
 const VIEWS: [&str; 8] = [
     "controls",
     "plain",
@@ -22,7 +22,7 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// What an operator sets in the view `settings`.
+/// The server's flags in the view `settings`.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",

@@ -1,14 +1,14 @@
-//! JSON in canonical form: as `serde_json` prints it with indentation, with the names in each
-//! `required` of a schema sorted, because they are a set. Equal documents then have equal texts. A
-//! key that stands twice in an object, of which `serde_json` keeps only the last, is refused.
+//! Parses and prints JSON in canonical form: indented as `serde_json` does, with the names in each
+//! `required` of a schema sorted, because they are a set. Equal documents then have equal texts.
+//! Duplicate keys in an object are an error, because `serde_json` would keep only the last.
 
 use serde_json::Value;
 
-/// Members whose values are data, in which `required` is any name.
+/// Members whose values are data: a `required` in them is an ordinary name.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
-/// Reads a JSON text, and sorts each `required`. The error begins with file, line and column, in the form
-/// that editors open.
+/// Parses a JSON text and sorts each `required`. Syntax errors begin with `file:line:column`, which
+/// editors open.
 pub fn parse(name: &str, text: &str) -> anyhow::Result<Value> {
     serde_json::from_str::<Value>(text).map_err(|error| {
         anyhow::anyhow!("{name}:{}:{}: invalid JSON: {error}", error.line(), error.column())
@@ -39,7 +39,7 @@ fn sort_required(value: &mut Value) {
     }
 }
 
-/// The canonical text of a value.
+/// Prints a value as canonical text.
 pub fn print(value: &Value) -> String {
     format!("{value:#}\n")
 }

@@ -1,8 +1,8 @@
-//! Sections of the changelog, and what they name.
+//! Finds sections of the changelog and the names in backticks in them.
 
 use semver::Version;
 
-/// Each section from a heading of level 2 to the next one: the heading, and the text below it.
+/// The sections under headings of level 2, each as heading and text.
 pub fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut parts = changelog.split("\n## ");
     let first = parts.next().and_then(|text| text.strip_prefix("## "));
@@ -17,9 +17,9 @@ pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
     sections(changelog).find(|(title, _)| is_ours(title)).map(|(_, text)| text.trim())
 }
 
-/// Whether a section names a thing: all that stands between two backticks is its
-/// name, in any letter case, because header names are case-insensitive. A word
-/// that occurs there is not enough: `id` could be that of an order or of a pet.
+/// True if a section has the name in backticks, with nothing else between them: the word `id`
+/// could be the field of an order or of a pet. Case is ignored, because header names are
+/// case-insensitive.
 pub fn names(section: &str, thing: &str) -> bool {
     let mut code = section.split('`').skip(1).step_by(2);
     code.any(|code| words(code) == words(thing))
@@ -38,16 +38,16 @@ mod tests {
                              `GET /store/orders` takes `limit`,\n  `Order.id` and `listOrders\n  401`.\n\n### Also\n\n- More.\n## 1.0.0\n";
 
     #[test]
-    fn a_section_is_found_by_its_heading_alone() {
-        let of = |text| section(CHANGELOG, &Version::parse(text).unwrap());
-        assert!(of("1.0.1").unwrap().ends_with("- More."));
-        assert_eq!(of("1.0.0"), Some(""));
-        assert_eq!(of("1.1.0"), None, "it is only planned");
-        assert_eq!(of("1.0.10"), None);
+    fn a_section_is_found_only_by_its_heading() {
+        let find = |version| section(CHANGELOG, &Version::parse(version).unwrap());
+        assert!(find("1.0.1").unwrap().ends_with("- More."));
+        assert_eq!(find("1.0.0"), Some(""));
+        assert_eq!(find("1.1.0"), None, "the version is only planned");
+        assert_eq!(find("1.0.10"), None);
     }
 
     #[test]
-    fn a_name_is_all_that_stands_between_two_backticks() {
+    fn a_name_is_the_whole_text_between_two_backticks() {
         let section = section(CHANGELOG, &Version::new(1, 0, 1)).unwrap();
         for named in ["listOrders 200 x-total", "limit", "Order.id", "listOrders 401"] {
             assert!(names(section, named), "{named}");

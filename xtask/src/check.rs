@@ -1,8 +1,8 @@
-//! `cargo xtask check`: runs every check, writes what it can with `--fix`, and prints every problem
-//! that is left. `cargo xtask generate` is two of these checks with their fixes.
+//! `cargo xtask check`: runs every check, with `--fix` writes what it can, and prints the remaining
+//! problems. `cargo xtask generate` is two of these checks with their fixes.
 //!
-//! The checkout, what the contract emits and the day are passed in, so that tests can check any
-//! document. To add a check, write a function and add it to `CHECKS`.
+//! The checkout, the documents that the contract emits and the day are parameters, so that tests can
+//! check any document. To add a check, write a function and add it to `CHECKS`.
 
 mod canonical;
 mod document;
@@ -32,9 +32,9 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// Those with a fix come in the order in which one fix needs another: a document's samples are a
-/// change that its version counts, generated files have the version, and what is emitted is
-/// compiled from them.
+/// All checks, in the order in which their fixes depend on each other: new samples in a document may
+/// require a new version, generated files contain the version, and the emitted documents come from
+/// generated code.
 const CHECKS: [Check; 8] = [
     CANONICAL,
     Check { claim: promises::claim, run: promises::run },
@@ -49,10 +49,10 @@ const CHECKS: [Check; 8] = [
 const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
-/// What no check looks at.
+/// A reminder: no check compiles the server.
 const NOT_BUILT: &str = "The server was not compiled: `cargo check --workspace`.";
 
-/// Runs all checks, after `--fix` on what it left.
+/// Runs all checks. If `is_fixing`, writes their fixes and reports what remains.
 pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let outcome = run(&CHECKS, inputs, is_fixing, out)?;
     writeln!(out, "{NOT_BUILT}")?;
@@ -72,8 +72,8 @@ fn run(
 ) -> anyhow::Result<Outcome> {
     let mut report = Report::new(out);
     for check in checks {
-        let mut found = (check.run)(inputs);
-        if let (Ok(problems), true) = (&found, is_fixing) {
+        let mut result = (check.run)(inputs);
+        if let (Ok(problems), true) = (&result, is_fixing) {
             let mut is_written = false;
             for problem in problems {
                 if let Some(file) = problem.write(&inputs.repository)? {
@@ -82,11 +82,11 @@ fn run(
                 }
             }
             if is_written {
-                found = (check.run)(inputs);
+                result = (check.run)(inputs);
             }
         }
-        let found = found.map(|problems| problems.iter().flat_map(Problem::lines).collect());
-        report.add(&(check.claim)(inputs), &found)?;
+        let result = result.map(|problems| problems.iter().flat_map(Problem::lines).collect());
+        report.add(&(check.claim)(inputs), &result)?;
     }
     Ok(report.finish("checks")?)
 }

@@ -28,59 +28,54 @@ pub struct Cli {
 enum Command {
     /// Prove that the documents, the contract in Rust and the clients agree.
     ///
-    /// Compares the document of each version with its canonical form, which has the programs
-    /// of spec/samples, and with what the contract in api/src emits; the tables in its texts
-    /// with the plans and codes that programs read; the generated contract and clients with
-    /// what the documents generate, and api/client/README.md with the crate's documentation;
-    /// the major version of each document with its base URLs; each document with the one of
-    /// its base URL that was published last, as of today: a breaking change requires a new
-    /// major version, an addition a new minor version, a change of a beta the next beta, all
-    /// an entry in CHANGELOG.md; and the files of spec/published with the history of the
-    /// main branch, where git has it. Finds modules of the server
-    /// that import others against the order of src/lib.rs. Runs every check and prints every
-    /// difference with its place, what is expected there, what was found, and the file or
-    /// command that fixes it. Without --fix, it changes nothing.
+    /// Checks for each version of the API that its document is in canonical form and contains
+    /// the code samples of spec/samples; that the contract in api/src emits it; that the tables
+    /// in its texts match x-plans and the error codes; that its major version is in its base
+    /// URLs; and that its version fits the changes since the last published document: a
+    /// breaking change requires a new major version, an addition a new minor version, a change
+    /// of a beta the next beta, and all of them an entry in CHANGELOG.md. Also checks that the
+    /// generated files are up to date, that the files of spec/published are as the main branch
+    /// first had them, and that the server's modules import each other only in the order of
+    /// src/lib.rs. Prints each difference with its place, the expected and the found value, and
+    /// the file or command that fixes it. Without --fix, changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
-        "  cargo xtask check --fix         writes what follows from the documents\n",
+        "  cargo xtask check --fix         fixes what can be generated\n",
         "  NO_COLOR=1 cargo xtask check    without colours\n\n",
         "Places in a document are JSON pointers (RFC 6901): in ",
         "spec/openapi.json#/paths/~1store~1orders/get, ~1 stands for a slash.",
     ))]
     Check {
-        /// First write what can be written: the canonical form of the documents with the programs
-        /// of spec/samples, a version that is too low for its changes unless one breaks callers or
-        /// it is below the published one, and all generated files. Says what it wrote; then the
-        /// exit code is by what is left
+        /// Fix what can be generated: the canonical form and code samples of the documents, a
+        /// version that is too low (unless a change is breaking or the version is below the
+        /// published one), and all generated files. Prints the files that it writes; the exit code
+        /// counts only the remaining problems
         #[arg(long)]
         fix: bool,
     },
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Also runs while api does not compile. The documents are edited by hand but for the
-    /// programs to copy, which it puts there from spec/samples, and for their canonical form.
-    /// Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
-    /// api/client/README.md from the crate's documentation, and the server's pages of
-    /// reference, changelog and summary. A document with what no code can be made of is
-    /// refused, with each place, and nothing is generated. `check --fix` does the same and
-    /// more.
+    /// Also runs while api does not compile. Rewrites api/src/v1.rs and v2.rs, the generated
+    /// files of api/client/src, api/client/README.md from the crate's documentation, and the
+    /// server's reference, changelog and summary pages. In the documents, which are edited by
+    /// hand, it only inserts the code samples of spec/samples and restores the canonical form.
+    /// If a document uses a feature that the generator does not support, prints each place and
+    /// generates nothing. `check --fix` does the same and more.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api spec",
     ))]
     Generate,
 
-    /// Keep the documents as they are released: spec/published/VERSION.json.
+    /// Copy new versions of the documents to spec/published/VERSION.json.
     ///
-    /// Copies each document whose version is not published yet under the name of its
-    /// version, if `check` passes,
-    /// CHANGELOG.md has a section for each, the commit that is checked out has passed
-    /// `.ci/run` here, and two tests pass, which it compiles and runs:
-    /// `every_documented_answer` saw on the wire each status, header, code and field that the
-    /// documents promise, and by `published_documents` the server keeps what each published
-    /// document promised. A published document never changes.
+    /// Requires that `check` passes, that CHANGELOG.md has a section for each new version, and
+    /// that `.ci/run` has passed here on the current commit. Then compiles and runs two tests:
+    /// `every_documented_answer` observes every documented status, header, code and field on
+    /// the wire, and `published_documents` checks that the server keeps what earlier published
+    /// documents promised. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -89,11 +84,11 @@ enum Command {
 
     /// Run third-party tools against the document and the live server.
     ///
-    /// Runs Redocly's lint on the documents, schemathesis against the server, with requests
-    /// drawn from SEED, the programs to copy, and the clients that openapi-typescript and
-    /// openapi-python-client generate, all pinned in tests/judges; Debian's tools run the
-    /// sessions of README and handbook and read the metrics. Any finding fails. The servers
-    /// listen on the loopback interface and stop with the command.
+    /// Runs Redocly's lint on the documents, and against the server schemathesis with random
+    /// requests, the documents' code samples, and clients that openapi-typescript and
+    /// openapi-python-client generate, all pinned in tests/judges. With Debian's tools, runs
+    /// the shell sessions of README and handbook and checks the metrics. Any finding fails. The
+    /// servers listen on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask judge --install            once, and after a version changed\n",
@@ -102,22 +97,21 @@ enum Command {
     ))]
     Judge(judge::JudgeArgs),
 
-    /// Measure the server against what it stands on; `bench --help` says how.
+    /// Benchmark the server against its web framework and database; see `bench --help`.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<OsString>,
     },
 
-    /// Make what a release holds, and try its image; `dist --help` says how.
+    /// Build the release files and test the image; see `dist --help`.
     #[command(disable_help_flag = true)]
     Dist {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<OsString>,
     },
 
-    /// Try the server while disks, networks, databases and servers fail; `faults --help` says
-    /// how.
+    /// Test the server while disks, networks, databases and servers fail; see `faults --help`.
     #[command(disable_help_flag = true)]
     Faults {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -126,12 +120,11 @@ enum Command {
 
     /// Test the public pages in a real browser.
     ///
-    /// Starts the server and headless Chromium, and goes through /docs, / and
-    /// /changelog at desktop and phone width, in light and dark mode: finds the
-    /// plans, the operations, the deprecation and the rate limit headers, sends a
-    /// request with a pasted key and reads the response. Fails on an error in the
-    /// console and on a request to another server. Needs chromium, and the tools
-    /// of `cargo xtask judge --install`.
+    /// Starts the server and headless Chromium, and visits /docs, / and /changelog at desktop
+    /// and phone width, in light and dark mode: finds the plans, the operations, the
+    /// deprecation and the rate limit headers, sends a request with a pasted key and reads the
+    /// response. Fails on a console error or a request to another server. Needs chromium and
+    /// the tools of `cargo xtask judge --install`.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask judge --install && cargo xtask browser\n",
@@ -141,7 +134,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command.
+    /// Runs the command and prints to `out`.
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
         name_checkout(&repository, &std::env::current_dir()?, out)?;
@@ -161,13 +154,13 @@ impl Cli {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
             Command::Publish => publish::publish(&repository, emitted, &evidence::CONDITIONS, out),
-            Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
+            Command::Judge(arguments) => judge::run_judges(&arguments, &repository, out),
         }
     }
 }
 
-/// Names the checkout unless this directory is in it: a copied `target` has the programs of the
-/// checkout that it was copied from.
+/// Prints the path of the checkout unless the current directory is in it: programs in a copied
+/// `target` work on the checkout that they were built in.
 fn name_checkout(
     repository: &Repository,
     directory: &Path,
@@ -181,7 +174,8 @@ fn name_checkout(
     Ok(())
 }
 
-/// Becomes a package of its own, which needs much that no check needs.
+/// Replaces this process with `cargo run` of another package, whose dependencies the checks should
+/// not have to compile.
 fn become_package(
     repository: &Repository,
     package: &[&str],
@@ -196,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checkout_is_named_where_it_is_not_the_current_one() {
+    fn the_checkout_is_named_if_the_current_directory_is_outside_it() {
         let (repository, elsewhere) = (Repository::here(), tempfile::tempdir().unwrap());
         let printed = |directory: &Path| {
             let mut out = Vec::new();

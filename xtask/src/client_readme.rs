@@ -1,5 +1,4 @@
-//! Makes the README of the client's crate from the crate's documentation. Writes
-//! no file.
+//! Generates the README of the client's crate from the crate's documentation. Writes no file.
 
 use anyhow::ensure;
 
@@ -9,7 +8,7 @@ const TITLE: &str = "\
 # store-orders-client
 ";
 
-/// The whole text of the README, from the source file with the documentation.
+/// Returns the text of the README. `source` is the crate's `lib.rs`.
 pub fn client_readme(source: &str) -> anyhow::Result<String> {
     let mut lines = Vec::new();
     let mut in_code = false;
@@ -18,7 +17,7 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
         match line.strip_prefix("```") {
             Some(_) if in_code => lines.push("```".to_string()),
             Some(info) => lines.push(format!("```{}", language(info))),
-            None if in_code => lines.extend(shown(line)),
+            None if in_code => lines.extend(visible_line(line)),
             None if line.starts_with('#') => lines.push(format!("#{line}")),
             None => lines.push(without_item_links(line)),
         }
@@ -28,20 +27,20 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
     Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
 }
 
-/// Rustdoc takes code for Rust unless it is told otherwise; its own words, such
-/// as `no_run`, mean nothing elsewhere.
+/// The language of a code block. Rustdoc's default is Rust, and its attributes, such as `no_run`,
+/// mean nothing elsewhere.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }
 
-/// A line of code, unless rustdoc hides it.
-fn shown(line: &str) -> Option<String> {
+/// Returns a line of code unless rustdoc hides it.
+fn visible_line(line: &str) -> Option<String> {
     let is_hidden = line == "#" || line.starts_with("# ");
     (!is_hidden).then(|| line.to_string())
 }
 
-/// Links to items, such as [`Error`] or [`code`](Error::code), lead nowhere
-/// outside rustdoc: only their text is kept.
+/// Replaces links to items, such as [`Error`] or [`code`](Error::code), with their text: they work
+/// only in rustdoc.
 fn without_item_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

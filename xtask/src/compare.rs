@@ -1,13 +1,12 @@
 //! Finds every difference between two JSON values.
 //!
-//! The order of keys does not count. The order of elements does, and so does the
-//! type of a number: 1 is not 1.0. Nothing here is specific to OpenAPI.
+//! The order of keys is ignored. The order of elements and the type of numbers matter: 1 is not
+//! 1.0. Nothing here is specific to OpenAPI.
 
 use codegen::pointer::pointer_to;
 use serde_json::Value;
 
-/// One place in which two values differ. `None` is an absent value, which is not
-/// the same as `null`.
+/// One place in which two values differ. `None` is an absent value, unlike `null`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     /// The place as a JSON pointer (RFC 6901).
@@ -18,19 +17,19 @@ pub struct Difference<'a> {
     pub right: Option<&'a Value>,
 }
 
-/// Every difference between two values, in the left one's order.
+/// Returns every difference between two values, in the order of the left value.
 pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
-    let mut found = Vec::new();
-    compare("", Some(left), Some(right), &mut found);
-    found
+    let mut differences = Vec::new();
+    compare("", Some(left), Some(right), &mut differences);
+    differences
 }
 
-/// The pointers to every value in `value`, itself included.
+/// Returns the pointers of `value` and of every value in it.
 pub fn pointers(value: &Value) -> Vec<String> {
-    let mut found = vec![String::new()];
+    let mut all = vec![String::new()];
     let mut add = |token: &str, member: &Value| {
         let parent = pointer_to("", token);
-        found.extend(pointers(member).into_iter().map(|pointer| parent.clone() + &pointer));
+        all.extend(pointers(member).into_iter().map(|pointer| parent.clone() + &pointer));
     };
     match value {
         Value::Object(members) => members.iter().for_each(|(key, member)| add(key, member)),
@@ -39,10 +38,11 @@ pub fn pointers(value: &Value) -> Vec<String> {
         }
         _ => {}
     }
-    found
+    all
 }
 
-/// The values below this pointer that have none inside of them, each with its own pointer.
+/// Returns the leaves (scalars and empty containers) of the value at this pointer, with their
+/// pointers.
 pub fn leaves<'a>(pointer: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => {
@@ -69,7 +69,7 @@ fn compare<'a>(
     found: &mut Vec<Difference<'a>>,
 ) {
     match (left, right) {
-        // Most of two documents, and no pointer is made for it.
+        // The common case; it allocates no pointer.
         _ if left == right => {}
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));
@@ -87,8 +87,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares by position, without the common start and end of both arrays: an
-/// inserted element is one difference, not one for each element after it.
+/// Compares by position, except for the common start and end of both arrays: an inserted element
+/// is one difference, not one per element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],
@@ -106,9 +106,9 @@ fn compare_elements<'a>(
         .count();
     let longer = left.len().max(right.len());
     for position in same_start..longer - same_end {
-        let of =
+        let element =
             |side: &'a [Value]| side.get(position).filter(|_| position + same_end < side.len());
-        compare(&pointer_to(pointer, &position.to_string()), of(left), of(right), found);
+        compare(&pointer_to(pointer, &position.to_string()), element(left), element(right), found);
     }
 }
 
@@ -117,25 +117,28 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn differing(left: &Value, right: &Value) -> Vec<String> {
+    fn differing_pointers(left: &Value, right: &Value) -> Vec<String> {
         differences(left, right).into_iter().map(|difference| difference.pointer).collect()
     }
 
     #[test]
-    fn the_order_of_keys_does_not_count() {
-        assert!(differing(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_empty());
+    fn the_order_of_keys_is_ignored() {
+        assert!(differing_pointers(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_empty());
     }
 
     #[test]
-    fn the_order_of_elements_counts() {
-        assert_eq!(differing(&json!([1, 2, 3]), &json!([1, 3, 2])), ["/1", "/2"]);
+    fn the_order_of_elements_matters() {
+        assert_eq!(differing_pointers(&json!([1, 2, 3]), &json!([1, 3, 2])), ["/1", "/2"]);
     }
 
     #[test]
     fn an_element_in_front_is_one_difference() {
-        assert_eq!(differing(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
-        assert_eq!(differing(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
-        assert_eq!(differing(&json!(["a", "b", "c"]), &json!(["a", "z", "y", "c"])), ["/1", "/2"]);
+        assert_eq!(differing_pointers(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
+        assert_eq!(differing_pointers(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
+        assert_eq!(
+            differing_pointers(&json!(["a", "b", "c"]), &json!(["a", "z", "y", "c"])),
+            ["/1", "/2"]
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the contract in `api` emits. A program of `api` tells it, so that this one runs while `api`
-//! does not compile.
+//! Gets the documents that the contract in `api` emits. Runs a program of `api` for it, so that
+//! `cargo xtask` itself works while `api` does not compile.
 
 use crate::documents::DOCUMENTS;
 use crate::repository::Repository;
@@ -7,10 +7,10 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// What is emitted for each version, the stable one first, or why it is not known.
+/// The emitted document of each version, in the order of [`DOCUMENTS`], or the error.
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
-/// What the contract of this checkout emits.
+/// Emits the documents of this checkout's contract.
 pub fn emitted(repository: &Repository) -> Emitted {
     match documents(repository) {
         Ok(documents) => documents.map(Ok),
@@ -29,7 +29,7 @@ fn documents(repository: &Repository) -> anyhow::Result<[Value; DOCUMENTS.len()]
     serde_json::from_slice(&output.stdout).context("emit-documents printed something else")
 }
 
-/// `cargo run` of this program of the workspace.
+/// Returns the command `cargo run` for a program of the workspace; `program` selects it.
 pub fn cargo_run(repository: &Repository, program: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,5 +1,4 @@
-//! Evidence that a commit keeps its promises: tests that passed on it before, and tests that are run
-//! now.
+//! Checks that a commit is tested: by notes of earlier runs on it, and by running tests now.
 
 use crate::history::Git;
 use crate::repository::Repository;
@@ -7,36 +6,36 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The tests that see on the wire all that the documents in `spec` promise.
+/// The tests that observe on the wire everything that the documents in `spec` promise.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// The tests that hold what the server answers against the published documents.
+/// The tests that compare the server's responses with the published documents.
 const REPLAY: &str = "published_documents::";
-/// How these tests end the line of a promise that they did not see.
+/// The end of the line that these tests print for each promise that they did not observe.
 const NEVER_SEEN: &str = " was never seen";
-/// Of an output that names no promise, such as that of a compiler.
+/// The maximum number of lines shown of other failures, such as compiler errors.
 const MAX_LINES: usize = 40;
 
-/// Returns what keeps the documents from being published, a line each.
+/// A condition of publication. Returns the reasons not to publish, a line each.
 pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
-/// What must hold before documents are published, which cannot be undone.
+/// The conditions of publication, which cannot be undone.
 pub const CONDITIONS: [Condition; 3] = [
     |repository| {
         let passed = check_passed(repository, &[CHANGE]);
         Ok(passed.err().into_iter().map(|error| format!("{error:#}")).collect())
     },
-    |repository| of(repository, ALL_SEEN, &[]),
-    |repository| of(repository, REPLAY, &[]),
+    |repository| run_tests(repository, ALL_SEEN, &[]),
+    |repository| run_tests(repository, REPLAY, &[]),
 ];
 
-/// A command, and the file of `target/passed` in which it notes the commit that has passed it.
+/// A command, and the file in `target/passed` to which it writes the last commit that passed.
 pub type Note = (&'static str, &'static str);
-/// What must hold before a change is merged.
+/// The pre-merge checks.
 pub const CHANGE: Note = (".ci/run", "change");
 /// All other tests.
 pub const NIGHTLY: Note = (".ci/run nightly", "nightly");
 
-/// Fails unless the commit that is checked out, unchanged, is the one that has passed these.
+/// Fails unless the working tree is clean and the current commit has passed these commands.
 pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<()> {
     let git = Git { repository };
     let changed = git.answer(&["status", "--porcelain"])?;
@@ -50,8 +49,13 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Compiles and runs the tests of this name, with these arguments of their program.
-pub fn of(repository: &Repository, tests: &str, arguments: &[&str]) -> anyhow::Result<Vec<String>> {
+/// Runs the tests whose names contain `tests`; `arguments` go to the test program. Returns no lines
+/// if they pass, otherwise the promises that they did not observe or the end of the output.
+pub fn run_tests(
+    repository: &Repository,
+    tests: &str,
+    arguments: &[&str],
+) -> anyhow::Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["test", "--workspace", "--test", "store_orders", tests, "--"]).args(arguments);
@@ -61,7 +65,7 @@ pub fn of(repository: &Repository, tests: &str, arguments: &[&str]) -> anyhow::R
     Ok(verdict(tests, output.status.success(), &(text(&output.stderr) + &text(&output.stdout))))
 }
 
-/// What the output of the tests says.
+/// Returns no lines if tests ran and passed, otherwise what failed.
 fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     let lines = || output.lines().map(str::to_string);
     let has_run = |line: &str| {
@@ -70,7 +74,7 @@ fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     if succeeded && output.lines().any(has_run) {
         return Vec::new();
     }
-    // Several tests may miss the same.
+    // Several tests may report the same promise.
     let unseen: BTreeSet<_> = lines().filter(|line| line.ends_with(NEVER_SEEN)).collect();
     if !unseen.is_empty() {
         return unseen.into_iter().collect();
@@ -86,7 +90,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_an_unchanged_commit_that_was_noted_has_passed() {
+    fn only_an_unchanged_commit_with_a_note_has_passed() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
         let repository = Repository::at(directory.path());
@@ -123,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn each_promise_that_was_not_seen_is_named_once() {
-        let of_one = "panicked at tests:\nlistOrders 418 was never seen\n\
+    fn each_unobserved_promise_is_reported_once() {
+        let output = "panicked at tests:\nlistOrders 418 was never seen\n\
                       getPet 200 field Pet.colour was never seen\nnote: x\n";
         let named = ["getPet 200 field Pet.colour was never seen", "listOrders 418 was never seen"];
-        assert_eq!(verdict(ALL_SEEN, false, &of_one.repeat(2)), named);
+        assert_eq!(verdict(ALL_SEEN, false, &output.repeat(2)), named);
     }
 
     #[test]

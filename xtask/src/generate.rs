@@ -1,4 +1,4 @@
-//! What is generated: the contract and the clients from the documents, their README from its
+//! Generates the contract and the clients from the documents, the client's README from its crate
 //! documentation, and the server's pages from the changelog and the documents. Writes no file.
 
 use crate::canonical_json;
@@ -10,16 +10,17 @@ use codegen::Error;
 use codegen::client::Version;
 use serde_json::Value;
 
-/// All generated files: the contract, the clients and their README, and, where there is a server,
-/// the pages.
+/// Generates all files: the contract, the clients and their README, and the pages if the checkout
+/// has a server.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
-    for of in DOCUMENTS {
-        let source = of.file;
+    for version in DOCUMENTS {
+        let source = version.file;
         let document = canonical_json::parse(source, &repository.read(source)?)?;
         let code = codegen::server(&document, source, "cargo xtask generate");
-        files.push(file(of.contract, source, code.map_err(|error| of_document(error, source))?));
+        let code = code.map_err(|error| prefix_places(error, source))?;
+        files.push(file(version.contract, source, code));
         documents.push(document);
     }
     files.extend(client_code(&documents)?);
@@ -31,8 +32,8 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     Ok(files)
 }
 
-/// An error whose places name the document, as those of the clients do.
-fn of_document(error: Error, source: &str) -> Error {
+/// Prefixes the pointers in the error with the document's file, as in errors of the clients.
+fn prefix_places(error: Error, source: &str) -> Error {
     let Error::Refused(mut refusals) = error else { return error };
     for refusal in &mut refusals.0 {
         refusal.pointer = format!("{source}#{}", refusal.pointer);
@@ -40,7 +41,7 @@ fn of_document(error: Error, source: &str) -> Error {
     Error::Refused(refusals)
 }
 
-/// The client of these documents, in the order of [`DOCUMENTS`].
+/// Generates the clients. `documents` are in the order of [`DOCUMENTS`].
 pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
     let versions = DOCUMENTS.iter().zip(documents).map(|(of, document)| Version {
         document,

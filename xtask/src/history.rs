@@ -1,5 +1,5 @@
-//! The published documents as the main branch first had them, from git: a
-//! checksum next to a file can be edited with it, the history cannot.
+//! Reads from git the published documents as the main branch first had them. A checksum file could
+//! be edited with the document; the history cannot.
 
 use crate::published::{PUBLISHED, version_of};
 use crate::repository::Repository;
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::{Command, Output};
 
-/// What may be the main branch, the remote's first: whichever exist are read.
+/// The possible main branches, the remote's first. All that exist are read.
 const BRANCHES: [&str; 2] = ["refs/remotes/origin/main", "refs/heads/main"];
 
-/// What git knows of the published documents.
+/// The published documents in the history of the main branch.
 #[derive(Clone, Debug)]
 pub enum History {
-    /// Each file by name, as it was first.
+    /// The first version of each file, by name.
     Known(BTreeMap<String, FirstVersion>),
-    /// There is no history to compare with, and why.
+    /// The reason why there is no history to compare with.
     Unknown(String),
 }
 
@@ -25,13 +25,13 @@ pub enum History {
 pub struct FirstVersion {
     /// Its content.
     pub bytes: Vec<u8>,
-    /// The commit with which the main branch got it.
+    /// The commit that added it to the main branch.
     pub commit: String,
 }
 
 impl History {
-    /// Asks git. A directory without a history of its own, such as an unpacked
-    /// archive, is no error.
+    /// Reads the history. A directory that is not a git checkout, such as an unpacked archive, is
+    /// not an error.
     pub fn read(repository: &Repository) -> anyhow::Result<History> {
         let git = Git { repository };
         let unknown = |why: &str| Ok(History::Unknown(why.to_string()));
@@ -68,14 +68,14 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // A hook of git sets these for the checkout that it runs in.
+        // In a git hook, these point to the checkout of the hook.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }
         command.output().context("cannot run git")
     }
 
-    /// What git prints.
+    /// Runs git and returns its output.
     pub(crate) fn answer(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.run(arguments)?;
         if !output.status.success() {
@@ -88,8 +88,8 @@ impl Git<'_> {
         Ok(text(&output))
     }
 
-    /// The first version of each file on the branches themselves: what was tried
-    /// on a branch that was merged later was never published.
+    /// Returns the first version of each file in the first-parent history of the branches: versions
+    /// inside merged branches were never published.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);
@@ -116,7 +116,7 @@ impl Git<'_> {
     }
 }
 
-/// The blob and the path of a line such as `:000000 100644 000… SHA A<tab>PATH`.
+/// Parses the blob and the path from a line such as `:000000 100644 000… SHA A<tab>PATH`.
 fn added_file(line: &str) -> Option<(&str, &str)> {
     let (modes, path) = line.strip_prefix(':')?.split_once('\t')?;
     Some((modes.split(' ').nth(3)?, path))

@@ -1,11 +1,10 @@
-//! `cargo xtask judge`: runs third-party tools against the document and the live
-//! server.
+//! `cargo xtask judge`: runs third-party tools against the documents and a live server.
 //!
-//! Redocly reads the documents, and schemathesis sends requests generated from them. The programs
-//! to copy and the sessions with curl, openssl, ss and nginx run against the server, and clients
-//! that other generators make from the documents list and cancel orders. promtool reads alerts and
-//! metrics. The tools are pinned in `tests/judges` and installed under `target/judges`, except
-//! promtool, curl, openssl, ss, nginx, systemd-analyze and Python, which are Debian's.
+//! Redocly lints the documents, and schemathesis sends requests generated from them. The code
+//! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
+//! clients of other generators list and cancel orders. promtool checks alerts and metrics. The tools
+//! are pinned in `tests/judges` and installed in `target/judges`, except promtool, curl, openssl,
+//! ss, nginx, systemd-analyze and Python, which come from Debian.
 
 mod clients;
 mod documents;
@@ -35,16 +34,16 @@ use tools::Need;
 /// Arguments of `cargo xtask judge`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct JudgeArgs {
-    /// Only these
+    /// Run only these judges
     #[arg(value_parser = PossibleValuesParser::new(JUDGES.map(|Judge(name, ..)| name)), value_name = "JUDGE")]
     pub judges: Vec<String>,
-    /// Install the pinned tools, unless they are installed, and run none
+    /// Only install the pinned tools, unless they are installed
     #[arg(long)]
     pub install: bool,
 }
 
-/// The name of a tool, the claim that holds when it finds nothing, and what it needs. Findings are
-/// lines of text.
+/// An external check: its name, the claim that it verifies, the tools that it needs, and the
+/// function that runs it and returns its findings as lines.
 struct Judge(
     &'static str,
     &'static str,
@@ -64,7 +63,7 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// The longest first: the others run beside it.
+/// All judges, the longest first, because the others run at the same time.
 const JUDGES: [Judge; 10] = [
     Judge("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     Judge("documents", "Redocly's lint: no findings", PINNED, documents::lint),
@@ -93,8 +92,8 @@ const JUDGES: [Judge; 10] = [
     Judge("openapi-python-client", "Python: openapi-python-client", PINNED, clients::python),
 ];
 
-/// Runs the tools and prints their findings.
-pub fn judge(
+/// Runs the judges and prints their findings.
+pub fn run_judges(
     arguments: &JudgeArgs,
     repository: &Repository,
     out: &mut dyn Write,

@@ -1,10 +1,9 @@
-//! The commands of `cargo xtask`, which keep the contract, the server and the
-//! client in agreement. A library, so that tests call the same functions as the
-//! command line.
+//! The commands of `cargo xtask`, which keep the documents, the server and the client consistent. A
+//! library, so that tests can call them.
 //!
-//! It depends neither on `api` nor on the server: `generate` must run while `api` does not
-//! compile, and the checks while the server does not. Each command has a file of its own and prints to
-//! the writer that is passed in.
+//! It depends neither on `api` nor on the server: `generate` must run while `api` does not compile,
+//! and the checks while the server does not. Each command is in its own file and prints to the
+//! writer that it gets.
 
 pub mod browser;
 pub mod canonical_json;

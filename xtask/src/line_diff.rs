@@ -3,14 +3,14 @@
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
-/// More lines are counted instead of shown; `git diff` shows them all.
+/// The maximum number of lines shown. `git diff` shows all.
 const MAX_LINES: usize = 40;
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
-/// The lines that differ, `-` for the old and `+` for the new, with two lines of
-/// context. Longer lines than `max_chars` are cut.
+/// Returns the old lines (`-`) and new lines (`+`) with two lines of context. Lines longer than
+/// `max_chars` are cut.
 pub fn line_diff(old: &str, new: &str, max_chars: usize) -> Vec<String> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();

@@ -1,15 +1,14 @@
 //! The outcome of a command, and its exit code.
 
-/// Ordered from best to worst, so that the outcome of several checks is the
-/// greatest of theirs.
+/// The outcome of a command. Ordered from best to worst: the outcome of several checks is the
+/// maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Everything agrees: exit code 0.
+    /// No problems: exit code 0.
     Clean,
-    /// Two things do not agree: exit code 1.
+    /// Problems were found: exit code 1.
     Drift,
-    /// The command could not run, because something is missing or broken: exit
-    /// code 2.
+    /// The command could not run, because something is missing or broken: exit code 2.
     CouldNotRun,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask publish`: keeps the documents as they are released.
+//! `cargo xtask publish`: copies new versions of the documents to `spec/published`.
 
 use crate::Outcome;
 use crate::check::{Inputs, Problem, check, no_version};
@@ -51,13 +51,13 @@ pub fn publish(
     Ok(Outcome::Clean)
 }
 
-/// The versions that are not published yet, with their documents, or why nothing is to be
-/// published.
+/// Returns the versions that are not published yet, with their documents, or the reason not to
+/// publish.
 fn unpublished(
     repository: &Repository,
     published: &Published,
 ) -> anyhow::Result<Result<Vec<(Version, String)>, String>> {
-    let (mut documents, mut kept) = (Vec::new(), Vec::new());
+    let (mut documents, mut already_published) = (Vec::new(), Vec::new());
     for of in DOCUMENTS {
         let text = repository.read(of.file)?;
         let document = canonical_json::parse(of.file, &text)?;
@@ -66,27 +66,31 @@ fn unpublished(
             return Ok(Err(format!("{place} is not of {expected}")));
         };
         if published.files.contains_key(&file_name(&version)) {
-            kept.push(version.to_string());
+            already_published.push(version.to_string());
             continue;
         }
-        // With a published version, the check has compared the changelog to every change.
+        // If an earlier version is published, `check` has verified that the changelog names every
+        // change since.
         let operations = match published.newest(of) {
             None => operation_names(&document),
             Some(_) => Vec::new(),
         };
-        if let Err(reason) = has_entry(&repository.read(CHANGELOG)?, &version, &operations) {
+        if let Err(reason) = check_entry(&repository.read(CHANGELOG)?, &version, &operations) {
             return Ok(Err(reason));
         }
         documents.push((version, text));
     }
     Ok(match documents.is_empty() {
-        true => Err(format!("already published, and cannot change: {}", kept.join(", "))),
+        true => {
+            let versions = already_published.join(", ");
+            Err(format!("already published, and cannot change: {versions}"))
+        }
         false => Ok(documents),
     })
 }
 
-/// Whether the changelog has a section for the version that names these operations.
-fn has_entry(changelog: &str, version: &Version, operations: &[String]) -> Result<(), String> {
+/// Checks that the changelog's section for the version names these operations.
+fn check_entry(changelog: &str, version: &Version, operations: &[String]) -> Result<(), String> {
     let Some(section) = changelog::section(changelog, version) else {
         return Err(format!("{CHANGELOG} has no heading \"## {version}\""));
     };

@@ -1,5 +1,4 @@
-//! The published documents of all versions: `spec/published/VERSION.json`, byte for byte as they
-//! were released.
+//! Reads the published documents, `spec/published/VERSION.json`, each byte for byte as released.
 
 use crate::documents::Document;
 use crate::repository::Repository;
@@ -7,10 +6,10 @@ use crate::version;
 use semver::Version;
 use std::collections::BTreeMap;
 
-/// Where they are, as messages name it.
+/// The directory of the published documents, relative to the checkout.
 pub const PUBLISHED: &str = "spec/published";
 
-/// What is in the directory.
+/// The files of `spec/published`.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
     /// The files by name.
@@ -18,24 +17,24 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads the directory. Without it, nothing has been published yet.
+    /// Reads the directory. A missing directory is empty: nothing has been published yet.
     pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         Ok(Published { files: repository.files(PUBLISHED)? })
     }
 
-    /// The highest published version with this document's base path, and what was published.
+    /// Returns the highest published version with this document's base path, and its content.
     pub fn newest(&self, of: &Document) -> Option<(Version, &[u8])> {
         let mut newest = self.newest_of_each_path();
         newest.remove(of.base_path)
     }
 
-    /// The highest published version of each base path, and what was published.
+    /// Returns the highest published version of each base path, with its content.
     pub fn newest_of_each_path(&self) -> BTreeMap<String, (Version, &[u8])> {
         let versions = self.versions().into_iter();
         versions.map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
     }
 
-    /// What was published, the lowest version first.
+    /// Returns all published versions in ascending order, with their contents.
     pub fn versions(&self) -> Vec<(Version, &[u8])> {
         let files = self.files.iter();
         let mut versions: Vec<_> =
@@ -45,12 +44,12 @@ impl Published {
     }
 }
 
-/// The file of a version.
+/// Returns the file name of a version.
 pub fn file_name(version: &Version) -> String {
     format!("{version}.json")
 }
 
-/// The version in the name of a file, if it is one of these.
+/// Returns the version in a file name, or `None` if it is not the name of a published document.
 pub fn version_of(file_name: &str) -> Option<Version> {
     version::parse(file_name.strip_suffix(".json")?)
 }
@@ -61,7 +60,7 @@ mod tests {
     use crate::documents::{V1, V2};
 
     #[test]
-    fn the_newest_is_the_greatest_version_not_the_last_name() {
+    fn the_newest_is_the_highest_version_not_the_last_name() {
         let files =
             ["1.9.0.json", "1.10.0.json", "2.0.0-beta.10.json", "2.0.0-beta.9.json", "x.json"];
         let files = files.map(|name| (name.to_string(), name.as_bytes().to_vec())).into();

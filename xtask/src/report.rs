@@ -1,5 +1,4 @@
-//! Prints results: a line for each claim, below it what contradicts it, and a
-//! summary.
+//! Prints the results of checks: a line for each claim with the problems below it, and a summary.
 
 use crate::Outcome;
 use anstyle::{AnsiColor, Style};
@@ -18,18 +17,17 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report that is printed to `out`.
+    /// Returns an empty report that prints to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out, outcomes: Vec::new() }
     }
 
-    /// Prints what was written.
+    /// Prints that a file was written.
     pub fn wrote(&mut self, file: &str) -> io::Result<()> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints a claim and the lines that contradict it, or why it could not be
-    /// checked.
+    /// Prints a claim and the problems with it, or the error that prevented the check.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {
@@ -49,31 +47,31 @@ impl<'a> Report<'a> {
         self.out.flush()
     }
 
-    /// Runs each item, twice as many at once as there are cores: they wait for servers and browsers.
-    /// Adds the claims and results as the runs end.
+    /// Calls `run` for each item and adds the results as they arrive. Runs two items per core at the
+    /// same time, because they mostly wait for servers and browsers.
     pub fn add_each<T: Sync>(
         &mut self,
         items: &[T],
         run: impl Fn(&T) -> (String, anyhow::Result<Vec<String>>) + Sync,
     ) -> io::Result<()> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let begun = AtomicUsize::new(0);
-        let (ended, results) = mpsc::channel();
+        let next = AtomicUsize::new(0);
+        let (sender, results) = mpsc::channel();
         thread::scope(|scope| {
             for _ in 0..2 * cores {
-                let (begun, run, ended) = (&begun, &run, ended.clone());
+                let (next, run, sender) = (&next, &run, sender.clone());
                 scope.spawn(move || {
-                    while let Some(item) = items.get(begun.fetch_add(1, Ordering::Relaxed))
-                        && ended.send(run(item)).is_ok()
+                    while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+                        && sender.send(run(item)).is_ok()
                     {}
                 });
             }
-            drop(ended);
+            drop(sender);
             results.iter().try_for_each(|(claim, result)| self.add(&claim, &result))
         })
     }
 
-    /// Prints how many of `what` passed. Returns the worst outcome.
+    /// Prints the number of `what` that passed, and returns the worst outcome.
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
         let (failed, unknown) = (count(Outcome::Drift), count(Outcome::CouldNotRun));
@@ -94,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_item_is_run_once_and_the_worst_outcome_counts() {
+    fn each_item_runs_once_and_the_worst_outcome_is_returned() {
         let mut printed = Vec::new();
         let mut report = Report::new(&mut printed);
         let run = |number: &u32| {

@@ -1,31 +1,31 @@
-//! The files that the commands read and write.
+//! Reads and writes the files of a checkout.
 
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file with the documentation of the client's crate, as messages name it.
+/// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The README of the client's crate, as messages name it.
+/// The README of the client's crate.
 pub const CLIENT_README: &str = "api/client/README.md";
-/// The directory of the generated pages of the server.
+/// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
-/// The directory of the programs to copy; that of a version has those that differ.
+/// The directory of the code samples. Its subdirectory `v2` has samples that differ in version 2.
 pub const SAMPLES: &str = "spec/samples";
-/// The root file of the server, as messages name it.
+/// The root file of the server.
 pub const SERVER: &str = "src/lib.rs";
-/// The changelog, as messages name it.
+/// The changelog.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
-/// A file as it is generated.
+/// A generated file.
 #[derive(Debug)]
 pub struct GeneratedFile {
-    /// Its name.
+    /// Its path in the checkout.
     pub name: String,
     /// The file that it is generated from.
     pub source: &'static str,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 
@@ -39,31 +39,31 @@ impl Repository {
     /// The checkout that this program was built from: `cargo xtask` works from
     /// any directory inside it.
     pub fn here() -> Self {
-        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self::at(own.parent().unwrap_or(own))
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self::at(package.parent().unwrap_or(package))
     }
 
-    /// The checkout in this directory.
+    /// Returns the checkout in this directory.
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }
 
-    /// Its directory.
+    /// The directory of the checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The text of one of its files.
+    /// Reads a file of the checkout.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// Whether it has the server, and not the contract alone.
+    /// True if the checkout contains the server; some contain only the contract.
     pub fn has_server(&self) -> bool {
         self.root.join(SERVER).exists()
     }
 
-    /// The text of one of its files, empty if there is none.
+    /// Reads a file of the checkout. A missing file is empty.
     pub fn read_or_empty(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -71,13 +71,14 @@ impl Repository {
         }
     }
 
-    /// Writes one of its files, whole or not at all.
+    /// Writes a file of the checkout atomically.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        write_whole(&self.root.join(name), text).with_context(|| format!("cannot write {name}"))
+        write_atomically(&self.root.join(name), text)
+            .with_context(|| format!("cannot write {name}"))
     }
 
-    /// The files of a directory by name. A missing directory has none; a
-    /// subdirectory is an error.
+    /// Reads the files of a directory, by name. A missing directory is empty; a subdirectory is an
+    /// error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -96,28 +97,28 @@ impl Repository {
         Ok(files)
     }
 
-    /// Writes a new file whole or not at all, and its directory if needed. An existing file is an
-    /// error and stays as it is.
+    /// Creates a file atomically, and its directory if needed. Fails if the file exists.
     pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.root.join(name);
-        let written = whole(&path, text).and_then(|whole| Ok(whole.persist_noclobber(&path)?));
-        written.map(drop).with_context(|| format!("cannot create {name}"))
+        let file = temporary_file(&path, text);
+        let result = file.and_then(|file| Ok(file.persist_noclobber(&path)?));
+        result.map(drop).with_context(|| format!("cannot create {name}"))
     }
 }
 
-fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
-    whole(file, text)?.persist(file)?;
+fn write_atomically(file: &Path, text: &str) -> std::io::Result<()> {
+    temporary_file(file, text)?.persist(file)?;
     Ok(())
 }
 
-/// This text in a file beside the one that it will be.
-fn whole(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+/// Writes the text to a temporary file next to `file`, to be renamed to it.
+fn temporary_file(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let parent = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
-    let mut whole = tempfile::Builder::new()
+    let mut temporary = tempfile::Builder::new()
         .prefix(".whole-")
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .tempfile_in(parent)?;
-    whole.write_all(text.as_bytes())?;
-    Ok(whole)
+    temporary.write_all(text.as_bytes())?;
+    Ok(temporary)
 }

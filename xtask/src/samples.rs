@@ -1,14 +1,14 @@
-//! The programs to copy: a file of `spec/samples` for each operation and language, which stands in
-//! the document as `x-codeSamples`.
+//! Inserts the code samples, a file of `spec/samples` per operation and language, into the documents
+//! as `x-codeSamples`.
 
 use crate::documents::Document;
 use crate::repository::{Repository, SAMPLES};
 use serde_json::{Map, Value, json};
 
-/// The field of an operation.
+/// The field of an operation with its code samples.
 pub const FIELD: &str = "x-codeSamples";
 
-/// Of each language its name in the document, its name for people, and the end of its files.
+/// The languages: value of `lang` in the document, displayed name, and file extension.
 const LANGUAGES: [(&str, &str, &str); 4] = [
     ("shell", "curl", "sh"),
     ("python", "Python", "py"),
@@ -16,7 +16,8 @@ const LANGUAGES: [(&str, &str, &str); 4] = [
     ("rust", "Rust", "rs"),
 ];
 
-/// Puts the samples into each operation that has them all. Returns the files that are missing.
+/// Inserts the samples into each operation that has one in every language. Returns the missing
+/// files.
 pub fn put(
     repository: &Repository,
     of: &Document,
@@ -25,10 +26,10 @@ pub fn put(
     let mut missing = Vec::new();
     for operation in operations(document) {
         let Some(id) = operation.get("operationId").and_then(Value::as_str) else { continue };
-        let (mut samples, known) = (Vec::new(), missing.len());
-        for (lang, label, end) in LANGUAGES {
-            let (file, directory) = (format!("{id}.{end}"), of.base_path);
-            // That of the version, or else that of all versions.
+        let (mut samples, missing_before) = (Vec::new(), missing.len());
+        for (lang, label, extension) in LANGUAGES {
+            let (file, directory) = (format!("{id}.{extension}"), of.base_path);
+            // The version's own sample, or else the shared one.
             let source = match repository.read_or_empty(&format!("{SAMPLES}{directory}/{file}"))? {
                 own if own.is_empty() => repository.read_or_empty(&format!("{SAMPLES}/{file}"))?,
                 own => own,
@@ -40,7 +41,7 @@ pub fn put(
                 }
             }
         }
-        if missing.len() == known {
+        if missing.len() == missing_before {
             operation.insert(FIELD.to_string(), Value::Array(samples));
         }
     }

@@ -1,11 +1,11 @@
-//! Versions of the documents: three numbers, and `-beta.N` after them while no operation
-//! promises anything, without the other pre-release and build parts of semantic versioning.
+//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are in beta. Other
+//! pre-release or build parts of semantic versioning are invalid.
 
 use crate::compatibility::is_beta;
 use semver::Version;
 use serde_json::Value;
 
-/// Reads three plain numbers with dots between them, and the number of the beta.
+/// Parses a version such as `1.2.3` or `1.2.3-beta.4`.
 pub fn parse(text: &str) -> Option<Version> {
     let is_beta_number =
         |pre: &str| pre.strip_prefix("beta.").is_some_and(|number| number.parse::<u64>().is_ok());
@@ -14,7 +14,8 @@ pub fn parse(text: &str) -> Option<Version> {
     })
 }
 
-/// The version that a document has in `info.version`. A beta's promises nothing.
+/// Returns the version in `info.version`. A beta version is valid only if all operations of the
+/// document are in beta.
 pub fn of_document(document: &Value) -> Option<Version> {
     let version = parse(document.pointer("/info/version")?.as_str()?)?;
     (version.pre.is_empty() || is_beta(document)).then_some(version)
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_plain_numbers_or_those_of_a_beta() {
+    fn a_version_is_three_numbers_with_an_optional_beta() {
         for text in ["1.20.3", "2.0.0-beta.1"] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }

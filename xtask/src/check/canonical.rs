@@ -1,4 +1,4 @@
-//! The check that the documents are in canonical form, with the programs to copy of `spec/samples`.
+//! Checks that the documents are in canonical form and contain the code samples of `spec/samples`.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -16,9 +16,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let text = repository.read(of.file)?;
         let mut document = canonical_json::parse(of.file, &text)?;
         let (mut problems, mut reasons) = (Vec::new(), Vec::new());
-        // A checkout of the contract alone has no samples.
+        // A checkout without the server has no samples.
         if repository.has_server() {
-            let found = document.clone();
+            let before = document.clone();
             let missing = samples::put(repository, of, &mut document)?;
             problems.extend(missing.into_iter().map(|place| Problem {
                 place,
@@ -27,7 +27,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
                 reasons: Vec::new(),
                 fix: Fix::ByHand("write it".to_string()),
             }));
-            if document != found {
+            if document != before {
                 reasons.push(format!("its programs are those of {SAMPLES}"));
             }
         }

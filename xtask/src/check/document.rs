@@ -1,6 +1,5 @@
-//! The check that the types of the contract emit the documents: each leaf that dropshot emits stands
-//! in the document with the same value, and each other leaf of the document is of a kind in
-//! `codegen::unemitted`, which says what proves it.
+//! Checks that the types of the contract emit the documents: the document has each leaf that
+//! dropshot emits, with the same value, and `codegen::unemitted` lists the kind of each other leaf.
 
 use super::inputs::{Inputs, available, document_files};
 use super::problem::{ABSENT, Fix, Problem};
@@ -9,7 +8,7 @@ use crate::documents::DOCUMENTS;
 use codegen::unemitted::kind_of;
 use serde_json::Value;
 
-/// Longer values are shortened. Fills a terminal line next to the label.
+/// The maximum length of a printed value: with its label it fills a terminal line.
 const MAX_CHARS: usize = 72;
 
 pub(super) fn claim(_: &Inputs) -> String {
@@ -24,11 +23,11 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Every leaf of a document that differs from the emitted one, or that is not emitted although its
-/// kind is.
+/// Returns each leaf that differs between the document and the emitted one, except leaves of kinds
+/// that dropshot does not emit.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
-    differences.iter().flat_map(|found| problems(file, found)).collect()
+    differences.iter().flat_map(|difference| problems(file, difference)).collect()
 }
 
 fn problems(file: &str, difference: &Difference<'_>) -> Vec<Problem> {
@@ -57,8 +56,8 @@ fn problem(file: &str, difference: &Difference<'_>) -> Problem {
     }
 }
 
-/// Two long texts with the same beginning are shown from shortly before the
-/// first difference.
+/// Returns the character at which excerpts start: shortly before the first difference of two long
+/// strings, otherwise 0.
 fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {

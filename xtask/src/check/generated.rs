@@ -1,4 +1,4 @@
-//! The check that the generated files are up to date.
+//! Checks that the generated files are up to date.
 
 use super::inputs::Inputs;
 use super::problem::{Fix, Problem};
@@ -21,16 +21,16 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         },
     };
     for file in generated {
-        let found = files.read_or_empty(&file.name)?;
-        if found != file.text {
+        let current = files.read_or_empty(&file.name)?;
+        if current != file.text {
             let reasons = vec![format!("generated from {}", file.source)];
-            problems.push(Problem { reasons, ..Problem::of_text(&file.name, file.text, found) });
+            problems.push(Problem { reasons, ..Problem::of_text(&file.name, file.text, current) });
         }
     }
     Ok(problems)
 }
 
-/// Problems of a document that the generator refuses.
+/// Converts the generator's refusals to problems.
 fn refused(refusals: &codegen::Refusals) -> Vec<Problem> {
     let problem = |refusal: &codegen::Refusal| Problem {
         place: refusal.pointer.clone(),

@@ -1,5 +1,5 @@
-//! The check that the server's modules import each other in one direction: down the map with
-//! which its root file begins.
+//! Checks that the server's modules import only modules below them in the table at the top of
+//! `src/lib.rs`, the map.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -15,31 +15,31 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    // A checkout may have no server.
+    // Some checkouts contain only the contract.
     if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }
     upward_imports(inputs.repository.root(), SERVER)
 }
 
-/// The imports that go up, in the crate with this root file of a directory, and the modules that
-/// its map lacks.
+/// Returns the imports of modules higher in the map, and the modules that the map lacks, for the
+/// crate whose root file is `name` in `directory`.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
     let root = directory.join(name);
     let (mut uses, text) = (Vec::new(), read(&root)?);
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
-    let map: Vec<&str> = text.lines().filter_map(row).collect();
-    let line = |module: &str| map.iter().position(|other| *other == module);
+    let map: Vec<&str> = text.lines().filter_map(parse_row).collect();
+    let position = |module: &str| map.iter().position(|other| *other == module);
     let mut problems = Vec::new();
     for (file, module, used) in uses {
-        let row = |module: &str| (format!("a row of {module} in the map"), ABSENT.to_string());
-        let (expected, found) = match (line(&module), line(&used)) {
-            (Some(own), Some(other)) if own <= other => continue,
+        let missing = |module: &str| (format!("a row of {module} in the map"), ABSENT.to_string());
+        let (expected, found) = match (position(&module), position(&used)) {
+            (Some(importer), Some(imported)) if importer <= imported => continue,
             (Some(_), Some(_)) => {
                 (format!("no module above {module} in the map"), format!("crate::{used}"))
             }
-            (None, _) => row(&module),
-            (_, None) => row(&used),
+            (None, _) => missing(&module),
+            (_, None) => missing(&used),
         };
         problems.push(Problem {
             place: file.strip_prefix(directory).unwrap_or(&file).display().to_string(),
@@ -53,14 +53,14 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     Ok(problems)
 }
 
-/// The module of a row such as "//! | [`cli`] | the command line |".
-fn row(line: &str) -> Option<&str> {
+/// Parses the module from a row of the map, such as "//! | [`cli`] | the command line |".
+fn parse_row(line: &str) -> Option<&str> {
     let (name, _) = line.strip_prefix("//! | ")?.split_once(" |")?;
     name.trim_matches(['[', ']']).strip_prefix('`')?.strip_suffix('`')
 }
 
-/// The files that use something of the crate, each with its top-level module and the one that it
-/// uses.
+/// Imports within the crate: the file, its top-level module, and the top-level module that it
+/// imports.
 type Uses = Vec<(PathBuf, String, String)>;
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -72,7 +72,8 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
     read_items(uses, module, file, below, items)
 }
 
-/// Reads a module of a file, whose submodules are `below`, without its tests.
+/// Collects the imports of a module, except those of tests. The files of its submodules are in the
+/// directory `below`.
 fn read_items(
     uses: &mut Uses,
     module: &[String],
@@ -93,10 +94,10 @@ fn read_items(
                 }
             }
             item => {
-                let Some(own) = module.first() else { continue };
+                let Some(top) = module.first() else { continue };
                 let mut used = Vec::new();
                 top_modules(&mut used, module.len(), item.to_token_stream());
-                uses.extend(used.into_iter().map(|used| (file.to_path_buf(), own.clone(), used)));
+                uses.extend(used.into_iter().map(|used| (file.to_path_buf(), top.clone(), used)));
             }
         }
     }
@@ -109,8 +110,8 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The top-level modules in paths that begin with `crate`, or with a `super` for each level of
-/// the module. Tokens and not expressions, because there are paths inside of macro calls.
+/// Collects the top-level modules in paths that begin with `crate`, or with one `super` for each
+/// level of the module. Reads tokens instead of expressions, to find paths in macro calls.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {
@@ -134,7 +135,7 @@ fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     }
 }
 
-/// What each part between commas begins with.
+/// Returns the first word of each comma-separated part.
 fn first_words(tokens: TokenStream) -> Vec<String> {
     let (mut words, mut is_first) = (Vec::new(), true);
     for token in tokens {
@@ -151,8 +152,8 @@ fn first_words(tokens: TokenStream) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// What is wrong in a crate with these files, of which the first is the root.
-    fn found(files: &[(&str, &str)]) -> Vec<String> {
+    /// Returns the problems of a crate with these files. The first is the root file.
+    fn problems_in(files: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = root.path().join(name);
@@ -177,7 +178,8 @@ mod tests {
     fn imports_may_go_down_in_every_form_and_tests_anywhere() {
         let b = "use super::c::C; #[cfg(test)] use crate::a; #[cfg(test)] mod tests { use crate::a::A; }";
         let inner = "pub(crate) fn f() { super::super::b::f(); super::f(); crate::a::f() }";
-        assert_eq!(found(&[LIB, A, ("a/inner.rs", inner), ("b.rs", b), ("c.rs", "")]), [""; 0]);
+        let files = [LIB, A, ("a/inner.rs", inner), ("b.rs", b), ("c.rs", "")];
+        assert_eq!(problems_in(&files), [""; 0]);
     }
 
     #[test]
@@ -190,8 +192,8 @@ mod tests {
             "fn f() { println!(\"{}\", crate::a::f()) }",
             "mod inner { use super::super::a::A; }",
         ] {
-            let found = found(&[LIB, A, ("a/inner.rs", ""), ("b.rs", b), ("c.rs", "")]);
-            assert_eq!(found, ["b.rs: no module above b in the map, not crate::a"], "{b}");
+            let problems = problems_in(&[LIB, A, ("a/inner.rs", ""), ("b.rs", b), ("c.rs", "")]);
+            assert_eq!(problems, ["b.rs: no module above b in the map, not crate::a"], "{b}");
         }
     }
 
@@ -199,9 +201,9 @@ mod tests {
     fn a_module_that_the_map_lacks_is_found() {
         let lib = ("lib.rs", "//! | [`a`] | a |\nmod a; mod d;");
         let d = ("d.rs", "use crate::a::A;");
-        let found = found(&[lib, ("a.rs", "use crate::d::D;"), d]);
-        let lacks =
+        let problems = problems_in(&[lib, ("a.rs", "use crate::d::D;"), d]);
+        let expected =
             ["a.rs: a row of d in the map, not absent", "d.rs: a row of d in the map, not absent"];
-        assert_eq!(found, lacks);
+        assert_eq!(problems, expected);
     }
 }

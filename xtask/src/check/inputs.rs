@@ -1,4 +1,4 @@
-//! What the checks compare.
+//! Reads the inputs of the checks.
 
 use super::problem::Problem;
 use crate::canonical_json;
@@ -11,59 +11,59 @@ use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What the checks compare. What could not be read holds the reason: the checks that need it
-/// cannot run, the others still do.
+/// The inputs of the checks. An input that could not be read is an error, which stops only the
+/// checks that need it.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The checkout with the files.
+    /// The checkout.
     pub repository: Repository,
-    /// What the contract in Rust emits for each version, the stable one first. Asked only when
-    /// the generated files have been checked, and with `--fix` written.
+    /// The documents that the contract emits. Evaluated only after the check of the generated
+    /// files, which are compiled for it and which `--fix` writes.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
     pub history: anyhow::Result<History>,
-    /// The day on which the checks run: a sunset may have passed.
+    /// The current day, to which sunsets are compared.
     pub today: NaiveDate,
 }
 
 impl Inputs {
-    /// What is emitted, and the files of a checkout.
+    /// Reads the inputs. `emitted` returns the documents that the contract emits.
     pub fn read(
         repository: &Repository,
         emitted: impl FnOnce(&Repository) -> Emitted + 'static,
     ) -> Self {
-        let own = repository.clone();
+        let checkout = repository.clone();
         Self {
             repository: repository.clone(),
-            emitted: LazyLock::new(Box::new(move || emitted(&own))),
+            emitted: LazyLock::new(Box::new(move || emitted(&checkout))),
             published: Published::read(repository),
             history: History::read(repository),
             today: Utc::now().date_naive(),
         }
     }
 
-    /// The file of a document as a value.
+    /// Reads and parses a document.
     pub(super) fn document(&self, file: &str) -> anyhow::Result<Value> {
         canonical_json::parse(file, &self.repository.read(file)?)
     }
 }
 
-/// The files of the documents.
+/// Returns the names of the documents' files, joined by "and".
 pub(super) fn document_files() -> String {
-    DOCUMENTS.map(|of| of.file).join(" and ")
+    DOCUMENTS.map(|version| version.file).join(" and ")
 }
 
-/// What a check finds in each document.
+/// Runs a check on each document and returns all problems.
 pub(super) fn in_each_document(
     check: impl Fn(&'static Document) -> anyhow::Result<Vec<Problem>>,
 ) -> anyhow::Result<Vec<Problem>> {
-    let found: Vec<_> = DOCUMENTS.into_iter().map(check).collect::<Result<_, _>>()?;
-    Ok(found.concat())
+    let problems: Vec<_> = DOCUMENTS.into_iter().map(check).collect::<Result<_, _>>()?;
+    Ok(problems.concat())
 }
 
-/// An input, or why it could not be read.
+/// Returns an input, or the error that prevented reading it.
 pub(super) fn available<T>(input: &anyhow::Result<T>) -> anyhow::Result<&T> {
     input.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
 }

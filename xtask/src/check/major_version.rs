@@ -1,5 +1,4 @@
-//! The check that the major version of each document is the one that its callers
-//! see in the path.
+//! Checks that the base URLs of each document contain its major version.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -18,8 +17,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_major_version(of, &inputs.document(of.file)?)))
 }
 
-/// Every base URL, and the path under which the server has its operations, that
-/// does not end in the major version.
+/// Returns the base URLs, and the server's base path, that do not end in the major version.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::of_document(document) else {

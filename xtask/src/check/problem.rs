@@ -1,4 +1,4 @@
-//! What a check finds.
+//! Describes a problem that a check found, and writes its fix.
 
 use crate::line_diff::line_diff;
 use crate::repository::Repository;
@@ -6,35 +6,35 @@ use anstyle::Style;
 
 const PLACE: Style = Style::new().bold();
 
-/// A value that is absent.
+/// The text for an absent value.
 pub(super) const ABSENT: &str = "absent";
 
-/// Longer lines of what the tool writes are cut, to fit a terminal.
+/// The maximum line length in diffs of generated files, to fit a terminal.
 const MAX_CHARS: usize = 100;
 
-/// Two values that do not agree.
+/// A difference between an expected and a found value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// A file, or FILE#POINTER with a JSON pointer into it.
+    /// The place: a file, or `FILE#POINTER` with a JSON pointer into it.
     pub place: String,
-    /// What should be there.
+    /// The expected value.
     pub expected: String,
-    /// What is there.
+    /// The found value.
     pub found: String,
-    /// What requires it, a line each.
+    /// The reasons for the expected value, a line each.
     pub reasons: Vec<String>,
-    /// What makes the two agree.
+    /// The fix.
     pub fix: Fix,
 }
 
-/// What makes two values agree.
+/// The fix of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fix {
     /// `cargo xtask check --fix` writes this text.
     Write {
-        /// To this file.
+        /// The file to write.
         file: String,
-        /// The whole text.
+        /// The file's new content.
         text: String,
     },
     /// The file to edit or the command to run.
@@ -42,25 +42,25 @@ pub enum Fix {
 }
 
 impl Problem {
-    /// The problem of a file with another text than `expected`, which the tool can write.
+    /// Returns the problem of a file whose content must be `expected`, which `--fix` can write.
     pub(super) fn of_text(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }
     }
 
-    /// Writes what the tool can write. Returns the name of the file.
+    /// Writes the fix if that is possible, and returns the name of the file.
     pub(super) fn write(&self, repository: &Repository) -> anyhow::Result<Option<&str>> {
         let Fix::Write { file, text } = &self.fix else { return Ok(None) };
         repository.write(file, text)?;
         Ok(Some(file))
     }
 
-    /// The problem as it is printed.
+    /// Formats the problem as the lines to print.
     pub fn lines(&self) -> Vec<String> {
         let Self { place, expected, found, .. } = self;
         let (fix, max_chars) = match &self.fix {
             Fix::Write { .. } => ("cargo xtask check --fix", MAX_CHARS),
-            // All of it is to be typed.
+            // People must see the whole text to type it.
             Fix::ByHand(fix) => (fix.as_str(), usize::MAX),
         };
         let mut lines = Vec::new();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_absent_text_no_line_is_shown() {
+    fn the_diff_of_an_absent_text_has_only_new_lines() {
         let fix = Fix::ByHand("edit it".to_string());
         let (place, expected) = ("x.json".to_string(), "a\nb".to_string());
         let problem =

@@ -1,5 +1,5 @@
-//! The check that each document keeps what the published one promised: its
-//! version fits the changes since then, and the changelog names them.
+//! Checks that each document keeps the promises of the last published one: its version fits the
+//! changes since, and the changelog names them.
 
 use super::inputs::{Inputs, available, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -13,9 +13,9 @@ use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
 
-/// More changes of one kind are counted instead of listed.
+/// The maximum number of changes that a problem lists.
 const MAX_LISTED: usize = 12;
-/// Where the server's paths are set.
+/// The file with the base paths of the server, as messages name it.
 pub(super) const BASE_PATHS: &str = "xtask/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
@@ -40,8 +40,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Every published version that has no document any more, although its operations may not go on
-/// this day.
+/// Returns the published versions that have no document any more although some of their operations
+/// must still be served today.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -77,8 +77,8 @@ fn parsed(name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
     canonical_json::parse(name, text)
 }
 
-/// What the version and the changelog lack for the changes since the newest
-/// published document, as they count on this day.
+/// Checks that the document's version and changelog entry fit the changes since the last published
+/// document, by the rules that apply today.
 pub fn check_promises(
     of: &Document,
     document: &Value,
@@ -92,11 +92,11 @@ pub fn check_promises(
     let Some(version) = version::of_document(document) else {
         return Ok(vec![no_version(of.file, document)]);
     };
-    let found = distinct(changes(&published, document, today));
-    let worst = found.iter().map(|change| change.verdict).max();
+    let changes = without_duplicates(changes(&published, document, today));
+    let worst = changes.iter().map(|change| change.verdict).max();
     let least =
         worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
-    let set = || {
+    let raise = || {
         if version < published_version {
             let fix = format!("take what {name} has, or set info.version to {least}");
             return Fix::ByHand(fix);
@@ -107,11 +107,11 @@ pub fn check_promises(
         }
         Fix::Write { file: of.file.to_string(), text: canonical_json::print(&document) }
     };
-    let low = low_version(of, &published_version, &version, &least, &found, set);
-    Ok(low.into_iter().chain(unnamed(changelog, &version, &least, &found)).collect())
+    let low = low_version(of, &published_version, &version, &least, &changes, raise);
+    Ok(low.into_iter().chain(missing_entries(changelog, &version, &least, &changes)).collect())
 }
 
-/// The problem of a document without a version.
+/// Returns the problem of a document without a valid version.
 pub fn no_version(file: &str, document: &Value) -> Problem {
     Problem {
         place: format!("{file}#/info/version"),
@@ -124,9 +124,9 @@ pub fn no_version(file: &str, document: &Value) -> Problem {
     }
 }
 
-/// A change of a shared component is found once for each use and reported once.
-fn distinct(changes: Vec<Change>) -> Vec<Change> {
-    let mut kept: Vec<Change> = Vec::new();
+/// Removes repeated changes: a change of a shared component is found once for each use.
+fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
+    let mut distinct: Vec<Change> = Vec::new();
     for change in changes {
         let same = |other: &Change| {
             let key = |pointer: &str| pointer.rsplit('/').next().map(str::to_string);
@@ -134,30 +134,30 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
                 == (&change.name, &change.description, change.verdict)
                 && key(&other.pointer) == key(&change.pointer)
         };
-        if !kept.iter().any(same) {
-            kept.push(change);
+        if !distinct.iter().any(same) {
+            distinct.push(change);
         }
     }
-    kept
+    distinct
 }
 
-/// The problem that the version is lower than `least`, which the changes require. `set` is the fix
-/// of what breaks no caller.
+/// Returns a problem if the version is lower than `least`, which the changes require. `raise` is the
+/// fix unless a change is breaking.
 fn low_version(
     of: &Document,
     published: &Version,
     version: &Version,
     least: &Version,
-    found: &[Change],
-    set: impl Fn() -> Fix,
+    changes: &[Change],
+    raise: impl Fn() -> Fix,
 ) -> Option<Problem> {
     if version >= least {
         return None;
     }
-    let worst = found.iter().map(|change| change.verdict).max();
+    let worst = changes.iter().map(|change| change.verdict).max();
     let since = |what: &str| format!("because of {what} since {published}");
     let (why, fix) = match worst {
-        None => (format!("because {published} is published"), set()),
+        None => (format!("because {published} is published"), raise()),
         Some(Verdict::Breaking) => {
             let major = least.major;
             let serve = format!(
@@ -168,12 +168,12 @@ fn low_version(
             (since("a breaking change"), Fix::ByHand(serve))
         }
         Some(Verdict::Addition) if !published.pre.is_empty() => {
-            (since("a change of a beta"), set())
+            (since("a change of a beta"), raise())
         }
-        Some(Verdict::Addition) => (since("an addition"), set()),
-        Some(Verdict::Neutral) => (since("a change"), set()),
+        Some(Verdict::Addition) => (since("an addition"), raise()),
+        Some(Verdict::Neutral) => (since("a change"), raise()),
     };
-    let causes = found.iter().filter(|change| Some(change.verdict) == worst).map(describe);
+    let causes = changes.iter().filter(|change| Some(change.verdict) == worst).map(describe);
     Some(Problem {
         place: format!("{}#/info/version", of.file),
         expected: format!("{least} or later, {why}"),
@@ -183,14 +183,19 @@ fn low_version(
     })
 }
 
-/// The problem that the changelog does not name what callers have to know.
-fn unnamed(text: &str, version: &Version, least: &Version, found: &[Change]) -> Option<Problem> {
+/// Returns a problem if the changelog lacks names of changes that callers must know.
+fn missing_entries(
+    text: &str,
+    version: &Version,
+    least: &Version,
+    changes: &[Change],
+) -> Option<Problem> {
     let (title, fix) = match version < least {
         true => (least, format!("first raise info.version, then edit {CHANGELOG}")),
         false => (version, format!("edit {CHANGELOG}")),
     };
     let section = changelog::section(text, title).unwrap_or_default();
-    let missing: Vec<_> = found
+    let missing: Vec<_> = changes
         .iter()
         .filter(|change| change.verdict > Verdict::Neutral)
         .filter(|change| !changelog::names(section, &change.name))

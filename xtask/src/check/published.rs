@@ -1,5 +1,5 @@
-//! The check that the published documents are unchanged, by the history of the main branch, and that
-//! none was left out.
+//! Checks that the published documents are unchanged in the history of the main branch, and that
+//! none is missing.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -26,10 +26,10 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
         problems.push(problem(name, ABSENT, "a file that is no published document", fix));
     }
-    problems.extend(left_out(published, &inputs.repository.read(CHANGELOG)?));
+    problems.extend(skipped_versions(published, &inputs.repository.read(CHANGELOG)?));
     if let History::Known(files) = available(&inputs.history)? {
         problems.extend(files.iter().filter_map(|(name, first)| {
-            let found = match published.files.get(name) {
+            let state = match published.files.get(name) {
                 None if is_replaced_beta(name, published) => return None,
                 None => ABSENT,
                 Some(bytes) if *bytes != first.bytes => "another content",
@@ -37,13 +37,14 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
             };
             let commit = &first.commit;
             let fix = format!("git restore --source {commit} {PUBLISHED}/{name}");
-            Some(problem(name, &format!("what was published in {commit}"), found, fix))
+            Some(problem(name, &format!("what was published in {commit}"), state, fix))
         }));
     }
     Ok(problems)
 }
 
-/// True for the file of a beta whose stable version is published: a beta promised nothing.
+/// True if the file is a beta whose stable version is published. It may be removed, because betas
+/// promise nothing.
 fn is_replaced_beta(name: &str, published: &Published) -> bool {
     version_of(name).is_some_and(|version| {
         let stable = Version { pre: Prerelease::EMPTY, ..version.clone() };
@@ -51,16 +52,16 @@ fn is_replaced_beta(name: &str, published: &Published) -> bool {
     })
 }
 
-/// The versions that the changelog has and that were passed over: a later one was published.
-fn left_out(published: &Published, changelog: &str) -> Vec<Problem> {
+/// Returns the versions in the changelog that were not published although a later one was.
+fn skipped_versions(published: &Published, changelog: &str) -> Vec<Problem> {
     let newest = DOCUMENTS.map(|of| published.newest(of).map(|(version, _)| version));
-    let is_passed = |version: &Version| {
+    let is_older = |version: &Version| {
         let mut newest = newest.iter().flatten();
         newest.any(|newest| newest.major == version.major && version < newest)
     };
     changelog::sections(changelog)
         .filter_map(|(title, _)| version::parse(title.split_whitespace().next()?))
-        .filter(|version| is_passed(version))
+        .filter(|version| is_older(version))
         .map(|version| file_name(&version))
         .filter(|name| !published.files.contains_key(name))
         .map(|name| {

@@ -1,13 +1,12 @@
-//! The check that the texts of the documents for people say what their fields for programs say:
-//! the table of plans is `x-plans`, and the sections and the list of error codes are those of
-//! `x-extensible-enum`.
+//! Checks that the documents' texts match their fields for programs: the table of plans matches
+//! `x-plans`, and the sections and the list of error codes match `x-extensible-enum`.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use serde_json::{Map, Value};
 
 const CODE: &str = "/components/schemas/Error/properties/code";
-/// What the list of codes begins with.
+/// The start of the list of codes.
 const LIST: &str = "Today's codes: ";
 /// The first line of the table of plans.
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
@@ -20,7 +19,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
 }
 
-/// Where a text says something else than the field for programs.
+/// Returns the differences between the texts and the fields for programs.
 pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     let introduction = text(document, "/info/description");
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
@@ -48,8 +47,8 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     };
     if let Some(plans) = plans {
         let begin = introduction.find(PLANS);
-        let found = begin.and_then(|begin| introduction[begin..].split("\n\n").next());
-        problem("/info/description", plans, found.unwrap_or_default().to_string(), "x-plans");
+        let table = begin.and_then(|begin| introduction[begin..].split("\n\n").next());
+        problem("/info/description", plans, table.unwrap_or_default().to_string(), "x-plans");
     }
     if !codes.is_empty() {
         let text = |sections: &[String]| {
@@ -58,9 +57,9 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         };
         let programs = "x-extensible-enum and x-enumDescriptions";
         problem("/info/description", text(&expected_sections), text(&sections), programs);
-        let found = description.find(LIST).map_or("", |begin| &description[begin..]);
+        let current = description.find(LIST).map_or("", |begin| &description[begin..]);
         let place = format!("{CODE}/description");
-        problem(&place, list, found.to_string(), "x-extensible-enum");
+        problem(&place, list, current.to_string(), "x-extensible-enum");
     }
     problems
 }
@@ -69,24 +68,26 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A heading, and what stands below it.
+/// Returns a heading and the paragraph below it.
 fn first_paragraphs(text: &str) -> String {
     text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The section of a code. The code is emphasised: the reference page leaves what is marked as
-/// code out of addresses. A status that no example shows is what the section says.
+/// Returns the expected section of a code. Its title has the code in emphasis, because the reference
+/// page omits text in backticks from anchors. If no example has the status, takes it from the
+/// current section.
 fn section(document: &Value, code: &str, sections: &[String]) -> String {
     let heading = format!(" *{code}*");
-    let said = || sections.iter().find_map(|text| text.split_once(&heading).map(|(said, _)| said));
+    let current =
+        || sections.iter().find_map(|text| text.split_once(&heading).map(|(status, _)| status));
     let status = status(document, code).map(|status| status.to_string());
-    let status = status.or_else(|| said().map(str::to_string)).unwrap_or_default();
+    let status = status.or_else(|| current().map(str::to_string)).unwrap_or_default();
     let meanings = document.pointer(CODE).map(|code| &code["x-enumDescriptions"]);
     let meaning = meanings.and_then(|meanings| meanings[code].as_str()).unwrap_or_default();
     format!("{status}{heading}\n\n{meaning}")
 }
 
-/// The status of a code in its examples.
+/// Returns the status in the first example of a code.
 fn status(document: &Value, code: &str) -> Option<u64> {
     fn example<'d>(value: &'d Value, code: &str) -> Option<&'d Value> {
         match value {
@@ -112,7 +113,7 @@ fn plan_table(plans: &Map<String, Value>) -> String {
     format!("{PLANS}\n|---|---|---|{rows}")
 }
 
-/// `100000` as `100,000`, as the specification writes it.
+/// Formats `100000` as `100,000`, as the specification does.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,6 +1,5 @@
-//! Clients that other generators make from the documents, against the live
-//! server: they list and cancel orders, go through all pages of a filtered list, and provoke
-//! every documented error.
+//! Runs clients of other generators against a live server: they list and cancel orders, read all
+//! pages of a filtered list, and provoke every documented error.
 
 use super::server::{LARGE, LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
@@ -10,8 +9,8 @@ use std::fs;
 use std::process::Command;
 use testbed::Program;
 
-/// openapi-typescript generates the types, openapi-fetch sends, `tsc --strict`
-/// checks the session against the types.
+/// Runs the TypeScript session: openapi-typescript generates the types, `tsc --strict` checks the
+/// session against them, and openapi-fetch sends the requests.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let tools = &setup.tools;
     let directory = tools.copy_typescript("typescript")?;
@@ -28,8 +27,8 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// openapi-python-client generates the client, `mypy --strict` checks the session
-/// against its types.
+/// Runs the Python session: openapi-python-client generates the client, and `mypy --strict` checks
+/// the session against its types.
 pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let tools = &setup.tools;
     let directory = tools.installed("python");
@@ -47,7 +46,7 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
         preparation.push(generate);
     }
     let mut check = tools.python("mypy");
-    // Strict for the session, not for the generated code.
+    // `--follow-imports=silent`: only the session must be strict, not the generated code.
     check.args(["--strict", "--follow-imports=silent"]).arg(&session_file).current_dir(&directory);
     preparation.push(check);
     let mut session = tools.python("python");
@@ -55,7 +54,8 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// Prepares the session, then runs it against a server of its own.
+/// Runs the commands of `preparation`, then the session against a new server. Returns the output of
+/// the first command that fails.
 fn run_session(
     setup: &Setup,
     preparation: Vec<Command>,
@@ -70,8 +70,8 @@ fn run_session(
     run_against_server(&setup.program, session)
 }
 
-/// Runs a session against a server of its own. Its output, which is empty unless it failed, and
-/// then the server's log.
+/// Runs a session against a new server. Returns no lines if it succeeds, otherwise its output and
+/// the server's log.
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);

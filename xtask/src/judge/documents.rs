@@ -1,9 +1,9 @@
-//! Redocly's lint of the documents.
+//! Lints the documents with Redocly.
 
 use super::setup::Setup;
 use super::tools::output_lines;
 
-/// Returns what Redocly finds in the documents as they are checked in.
+/// Returns Redocly's findings in the documents as checked in.
 pub(super) fn lint(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut redocly = setup.tools.node("redocly");
     // The strict set has no warnings: every finding is an error.

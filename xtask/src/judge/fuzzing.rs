@@ -1,4 +1,4 @@
-//! schemathesis against the live server, with all of its checks.
+//! Runs schemathesis against a live server, with all its checks.
 
 use super::server::LiveServer;
 use super::setup::Setup;
@@ -7,7 +7,7 @@ use crate::documents::{DOCUMENTS, Document, V2};
 use std::process::Command;
 
 const MAX_EXAMPLES: &str = "200";
-/// More requests a minute than a run sends.
+/// A rate limit that no run reaches.
 const PER_MINUTE: u32 = 1_000_000;
 
 /// Sends generated requests to each version of the API.
@@ -23,21 +23,22 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut command = setup.tools.python("schemathesis");
     command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
-    // It finds the server by the document, in which `servers` is relative without settings.
+    // schemathesis takes the server's address from the document's URL, because `servers` in the
+    // document is relative unless the operator sets a URL.
     command.arg("run").arg(format!("{}{}", server.origin(), document.path));
     command.args(["--checks", "all", "--seed", &testbed::seed().to_string()]);
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     if document.base_path == V2.base_path {
-        // getOrder finds a cancelled order as well, for good. All checks are named here, so that the
-        // configuration cannot leave one out.
+        // getOrder still returns cancelled orders. The checks are set here and not in the
+        // configuration file, so that it cannot exclude any.
         command.args(["--exclude-checks", "use_after_free"]);
     }
     Ok(server.with_log(findings(&mut command)?, &[&key]))
 }
 
-/// Runs schemathesis. Its exit code ignores warnings, which are findings here: a key that is
-/// refused, or an operation that never succeeds, is only a warning.
+/// Runs schemathesis and returns its output if there are errors or warnings. Its exit code ignores
+/// warnings, but a rejected key or an operation that never succeeds is only a warning.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     let lines = lines(command, &output);

@@ -1,4 +1,4 @@
-//! The files of the handbook's page about Kubernetes, held against Kubernetes' own schemas.
+//! Validates the manifests of the handbook's Kubernetes page against Kubernetes' own schemas.
 
 use super::setup::Setup;
 use super::tools::output_lines;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = "src/handbook/kubernetes.md";
 
-/// The oldest that the page is for, and the newest that the tool knows.
+/// The oldest Kubernetes version that the page supports, and the newest that the tool knows.
 const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
 
-/// A field of the page, and how it could be mistyped.
+/// A field of the page, and a misspelling that validation must reject.
 const MISTYPED: (&str, &str) = ("maxUnavailable: 1", "maxUnavailabel: 1");
 
-/// What kubernetes-validate finds in the files, and whether it finds a mistyped field.
+/// Returns the findings of kubernetes-validate, and a finding if it accepts the misspelled field.
 pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let page = std::fs::read_to_string(setup.repository.root().join(PAGE))?;
     let directory = tempfile::tempdir()?;
@@ -36,7 +36,7 @@ pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Writes the blocks of YAML whose first line names a file of ours.
+/// Writes the YAML blocks whose first line is a comment with a file name `store-orders…`.
 fn write_files(page: &str, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for block in page.split("```yaml\n# store-orders").skip(1) {

@@ -1,4 +1,4 @@
-//! promtool, Prometheus' own tool, on the alerts and on what a live server exposes.
+//! Runs promtool, Prometheus' own tool, on the alerts and on the metrics of a live server.
 
 use super::server::LiveServer;
 use super::setup::Setup;
@@ -8,14 +8,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// The rules that the program prints, and the cases in which each fires.
+/// The alert rules that the program prints, and their unit tests.
 const ALERTS: &str = "src/admin/alerts.yaml";
 const ALERT_CASES: &str = "tests/judges/alerts.yaml";
 
-/// How it begins to name where metrics are.
+/// The start of the line in which the server prints the address of its metrics.
 const ADMIN_LINE: &str = "admin listener on http://";
 
-/// Its findings about the alerts, and about the metrics in the text format.
+/// Returns promtool's findings about the alerts, and about the metrics in the text format.
 pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for (task, file) in [("check", ALERTS), ("test", ALERT_CASES)] {
@@ -37,7 +37,7 @@ pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Returns the metrics in the text format, which is sent to those who ask for nothing else.
+/// Fetches the metrics in the text format, the default without an `Accept` header.
 fn scrape(admin: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(admin)?;
     write!(connection, "GET /metrics HTTP/1.0\r\nHost: {admin}\r\n\r\n")?;

@@ -1,5 +1,5 @@
-//! The programs to copy, as they stand in the documents, against the live server. Those for Rust run
-//! in `tests/samples.rs`.
+//! Runs the code samples of the documents against a live server. The samples in Rust run in
+//! `tests/samples.rs`.
 
 use super::setup::Setup;
 use super::tools::output_lines;
@@ -17,18 +17,18 @@ pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
     findings(setup, &directory, "sh", || setup.tools.command("sh"))
 }
 
-/// With the standard library alone.
+/// Runs the samples in Python, which use only the standard library.
 pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let directory = extract(setup, "python", "py")?;
     findings(setup, &directory, "py", || {
         let mut python = setup.tools.command("python3");
-        // Not even the packages that are installed.
+        // Isolated mode, without the installed packages.
         python.args(["-I", "-S", "-W", "error"]);
         python
     })
 }
 
-/// Checked by `tsc --strict` first.
+/// Checks the samples in TypeScript with `tsc --strict`, then runs them.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let directory = extract(setup, "typescript", "ts")?;
     let settings = "samples/tsconfig.json";
@@ -41,24 +41,24 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     findings(setup, &directory.join("built"), "js", || setup.tools.command("node"))
 }
 
-/// Runs each by this interpreter.
+/// Runs each sample with this interpreter.
 fn findings(
     setup: &Setup,
     directory: &Path,
-    end: &str,
+    extension: &str,
     interpreter: impl Fn() -> Command + Sync,
 ) -> anyhow::Result<Vec<String>> {
     let ran = run_samples(&setup.program, |version, operation| {
         let mut command = interpreter();
-        command.arg(directory.join(version).join(format!("{operation}.{end}")));
+        command.arg(directory.join(version).join(format!("{operation}.{extension}")));
         Ok(command)
     });
     Ok(ran.err().into_iter().map(|error| format!("{error:#}")).collect())
 }
 
-/// Writes the programs of a language into files, as a caller would. Their directory.
-fn extract(setup: &Setup, language: &str, end: &str) -> anyhow::Result<PathBuf> {
-    let (directory, mut found) = (setup.tools.installed("samples"), BTreeSet::new());
+/// Writes the samples of a language into files. Returns their directory.
+fn extract(setup: &Setup, language: &str, extension: &str) -> anyhow::Result<PathBuf> {
+    let (directory, mut extracted) = (setup.tools.installed("samples"), BTreeSet::new());
     for of in DOCUMENTS {
         let version = of.base_path.trim_start_matches('/');
         std::fs::create_dir_all(directory.join(version))?;
@@ -71,14 +71,14 @@ fn extract(setup: &Setup, language: &str, end: &str) -> anyhow::Result<PathBuf> 
             let program = samples.find(|sample| sample["lang"] == language);
             let program = program.and_then(|sample| sample["source"].as_str());
             let program = program.with_context(|| format!("{id} of {version}: no {language}"))?;
-            std::fs::write(directory.join(version).join(format!("{id}.{end}")), program)?;
-            found.insert((version, id.to_string()));
+            std::fs::write(directory.join(version).join(format!("{id}.{extension}")), program)?;
+            extracted.insert((version, id.to_string()));
         }
     }
     let run = SAMPLES.map(|(version, id)| (version, id.to_string()));
-    if found != BTreeSet::from(run) {
+    if extracted != BTreeSet::from(run) {
         bail!(
-            "tests/support/testbed/src/samples.rs does not run what the documents have: {found:?}"
+            "tests/support/testbed/src/samples.rs does not run what the documents have: {extracted:?}"
         );
     }
     Ok(directory)

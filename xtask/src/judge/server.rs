@@ -1,11 +1,11 @@
-//! The live server, with a store of its own for each judge.
+//! Starts a live server with its own data for each judge.
 
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 use testbed::{DataDir, Program, ServerProcess};
 
-/// The lowest id.
+/// The lowest order id.
 pub const FIRST_ORDER: i64 = -50;
 /// A pending order with a ship date, for pet 7.
 pub const PENDING: i64 = 1;
@@ -13,7 +13,7 @@ pub const PENDING: i64 = 1;
 pub const SHIPPED: i64 = 2;
 /// No order has this id.
 pub const MISSING: i64 = 999_999;
-/// A pending order whose id JavaScript rounds to that of the order before it.
+/// A pending order whose id JavaScript rounds to the previous order's id.
 pub const LARGE: i64 = (1 << 53) + 1;
 
 /// A running server. It stops when dropped.
@@ -24,19 +24,19 @@ pub struct LiveServer {
 }
 
 impl LiveServer {
-    /// Starts the program with some orders and pets.
+    /// Starts a server with some orders and pets.
     pub fn start(program: &Program) -> anyhow::Result<LiveServer> {
         LiveServer::start_with(program, &[])
     }
 
-    /// Starts the program with some orders and pets, and with these flags.
+    /// Starts a server with some orders and pets, and with these flags.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // Requests without a key must not exhaust their own limit first.
+        // The rate limit for unauthenticated requests must not interfere.
         let process = data.serve(&[&["--keyless-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
     }
@@ -46,28 +46,28 @@ impl LiveServer {
         self.process.base_url()
     }
 
-    /// Its address without a path.
+    /// The base URL without a path.
     pub fn origin(&self) -> &str {
         self.process.origin()
     }
 
-    /// Its host and port.
+    /// The server's host and port.
     pub fn address(&self) -> &str {
         self.origin().trim_start_matches("http://")
     }
 
-    /// What follows this beginning of a line that it printed.
+    /// Returns the rest of the printed line that begins with `prefix`.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }
 
-    /// A key of a new account with this limit.
+    /// Issues a key for a new account with this limit.
     pub fn key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// Findings, if there are any, followed by the server's log without its
-    /// requests. The keys are redacted.
+    /// Appends the server's log, without requests, to the findings if there are any. Redacts the
+    /// keys.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());
@@ -85,12 +85,12 @@ impl LiveServer {
     }
 }
 
-/// Enough that generated small ids hit both pending and shipped orders, and some with large
-/// ids.
+/// Returns enough orders that generated small ids hit pending and shipped orders, and some orders
+/// with large ids.
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 && id < LARGE - 1 { "shipped" } else { "pending" };
-        // Import takes `null` for an unknown date.
+        // The import accepts `null` for an unknown date.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };

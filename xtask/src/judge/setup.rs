@@ -1,4 +1,4 @@
-//! What the judges work with.
+//! The inputs that all judges share.
 
 use super::tools::Tools;
 use crate::documents::{DOCUMENTS, Document};
@@ -6,7 +6,7 @@ use crate::repository::Repository;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// What every judge gets.
+/// The inputs of a judge.
 pub(super) struct Setup {
     pub repository: Repository,
     pub tools: Tools,
@@ -14,13 +14,11 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// The path of a document.
-    pub fn document(&self, of: &Document) -> PathBuf {
-        self.repository.root().join(of.file)
+    pub fn document(&self, document: &Document) -> PathBuf {
+        self.repository.root().join(document.file)
     }
 
-    /// The path of each document.
     pub fn documents(&self) -> [PathBuf; DOCUMENTS.len()] {
-        DOCUMENTS.map(|of| self.document(of))
+        DOCUMENTS.map(|document| self.document(document))
     }
 }

@@ -1,4 +1,4 @@
-//! The pinned tools: where they are, how they are installed and run.
+//! Installs and runs the pinned tools.
 
 use crate::repository::Repository;
 use anyhow::{Context, bail};
@@ -8,15 +8,15 @@ use std::process::{Command, Output};
 
 /// The files of `tests/judges` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// The file of `target/judges` that holds the installed pins.
+/// The file of `target/judges` with the pins of the installed tools.
 const STAMP: &str = "installed";
 
-/// What a judge runs.
+/// A tool that a judge needs.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Need {
     /// Tools pinned in `tests/judges`.
     Pinned,
-    /// A program, and the package of Debian that has it.
+    /// A program, and the Debian package that contains it.
     Program(&'static str, &'static str),
 }
 
@@ -27,7 +27,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Pinned in `tests/judges`, installed and run in `target/judges`.
+    /// Returns the tools pinned in `tests/judges`. They are installed and run in `target/judges`.
     pub fn new(repository: &Repository) -> Tools {
         Tools {
             sources: repository.root().join("tests/judges"),
@@ -35,36 +35,36 @@ impl Tools {
         }
     }
 
-    /// A path in `tests/judges`.
+    /// Returns a path in `tests/judges`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.sources.join(name)
     }
 
-    /// A path in `target/judges`.
+    /// Returns a path in `target/judges`.
     pub fn installed(&self, name: &str) -> PathBuf {
         self.installed.join(name)
     }
 
-    /// A program of the Python environment.
+    /// Returns a command for a program of the Python environment.
     pub fn python(&self, name: &str) -> Command {
         self.command(self.installed.join("venv/bin").join(name))
     }
 
-    /// A program of a Node package.
+    /// Returns a command for a program of a Node package.
     pub fn node(&self, name: &str) -> Command {
         let mut command = self.command(self.installed.join("node_modules/.bin").join(name));
         command.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
         command
     }
 
-    /// Any other program, run in `target/judges`.
+    /// Returns a command for any other program, run in `target/judges`.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.installed).env("NO_COLOR", "1");
         command
     }
 
-    /// Copies a TypeScript session to where it finds the installed packages.
+    /// Copies a TypeScript session to `target/judges`, next to the installed packages.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;
@@ -76,14 +76,14 @@ impl Tools {
         Ok(directory)
     }
 
-    /// Type-checks and compiles a session into `built` below its directory.
+    /// Returns the command that type-checks a session and compiles it into its directory `built`.
     pub fn compile_typescript(&self, directory: &Path) -> Command {
         let mut command = self.node("tsc");
         command.arg("--strict").arg("--project").arg(directory);
         command
     }
 
-    /// An error if this is missing, with the command that installs it.
+    /// Fails if the tool is missing. The error names the command that installs it.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),
@@ -95,7 +95,7 @@ impl Tools {
         }
     }
 
-    /// An error unless the installed tools are the pinned ones.
+    /// Fails unless the installed tools are the pinned ones.
     pub fn check_pinned(&self) -> anyhow::Result<()> {
         let stamp = std::fs::read_to_string(self.installed(STAMP)).unwrap_or_default();
         if stamp != self.pins()? {
@@ -122,8 +122,8 @@ impl Tools {
         writeln!(out, "Installing the tools pinned in tests/judges in target/judges …")?;
         out.flush()?;
         run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
-        // The pins are all that is needed. Most modules are never imported: each is compiled when it
-        // is.
+        // `--no-deps`: the pins include all dependencies. `--no-compile`: most modules are never
+        // imported, and Python compiles the others on import.
         let pip = ["install", "--quiet", "--disable-pip-version-check", "--require-hashes"];
         let pip = [&pip[..], &["--no-deps", "--no-compile"]].concat();
         run(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;
@@ -151,7 +151,7 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a tool. No lines if it succeeds, its exit status and output if not.
+/// Runs a tool. Returns no lines if it succeeds, otherwise its exit status and output.
 pub fn output_lines(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     Ok(if output.status.success() { Vec::new() } else { lines(command, &output) })
@@ -162,7 +162,7 @@ pub fn output(command: &mut Command) -> anyhow::Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program_name(command)))
 }
 
-/// The exit status and the output of a tool.
+/// Formats the exit status and the output of a tool as lines.
 pub fn lines(command: &Command, output: &Output) -> Vec<String> {
     let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     let lines = text.iter().flat_map(|text| text.lines()).map(str::to_string);

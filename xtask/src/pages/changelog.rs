@@ -1,4 +1,4 @@
-//! `CHANGELOG.md` as a page, and its versions for the feed.
+//! Renders `CHANGELOG.md` as a page, and parses its releases for the feed.
 
 use super::markdown::{heading, slug, with_headings};
 use crate::changelog::sections;
@@ -8,23 +8,23 @@ use semver::Version;
 const HEAD: &str = include_str!("changelog.html");
 const FOOT: &str = "</main>\n</body>\n</html>\n";
 
-/// A version, from its heading `## 1.1.0 (2026-11-22)` to the next heading of that level.
+/// A section of the changelog with a heading such as `## 1.1.0 (2026-11-22)`.
 pub struct Release<'a> {
-    /// Its number.
+    /// The version in the heading.
     pub version: Version,
     date: NaiveDate,
-    /// What changed, as Markdown.
+    /// The text below the heading, in Markdown.
     pub text: &'a str,
 }
 
 impl Release<'_> {
-    /// The beginning of its day in UTC (RFC 3339).
+    /// Returns the start of the release's day in UTC (RFC 3339).
     pub fn timestamp(&self) -> String {
         format!("{}T00:00:00Z", self.date)
     }
 }
 
-/// The versions, newest first, as in the file.
+/// Returns the releases in the order of the file, newest first.
 pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     let release = |(title, text)| {
         let (version, date) = version_and_date(title)?;
@@ -33,10 +33,10 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// The whole page, with an anchor for each heading.
+/// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str) -> String {
     let text = with_headings(changelog, |level, title| {
-        // The date of a version is behind the link.
+        // The date of a version follows the link and is not part of the anchor.
         match version_and_date(title).filter(|_| level == 2) {
             Some((version, date)) => {
                 let version = version.to_string();
@@ -48,13 +48,13 @@ pub fn page(changelog: &str) -> String {
     format!("{HEAD}{text}{FOOT}")
 }
 
-/// The parts of `1.1.0 (2026-11-22)`.
+/// Parses a title such as `1.1.0 (2026-11-22)`.
 fn version_and_date(title: &str) -> Option<(Version, NaiveDate)> {
     let (version, date) = title.strip_suffix(')')?.split_once(" (")?;
     Some((version.parse().ok()?, date.parse().ok()?))
 }
 
-/// A day for people, and for programs as in the file.
+/// Renders a date as a `time` element.
 fn time(date: NaiveDate) -> String {
     format!(" <time datetime=\"{date}\">{}</time>", date.format("%-d %B %Y"))
 }
@@ -64,14 +64,14 @@ mod tests {
     use super::*;
     use crate::repository::{CHANGELOG, Repository};
 
-    fn rendered(text: &str) -> String {
+    fn render(text: &str) -> String {
         page(text).strip_prefix(HEAD).unwrap().strip_suffix(FOOT).unwrap().to_string()
     }
 
     #[test]
-    fn the_date_of_a_version_is_behind_its_link() {
+    fn the_date_of_a_version_follows_its_link() {
         assert_eq!(
-            rendered("## 1.1.0 (2026-11-02)\n\n## Plans (2026-11-02)\n"),
+            render("## 1.1.0 (2026-11-02)\n\n## Plans (2026-11-02)\n"),
             "<h2 id=\"1.1.0\"><a href=\"#1.1.0\">1.1.0</a> \
              <time datetime=\"2026-11-02\">2 November 2026</time></h2>\n\
              <h2 id=\"plans-2026-11-02\"><a href=\"#plans-2026-11-02\">\
@@ -92,11 +92,11 @@ mod tests {
             let document: serde_json::Value = serde_json::from_str(&document).unwrap();
             let current = document["info"]["version"].as_str().unwrap();
             let current: Version = current.parse().unwrap();
-            // A version of version 1 may follow one of version 2.
-            let own = releases.iter().map(|release| &release.version);
-            let own = own.filter(|version| version.major == current.major);
-            assert!(own.clone().is_sorted_by(|newer, older| newer > older));
-            assert_eq!(own.clone().next(), Some(&current));
+            // Releases of both major versions may alternate.
+            let versions = releases.iter().map(|release| &release.version);
+            let versions = versions.filter(|version| version.major == current.major);
+            assert!(versions.clone().is_sorted_by(|newer, older| newer > older));
+            assert_eq!(versions.clone().next(), Some(&current));
         }
         assert!(
             releases.iter().all(|release| release.text.trim_start().starts_with("- ")

@@ -1,27 +1,27 @@
-//! What the pages read from a document.
+//! Extracts from a document the facts that several pages show.
 
 use crate::samples;
 use serde_json::Value;
 
-/// An operation.
+/// An operation of a document.
 pub struct Operation<'d> {
-    /// Its path below the base path.
+    /// The path below the base path.
     pub path: &'d str,
-    /// In capitals.
+    /// The method in upper case.
     pub method: String,
-    /// The name of its tag.
+    /// The name of the operation's first tag.
     pub tag: &'d str,
     /// The operation object.
     pub value: &'d Value,
 }
 
 impl Operation<'_> {
-    /// Its place on the reference page, as Scalar names it.
+    /// Returns the anchor of the operation on the reference page, in Scalar's format.
     pub fn anchor(&self) -> String {
         format!("tag/{}/{}{}", self.tag, self.method, self.path)
     }
 
-    /// The programs to copy: the name of the language, and the program as a block of Markdown.
+    /// Returns the code samples, each as the name of the language and a code block in Markdown.
     pub fn samples(&self) -> impl Iterator<Item = (&str, String)> {
         let samples = self.value[samples::FIELD].as_array().into_iter().flatten();
         samples.map(|sample| {
@@ -30,13 +30,13 @@ impl Operation<'_> {
         })
     }
 
-    /// Whether callers should no longer use it.
+    /// True if the document marks the operation as deprecated.
     pub fn is_deprecated(&self) -> bool {
         self.value["deprecated"] == true
     }
 }
 
-/// All operations, the deprecated ones last.
+/// Returns all operations, the deprecated ones last.
 pub fn operations(document: &Value) -> Vec<Operation<'_>> {
     let paths = document["paths"].as_object().into_iter().flatten();
     let mut operations: Vec<_> = paths
@@ -52,19 +52,19 @@ pub fn operations(document: &Value) -> Vec<Operation<'_>> {
     operations
 }
 
-/// The status and the code of the title of a section about a code, which `cargo xtask check`
-/// holds against the fields for programs.
+/// Parses the status and the error code from the title of an error's section, such as `404
+/// *order_not_found*`. `cargo xtask check` compares these titles with `x-extensible-enum`.
 pub fn code_title(title: &str) -> Option<(&str, &str)> {
     let (status, code) = title.split_once(" *")?;
     Some((status, code.strip_suffix('*')?))
 }
 
-/// The string, or nothing.
+/// Returns the string, or an empty one if the value is not a string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The text without line breaks.
+/// Replaces each run of white space with one space.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

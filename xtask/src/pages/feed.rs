@@ -1,4 +1,4 @@
-//! The versions of `CHANGELOG.md` as an Atom feed (RFC 4287).
+//! Renders the releases in `CHANGELOG.md` as an Atom feed (RFC 4287).
 
 use super::changelog::Release;
 use super::markdown::markup;
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uuid::Builder;
 
-/// The whole feed. Its addresses are relative, because the server does not know its own.
+/// Renders the feed. Its URLs are relative, because the server does not know its own address.
 pub fn feed(releases: &[Release<'_>]) -> String {
     let updated = releases.iter().map(Release::timestamp).max().unwrap_or_default();
     let id = id("the changelog of the Store Orders API");
@@ -42,20 +42,19 @@ fn entry(release: &Release<'_>) -> String {
 "#,
         id(&format!("version {version} of the Store Orders API")),
         release.timestamp(),
-        escaped(&markup(release.text)),
+        escape(&markup(release.text)),
     )
 }
 
-/// An id that is the same wherever and whenever the program runs: the hash of a name, as a
-/// UUID of version 8 (RFC 9562, 5.8).
+/// Derives a stable id from a name: its hash as a UUID of version 8 (RFC 9562, 5.8).
 fn id(name: &str) -> String {
     let digest = Sha256::digest(name);
     let bytes = digest.first_chunk().copied().unwrap_or_default();
     Builder::from_custom_bytes(bytes).into_uuid().urn().to_string()
 }
 
-/// The text as the content of an element.
-fn escaped(text: &str) -> String {
+/// Escapes text for the content of an element.
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_a_uuid_of_its_name_alone() {
+    fn an_id_is_a_uuid_derived_from_its_name() {
         let first = id("a");
         assert_eq!(first, id("a"));
         assert_ne!(first, id("b"));
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_is_text_in_the_feed() {
-        assert_eq!(escaped("<p>a &lt; b</p>"), "&lt;p&gt;a &amp;lt; b&lt;/p&gt;");
+    fn markup_is_escaped_in_the_feed() {
+        assert_eq!(escape("<p>a &lt; b</p>"), "&lt;p&gt;a &amp;lt; b&lt;/p&gt;");
     }
 }

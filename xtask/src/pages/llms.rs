@@ -1,16 +1,16 @@
-//! `/llms.txt`: the document in short, with links, for language models. Its form is that of
-//! <https://llmstxt.org>, with the programs to copy besides.
+//! Renders `/llms.txt`, a summary of the documents for language models, in the format of
+//! <https://llmstxt.org>, with the code samples.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use crate::documents::DOCUMENTS;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Where a document says what each code means.
+/// The pointer to the meanings of the error codes.
 const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescriptions";
 
-/// The text of the documents of all versions, in ascending order, in which `{base_urls}` stands
-/// for a line for each address of the operator's servers.
+/// Renders the summary. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
+/// placeholder `{base_urls}` with a line for each base URL.
 pub fn page(documents: &[Value]) -> String {
     let document = documents.first().unwrap_or(&Value::Null);
     let info = &document["info"];
@@ -34,9 +34,9 @@ pub fn page(documents: &[Value]) -> String {
          - [Changelog](/changelog): what changed in each version, also as a \
          [feed](/changelog.atom)\n",
     );
-    for (of, document) in DOCUMENTS.iter().zip(documents) {
-        let _ = writeln!(page, "\n## Operations below `{}`\n", of.base_path);
-        for line in lines(of.reference, document) {
+    for (version, document) in DOCUMENTS.iter().zip(documents) {
+        let _ = writeln!(page, "\n## Operations below `{}`\n", version.base_path);
+        for line in operation_lines(version.reference, document) {
             let _ = writeln!(page, "{line}");
         }
         let _ = writeln!(
@@ -46,7 +46,7 @@ pub fn page(documents: &[Value]) -> String {
              `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json, Rust \
              the crate store-orders-client from the Git repository of the service, whose address \
              the operator tells in place of `<REPOSITORY>`.",
-            path = of.base_path
+            path = version.base_path
         );
         for operation in operations(document) {
             let _ = writeln!(page, "\n### {}", text(&operation.value["operationId"]));
@@ -65,8 +65,8 @@ pub fn page(documents: &[Value]) -> String {
     page
 }
 
-/// A line for each operation.
-fn lines(reference: &str, document: &Value) -> Vec<String> {
+/// Renders a line for each operation.
+fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
     let line = |operation: Operation<'_>| {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
         let [id, summary, description] =

@@ -1,8 +1,8 @@
-//! Markdown as HTML. HTML in it is escaped, so every element of a page is made by `cargo xtask`.
+//! Renders Markdown as HTML. Escapes HTML in it, so that only `cargo xtask` creates elements.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 
-/// The text as HTML.
+/// Renders Markdown as HTML.
 pub fn markup(text: &str) -> String {
     let events = Parser::new_ext(text, Options::ENABLE_TABLES).map(|event| match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
@@ -13,7 +13,7 @@ pub fn markup(text: &str) -> String {
     markup
 }
 
-/// The text as HTML, each heading made by `heading` from its level and its text.
+/// Renders Markdown as HTML. Calls `heading` with the level and the text of each heading.
 pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> String {
     let (mut page, mut section, mut in_code) = (String::new(), String::new(), false);
     for line in text.lines() {
@@ -31,14 +31,15 @@ pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> Str
     page + &markup(&section)
 }
 
-/// A heading that links to itself, and HTML behind the link.
-pub fn heading(level: usize, id: &str, title: &str, behind: &str) -> String {
+/// Renders a heading that links to itself, followed by the HTML of `suffix`.
+pub fn heading(level: usize, id: &str, title: &str, suffix: &str) -> String {
     let title = markup(title);
     let title = title.trim().trim_start_matches("<p>").trim_end_matches("</p>");
-    format!("<h{level} id=\"{id}\"><a href=\"#{id}\">{title}</a>{behind}</h{level}>\n")
+    format!("<h{level} id=\"{id}\"><a href=\"#{id}\">{title}</a>{suffix}</h{level}>\n")
 }
 
-/// `2.0.0, under /v2` becomes `2.0.0-under-v2`: safe in an attribute and a URL.
+/// Converts text to an id that is safe in attributes and URLs: `2.0.0, under /v2` becomes
+/// `2.0.0-under-v2`.
 pub fn slug(text: &str) -> String {
     let keep = |letter: char| if letter.is_alphanumeric() || letter == '.' { letter } else { ' ' };
     let spaced: String = text.to_lowercase().chars().map(keep).collect();
@@ -49,14 +50,14 @@ pub fn slug(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn rendered(text: &str) -> String {
+    fn render(text: &str) -> String {
         with_headings(text, |level, title| heading(level, &slug(title), title, ""))
     }
 
     #[test]
     fn every_section_has_an_anchor() {
         assert_eq!(
-            rendered("## Planned: 2.0.0, under `/v2`\n\n### 1.0.0\n"),
+            render("## Planned: 2.0.0, under `/v2`\n\n### 1.0.0\n"),
             "<h2 id=\"planned-2.0.0-under-v2\"><a href=\"#planned-2.0.0-under-v2\">\
              Planned: 2.0.0, under <code>/v2</code></a></h2>\n\
              <h3 id=\"1.0.0\"><a href=\"#1.0.0\">1.0.0</a></h3>\n"
@@ -64,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_in_code_is_no_heading() {
-        let page = rendered("```sh\n# later\n```\n\n## Now\n");
+    fn a_comment_in_code_is_not_a_heading() {
+        let page = render("```sh\n# later\n```\n\n## Now\n");
         assert!(
             page.contains("# later\n</code></pre>") && page.contains("<h2 id=\"now\">"),
             "{page}"
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn html_in_the_text_is_escaped() {
-        let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n# <i>\"&");
+        let page = render("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n# <i>\"&");
         assert!(
             !page.contains("<script") && !page.contains("<b ") && !page.contains("<i>"),
             "{page}"

@@ -1,5 +1,4 @@
-//! `/docs` as it is read without scripts: the whole document as HTML. Where scripts run, Scalar
-//! replaces it.
+//! Renders `/docs`, the whole document as static HTML. In browsers with scripts, Scalar replaces it.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};
@@ -11,10 +10,10 @@ use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("reference.html");
 
-/// The page of this document, in which `{base_urls}` stands for an item for each address of the
-/// operator's servers. Its anchors are those of Scalar.
-pub fn page(of: &Document, document: &Value) -> String {
-    let link = format!("<a href=\"{}\"", of.reference);
+/// Renders the page of a document, with the same anchors as Scalar. The server replaces the
+/// placeholder `{base_urls}` with a list item for each base URL.
+pub fn page(version: &Document, document: &Value) -> String {
+    let link = format!("<a href=\"{}\"", version.reference);
     let info = &document["info"];
     let introduction =
         with_headings(text(&info["description"]), |level, title| match code_title(title) {
@@ -28,17 +27,17 @@ pub fn page(of: &Document, document: &Value) -> String {
         markup(&contents(document)),
         "<ul>\n{base_urls}</ul>\n".to_string(),
         introduction,
-        tags(of, document),
+        tags(version, document),
         headers(document),
         models(document),
     ];
     TEMPLATE
-        .replace(V1.path, of.path)
+        .replace(V1.path, version.path)
         .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"))
         .replace("{reference}", reference.concat().trim_end())
 }
 
-/// The version, and where things are on the page.
+/// Renders the version and a table of contents.
 fn contents(document: &Value) -> String {
     let link = |operation: &Operation<'_>| {
         format!("[{}](#{})", text(&operation.value["operationId"]), operation.anchor())
@@ -46,31 +45,31 @@ fn contents(document: &Value) -> String {
     let links: Vec<_> = operations(document).iter().map(link).collect();
     format!(
         "Version {}. On this page: {}, [response headers](#headers), [models](#models).\n",
-        text(at(document, "/info/version")),
+        text(value_at(document, "/info/version")),
         links.join(", ")
     )
 }
 
-/// A section for each tag, with its operations.
-fn tags(of: &Document, document: &Value) -> String {
-    let everywhere = everywhere(document);
+/// Renders a section for each tag, with its operations.
+fn tags(version: &Document, document: &Value) -> String {
+    let common = common_headers(document);
     let mut page = String::new();
     for tag in document["tags"].as_array().into_iter().flatten() {
         let name = text(&tag["name"]);
         page += &heading(2, &format!("tag/{name}"), text(&tag["x-displayName"]), "");
         page += &markup(text(&tag["description"]));
         for operation in operations(document).iter().filter(|operation| operation.tag == name) {
-            page += &section(of, document, operation, &everywhere);
+            page += &section(version, document, operation, &common);
         }
     }
     page
 }
 
 fn section(
-    of: &Document,
+    version: &Document,
     document: &Value,
     operation: &Operation<'_>,
-    everywhere: &BTreeSet<&str>,
+    common: &BTreeSet<&str>,
 ) -> String {
     let Operation { path, method, value, .. } = operation;
     let stability =
@@ -78,7 +77,7 @@ fn section(
     let badge = format!(" <span class=\"badge\">{stability}</span>");
     let mut page = heading(3, &operation.anchor(), text(&value["summary"]), &badge);
     let id = text(&value["operationId"]);
-    page += &markup(&format!("`{id}`: `{method} {}{path}`", of.base_path));
+    page += &markup(&format!("`{id}`: `{method} {}{path}`", version.base_path));
     page += &markup(text(&value["description"]));
     let parameters: String =
         value["parameters"].as_array().into_iter().flatten().map(parameter).collect();
@@ -88,7 +87,7 @@ fn section(
     let responses = responses(document, value);
     let items: String = responses
         .iter()
-        .map(|(status, response)| response_item(document, status, response, everywhere))
+        .map(|(status, response)| response_item(document, status, response, common))
         .collect();
     page += &format!("<h4>Responses</h4>\n{}", markup(&items));
     for (status, response) in responses {
@@ -104,7 +103,7 @@ fn section(
     page
 }
 
-/// An item of a list in Markdown, as are all that follow.
+/// Renders a parameter as a list item in Markdown.
 fn parameter(parameter: &Value) -> String {
     let required = if parameter["required"] == true { ", required" } else { "" };
     format!(
@@ -116,14 +115,15 @@ fn parameter(parameter: &Value) -> String {
     )
 }
 
+/// Renders a response as a list item in Markdown, without the headers in `common`.
 fn response_item(
     document: &Value,
     status: &str,
     response: &Value,
-    everywhere: &BTreeSet<&str>,
+    common: &BTreeSet<&str>,
 ) -> String {
     let mut item = format!("- **{status}** {}", sentence(text(&response["description"])));
-    let content = at(response, "/content/application~1json");
+    let content = value_at(response, "/content/application~1json");
     if content.is_object() {
         let _ = write!(item, " Body: {}.", kind(&content["schema"]));
     }
@@ -133,7 +133,7 @@ fn response_item(
         let _ = write!(item, " Codes: {}.", codes.join(", "));
     }
     let headers: Vec<_> = response_headers(document, response)
-        .filter(|(name, _)| !everywhere.contains(name))
+        .filter(|(name, _)| !common.contains(name))
         .map(|(name, _)| format!("`{name}`"))
         .collect();
     if !headers.is_empty() {
@@ -142,9 +142,9 @@ fn response_item(
     item + "\n"
 }
 
-/// The headers, each with all that is said of it.
+/// Renders the section with the description of each response header.
 fn headers(document: &Value) -> String {
-    let everywhere = everywhere(document);
+    let common = common_headers(document);
     let mut items: Vec<String> = Vec::new();
     for (_, response) in operations(document).iter().flat_map(|one| responses(document, one.value))
     {
@@ -160,14 +160,14 @@ fn headers(document: &Value) -> String {
             }
         }
     }
-    let names: Vec<_> = everywhere.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<_> = common.iter().map(|name| format!("`{name}`")).collect();
     let text = format!("Every response has {}.\n\n{}", names.join(", "), items.concat());
     heading(2, "headers", "Response headers", "") + &markup(&text)
 }
 
 fn models(document: &Value) -> String {
     let mut page = heading(2, "models", "Models", "");
-    for (name, schema) in members(at(document, "/components/schemas")) {
+    for (name, schema) in members(value_at(document, "/components/schemas")) {
         page += &heading(3, &format!("models/{name}"), name, "");
         page += &markup(text(&schema["description"]));
         let fields = members(&schema["properties"]).map(|(field, value)| {
@@ -182,8 +182,8 @@ fn models(document: &Value) -> String {
     page
 }
 
-/// The headers that all responses have.
-fn everywhere(document: &Value) -> BTreeSet<&str> {
+/// Returns the headers that all responses have.
+fn common_headers(document: &Value) -> BTreeSet<&str> {
     let operations = operations(document);
     let responses = operations.iter().flat_map(|one| responses(document, one.value));
     let names = responses
@@ -205,13 +205,13 @@ fn response_headers<'d>(
     members(&response["headers"]).map(|(name, header)| (name, target(document, header)))
 }
 
-/// What a reference leads to, or the value itself.
+/// Returns the target of a reference, or the value itself if it is not a reference.
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     pointer::target(document, text(&value["$ref"])).unwrap_or(value)
 }
 
-/// What a pointer leads to, or null.
-fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+/// Returns the value at a pointer, or null.
+fn value_at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
@@ -220,7 +220,7 @@ fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     members.map(|(name, value)| (name.as_str(), value))
 }
 
-/// What values a schema takes, in a few words.
+/// Describes the values of a schema in a few words.
 fn kind(schema: &Value) -> String {
     if let Some(model) = text(&schema["$ref"]).rsplit_once('/').map(|(_, model)| model) {
         return format!("[{model}](#models/{model})");
@@ -242,7 +242,7 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // Values with descriptions have their sections in the introduction.
+    // The introduction describes values that have `x-enumDescriptions`.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {
         let values: Vec<_> = values.iter().map(|value| format!("`{}`", text(value))).collect();
@@ -251,12 +251,12 @@ fn kind(schema: &Value) -> String {
     kind
 }
 
-/// A value as it is sent: a string without quotes.
+/// Formats a value, a string without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// The text, with a full stop at its end.
+/// Puts the text on one line that ends with a full stop.
 fn sentence(text: &str) -> String {
     format!("{}.", one_line(text).trim_end_matches('.'))
 }
@@ -267,7 +267,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_schema_is_said_in_a_few_words() {
+    fn a_schema_is_described_in_a_few_words() {
         for (schema, words) in [
             (json!({ "$ref": "#/components/schemas/Order" }), "[Order](#models/Order)"),
             (
