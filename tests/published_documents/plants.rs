@@ -1,14 +1,14 @@
-//! Planted breaks: each changes today's document and what the server sends in the same way, so that
-//! they still agree. Only what was published before tells that callers would fail.
+//! Seeded defects: each changes today's document and the server's responses consistently, so that
+//! only the comparison with published documents can find the break.
 
 use codegen::pointer::take;
 use serde_json::{Value, json};
 use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check};
 
-/// A break of what was promised.
+/// A seeded defect: a change that breaks a published promise.
 pub struct Plant {
     pub what: &'static str,
-    /// What the message must begin with: document, operation and promise.
+    /// The start of the expected message: document, operation and promise.
     pub found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
@@ -24,20 +24,20 @@ impl Documents {
         Documents(texts.map(|text| serde_json::from_str(text).unwrap()))
     }
 
-    /// The value at a place in version 1 or 2.
-    fn at(&mut self, version: usize, pointer: &str) -> &mut Value {
+    /// Returns the value at a pointer in version 1 or 2.
+    fn value(&mut self, version: usize, pointer: &str) -> &mut Value {
         let value = self.0[version - 1].pointer_mut(pointer);
         value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
     }
 
     fn take(&mut self, version: usize, pointer: &str) -> Value {
-        let taken = take(&mut self.0[version - 1], pointer);
-        taken.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
+        let value = take(&mut self.0[version - 1], pointer);
+        value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
     }
 
-    /// Removes a text from a list.
+    /// Removes a string from a list.
     fn unlist(&mut self, version: usize, pointer: &str, text: &str) {
-        let list = self.at(version, pointer).as_array_mut().unwrap();
+        let list = self.value(version, pointer).as_array_mut().unwrap();
         let position = list.iter().position(|element| element == text);
         list.remove(position.unwrap_or_else(|| panic!("{pointer} does not list {text}")));
     }
@@ -45,22 +45,22 @@ impl Documents {
     fn rename(&mut self, version: usize, pointer: &str, name: &str) {
         let value = self.take(version, pointer);
         let (parent, _) = pointer.rsplit_once('/').unwrap();
-        self.at(version, parent)[name] = value;
+        self.value(version, parent)[name] = value;
     }
 }
 
 impl Plant {
-    /// The contract of today's documents with the break, and the exchanges with it.
-    pub fn planted(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
+    /// Returns the wire check of today's documents with the defect, and the exchanges with it.
+    pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         (self.document)(&mut documents);
-        let mut planted = exchanges.to_vec();
-        (self.wire)(&mut planted);
-        (WireCheck::closed(&documents.0), planted)
+        let mut exchanges = exchanges.to_vec();
+        (self.wire)(&mut exchanges);
+        (WireCheck::closed(&documents.0), exchanges)
     }
 }
 
-/// The responses of this operation, with this status unless that is 0.
+/// Changes the responses of these operations with this status; 0 means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],
@@ -69,14 +69,14 @@ fn each(
 ) {
     for (sent, received) in exchanges {
         let operation = wire_check().operation(sent).map(|operation| operation.id.as_str());
-        let is_of = operation.is_some_and(|operation| operations.contains(&operation));
-        if is_of && (status == 0 || received.status == status) {
+        let matches = operation.is_some_and(|operation| operations.contains(&operation));
+        if matches && (status == 0 || received.status == status) {
             change(received);
         }
     }
 }
 
-/// Changes a body that is JSON.
+/// Changes the body if it is JSON.
 fn body(received: &mut ReceivedResponse, change: impl Fn(&mut Value)) {
     if let Ok(mut body) = serde_json::from_slice(&received.body) {
         change(&mut body);
@@ -84,7 +84,7 @@ fn body(received: &mut ReceivedResponse, change: impl Fn(&mut Value)) {
     }
 }
 
-/// Changes each order of a list of version 1.
+/// Changes each order in the lists of version 1.
 fn each_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["listOrders"], 200, |received| {
         body(received, |orders| orders.as_array_mut().unwrap().iter_mut().for_each(&change));
@@ -108,13 +108,13 @@ fn remove(value: &mut Value, name: &str) -> Value {
     value.as_object_mut().unwrap().remove(name).unwrap_or(Value::Null)
 }
 
-/// The response to this request.
+/// Returns the response to this request.
 fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedResponse {
-    let mut found = exchanges.iter().filter(|(sent, _)| sent.method == method);
-    found.find(|(sent, _)| sent.target == target).unwrap().1.clone()
+    let mut exchanges = exchanges.iter().filter(|(sent, _)| sent.method == method);
+    exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Answers as if there were no such path.
+/// Replaces the responses below a path as if it did not exist.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -141,16 +141,16 @@ const CANCEL: &str = "/paths/~1store~1orders~1{orderId}/delete/responses";
 const LIST: &str = "/paths/~1store~1orders/get/responses";
 const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
 
-/// Each break.
+/// Returns all seeded defects.
 pub fn plants() -> Vec<Plant> {
     [fields(), headers(), statuses(), paths()].into_iter().flatten().collect()
 }
 
-/// Today's contract with a header that is a parameter of version 1's list.
+/// Returns the wire check of today's documents with a new header parameter of version 1's list.
 pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
-    let list = documents.at(1, "/paths/~1store~1orders/get/parameters");
+    let list = documents.value(1, "/paths/~1store~1orders/get/parameters");
     list.as_array_mut().unwrap().push(parameter);
     WireCheck::closed(&documents.0)
 }
@@ -206,8 +206,8 @@ fn headers() -> Vec<Plant> {
             "a header gone from one status",
             "1.0.0.json: listOrders 401: x-request-id is missing",
             |documents| {
-                let shared = documents.at(1, "/components/responses/Unauthorized").clone();
-                documents.at(1, LIST)["401"] = shared;
+                let shared = documents.value(1, "/components/responses/Unauthorized").clone();
+                documents.value(1, LIST)["401"] = shared;
                 documents.take(1, &format!("{LIST}/401/headers/x-request-id"));
             },
             |exchanges| {
@@ -262,8 +262,8 @@ fn paths() -> Vec<Plant> {
             "a query parameter that was ignored and is refused",
             "1.0.0.json: listOrders documents no such status (GET /v1/store/orders?limit=1 was answered 400)",
             |documents| {
-                let refused = documents.at(1, &format!("{CANCEL}/400")).clone();
-                documents.at(1, LIST)["400"] = refused;
+                let refused = documents.value(1, &format!("{CANCEL}/400")).clone();
+                documents.value(1, LIST)["400"] = refused;
             },
             |exchanges| {
                 let refused = response(exchanges, "DELETE", "/v1/store/orders/x");
@@ -274,12 +274,12 @@ fn paths() -> Vec<Plant> {
                 }
             },
         ),
-        gone_operation(),
+        removed_operation(),
     ]
 }
 
-/// Callers were promised it until its sunset.
-pub fn gone_operation() -> Plant {
+/// Returns the removal of an operation, which is allowed only after its sunset.
+pub fn removed_operation() -> Plant {
     plant(
         "an operation that is gone before its sunset",
         "1.0.0.json: getPet 200 was promised",

@@ -36,11 +36,11 @@ fn all_checks_are_listed_with_their_claims() {
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
 ✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
-✓ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✓ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
 ✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
-✓ spec/published holds documents; it is not compared with the history of main, because this is no git checkout
+✓ spec/published is not compared with the history of main, because this is no git checkout
 ✓ the server's modules import each other down the map of src/lib.rs
 8 of 8 checks passed.
 The server was not compiled: `cargo check --workspace`.
@@ -56,7 +56,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
         "\"All orders\"",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
      #[derive(Debug)]
@@ -74,7 +74,7 @@ Drift
          fn into_response(self) -> Result<Response<Body>, Failure> {
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
+✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
     expected: "All orders"
     found:    "Orders returned"
@@ -93,7 +93,7 @@ fn each_document_is_checked() {
         "https://{host}/v21\"",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v2.rs: found (-), expected (+)
     @@ [LINES] @@
      
@@ -123,7 +123,7 @@ fn long_texts_are_shown_where_they_differ() {
         "where known, what to do",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
          #[schemars(with = "String")]
@@ -145,7 +145,7 @@ Drift
              /// The HTTP status code.
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
+✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
   spec/openapi.json#/components/schemas/Error/properties/message/description
     expected: …"this request and, where known, what to do."
     found:    …"this request and, where possible, what to do."
@@ -163,7 +163,7 @@ fn a_missing_value_is_absent() {
         "\"operationId\": \"listOrders\",\n        \"deprecated\": true,",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
              path = "/store/orders",
@@ -173,7 +173,7 @@ Drift
          async fn list_orders(
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
+✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/deprecated
     expected: true
     found:    absent
@@ -261,7 +261,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
         &failures(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
-? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
 7 of 8 checks passed, 1 could not run.
 "#]],
@@ -373,7 +373,7 @@ fn a_fix_leaves_problems_that_need_a_decision() {
         str![[r#"
 Drift
 Wrote api/src/v1.rs.
-✗ each leaf that api/src emits is that of spec/openapi.json and spec/openapi-v2.json
+✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
     expected: "All orders"
     found:    "Orders returned"
@@ -418,7 +418,7 @@ fn a_document_with_a_doubled_key_is_refused_and_a_fix_writes_nothing() {
         str![[r#"
 CouldNotRun
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
-  spec/openapi.json#/openapi: stands twice in its object; remove one of the two
+  spec/openapi.json#/openapi: is a duplicate key; remove one of the two
 ...
 2 of 8 checks passed, 6 could not run.
 "#]],

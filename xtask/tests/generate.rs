@@ -43,7 +43,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
         &run(&root.repository).1,
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
 2 of 2 checks passed.
 "#]],
     );
@@ -83,13 +83,13 @@ fn each_problem_of_a_refused_document_is_reported_and_nothing_is_written() {
         &text,
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
-    expected: what code can be made of
+    expected: a construct that the generator supports
     found:    #/components/responses/Gone leads nowhere
     fix: add what it names
   spec/openapi.json#/paths/~1store~1orders~1{orderId}/delete/responses/5XX/$ref
-    expected: what code can be made of
+    expected: a construct that the generator supports
     found:    #/components/responses/Gone leads nowhere
     fix: add what it names
 1 of 2 checks passed, 1 failed.
@@ -117,7 +117,7 @@ fn writes_nothing_from_a_broken_document() {
         str![[r#"
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   cannot read spec/openapi.json: No such file or directory (os error 2)
-? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date: could not run
   cannot read spec/openapi.json: No such file or directory (os error 2)
 0 of 2 checks passed, 2 could not run.
 "#]],

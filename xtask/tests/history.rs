@@ -56,7 +56,7 @@ fn an_edited_document_is_found() {
         str![[r#"
   spec/published/1.0.0.json
     expected: what was published in 1111111111111111111111111111111111111111
-    found:    another content
+    found:    different content
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
@@ -118,7 +118,7 @@ fn versions_of_a_document_on_a_branch_were_not_published() {
         str![[r#"
   spec/published/1.0.1.json
     expected: what was published in 1111111111111111111111111111111111111111
-    found:    another content
+    found:    different content
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.1.json
 "#]],
     );

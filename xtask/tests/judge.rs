@@ -1,7 +1,7 @@
 //! `cargo xtask judge` and `browser` name missing tools instead of running without.
 
 use std::fs;
-use xtask::judge::{JudgeArgs, judge};
+use xtask::judge::{JudgeArgs, run_judges};
 use xtask::repository::Repository;
 
 #[test]
@@ -15,7 +15,7 @@ fn missing_tools_are_named_with_the_command_that_installs_them() {
         fs::write(root.path().join(name), pins).unwrap();
     }
     let all = JudgeArgs { judges: Vec::new(), install: false };
-    let error = judge(&all, &Repository::at(root.path()), &mut Vec::new());
+    let error = run_judges(&all, &Repository::at(root.path()), &mut Vec::new());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("`cargo xtask judge --install`"), "{error}");
     assert!(!root.path().join("target").exists());

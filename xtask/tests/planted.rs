@@ -190,7 +190,7 @@ fn a_missing_published_version_is_found() {
         &failures(check(&checkout, None)),
         str![[r#"
 Drift
-✗ spec/published holds documents; it is not compared with the history of main, because this is no git checkout
+✗ spec/published is not compared with the history of main, because this is no git checkout
   spec/published/1.1.1.json
     expected: a document, as CHANGELOG.md has its version
     found:    absent

@@ -1,5 +1,5 @@
-//! The version of a document must fit its changes since the published one, and
-//! the changelog must name them.
+//! Tests that the version of a document must fit its changes since publication, and that the
+//! changelog must name them.
 
 use crate::checkout::{self, printed};
 use codegen::pointer::put;
@@ -23,13 +23,13 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// The problems of the real document as this version, with one value set in it,
-/// after it was published as 1.4.0.
+/// Returns the problems of the real document with this version and one changed value, if it was
+/// published unchanged as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
 
-/// The document with one value set in it.
+/// Returns the document with one changed value.
 fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     if let Some((pointer, value)) = change {
         put(&mut document, pointer, value).unwrap();
@@ -37,7 +37,7 @@ fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     document
 }
 
-/// The document of version 2 as a beta.
+/// Returns the document of version 2 with all operations in beta.
 fn beta_v2(version: &str) -> Value {
     let mut document = document_of(&V2, version);
     for path in document["paths"].as_object_mut().unwrap().values_mut() {
@@ -48,19 +48,19 @@ fn beta_v2(version: &str) -> Value {
     document
 }
 
-/// The problems of a document after the first was published, with one of each other version.
+/// Returns the problems of a document after `published` and older versions were published.
 fn since(of: &Document, published: &Value, document: &Value, changelog: &str) -> Vec<Problem> {
     let others = [("1.3.0", document_of(&V1, "1.3.0")), ("2.0.0-beta.1", beta_v2("2.0.0-beta.1"))]
         .into_iter();
-    let own = published["info"]["version"].as_str().unwrap();
-    let files = others.chain([(own, published.clone())]);
+    let version = published["info"]["version"].as_str().unwrap();
+    let files = others.chain([(version, published.clone())]);
     let files = files
         .map(|(version, document)| (format!("{version}.json"), document.to_string().into_bytes()));
     let published = Published { files: files.collect() };
     check_promises(of, document, &published, changelog, today()).unwrap()
 }
 
-/// The problem at this place. There must be one.
+/// Returns the problem at this place, which must exist.
 fn problem(problems: &[Problem], place: &str) -> Problem {
     problems.iter().find(|problem| problem.place.ends_with(place)).unwrap().clone()
 }
@@ -107,15 +107,15 @@ fn the_version_fits_the_changes_since_the_published_one() {
     ];
     for (change, version, expected) in rows {
         let problems = problems(version, change(), "");
-        let of_version = problems.iter().find(|problem| problem.place.ends_with(VERSION));
-        let found = of_version.map_or("", |problem| &problem.expected);
-        let fits = found.starts_with(expected) && found.is_empty() == expected.is_empty();
-        assert!(fits, "{version}, {:?}: {found}", change());
+        let low_version = problems.iter().find(|problem| problem.place.ends_with(VERSION));
+        let message = low_version.map_or("", |problem| &problem.expected);
+        let fits = message.starts_with(expected) && message.is_empty() == expected.is_empty();
+        assert!(fits, "{version}, {:?}: {message}", change());
     }
-    // It may lack what was published since: whether it does takes a decision.
-    let found = problem(&problems("1.3.9", addition(), ""), VERSION);
+    // A document below the published version may lack published changes, so a person must decide.
+    let low_version = problem(&problems("1.3.9", addition(), ""), VERSION);
     let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
-    assert_eq!(found.fix, Fix::ByHand(fix.to_string()));
+    assert_eq!(low_version.fix, Fix::ByHand(fix.to_string()));
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn the_changelog_names_an_addition_under_its_version() {
         "## Planned: 1.5.0\n\n- `Order.colour`\n",
         "## 1.5.0\n\n- `colour` of `Order`\n",
     ] {
-        let found = problem(&problems("1.5.0", addition(), changelog), CHANGELOG);
+        let missing = problem(&problems("1.5.0", addition(), changelog), CHANGELOG);
         let expected = "under \"## 1.5.0\", each of these names between backticks";
-        assert_eq!(found.expected, expected, "{changelog}");
+        assert_eq!(missing.expected, expected, "{changelog}");
     }
 }
 
@@ -156,8 +156,8 @@ CHANGELOG.md
 }
 
 #[test]
-fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
-    let of_both: [(&str, Value); 5] = [
+fn a_breaking_change_passes_in_a_beta_and_fails_in_the_stable_version() {
+    let breaking_changes: [(&str, Value); 5] = [
         ("/components/schemas/Order/properties/quantity", json!({ "type": "string" })),
         ("/components/schemas/Order/required", json!(["id"])),
         ("/components/responses/Unauthorized/content", json!({})),
@@ -167,16 +167,16 @@ fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
         ),
         ("/paths/~1store~1orders/get/responses", json!({ "204": { "description": "No body" } })),
     ];
-    for change in of_both {
+    for change in breaking_changes {
         let version_problem = |of: &Document, published: Value, document: Value| {
             let document = changed(document, Some(change.clone()));
-            let found = since(of, &published, &document, "");
-            assert!(found.iter().any(|problem| problem.place == CHANGELOG), "{found:?}");
-            found.into_iter().find(|problem| problem.place.ends_with(VERSION))
+            let problems = since(of, &published, &document, "");
+            assert!(problems.iter().any(|problem| problem.place == CHANGELOG), "{problems:?}");
+            problems.into_iter().find(|problem| problem.place.ends_with(VERSION))
         };
-        let held = version_problem(&V1, document("1.4.0"), document("1.5.0")).unwrap();
+        let stable = version_problem(&V1, document("1.4.0"), document("1.5.0")).unwrap();
         let expected = "2.0.0 or later, because of a breaking change since 1.4.0";
-        assert_eq!(held.expected, expected);
+        assert_eq!(stable.expected, expected);
         let beta = beta_v2("2.0.0-beta.1");
         let next = version_problem(&V2, beta.clone(), beta_v2("2.0.0-beta.2"));
         assert_eq!(next, None, "{change:?}");
@@ -187,35 +187,35 @@ fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
 }
 
 #[test]
-fn what_becomes_stable_may_not_break_and_is_no_beta() {
+fn a_stable_version_may_not_break_and_has_no_beta_number() {
     let entry = "## 2.0.0\n\n- `listOrders`, `getOrder` and `cancelOrder` are stable.\n";
     let stable_v2 = |version| document_of(&V2, version);
     let beta = beta_v2("2.0.0-beta.1");
     assert_eq!(since(&V2, &beta, &stable_v2("2.0.0"), entry), []);
-    let found = problem(&since(&V2, &beta, &stable_v2("2.0.0-beta.2"), ""), VERSION);
-    assert!(found.expected.starts_with("three numbers, such as"), "{found:?}");
+    let invalid = problem(&since(&V2, &beta, &stable_v2("2.0.0-beta.2"), ""), VERSION);
+    assert!(invalid.expected.starts_with("three numbers, such as"), "{invalid:?}");
 
     let broken = changed(stable_v2("2.1.0"), breaking());
-    let found = problem(&since(&V2, &stable_v2("2.0.0"), &broken, ""), VERSION);
-    assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
-    let found = problem(&since(&V2, &stable_v2("2.0.0"), &beta_v2("2.1.0"), ""), VERSION);
-    assert!(found.expected.starts_with("3.0.0 or later, "), "{found:?}");
+    let low_version = problem(&since(&V2, &stable_v2("2.0.0"), &broken, ""), VERSION);
+    assert!(low_version.expected.starts_with("3.0.0 or later, "), "{low_version:?}");
+    let low_version = problem(&since(&V2, &stable_v2("2.0.0"), &beta_v2("2.1.0"), ""), VERSION);
+    assert!(low_version.expected.starts_with("3.0.0 or later, "), "{low_version:?}");
 }
 
 #[test]
 fn a_change_of_a_shared_component_is_reported_once() {
     let hint = ("/components/schemas/Error/properties/hint", json!({ "type": "string" }));
-    let found = problems("1.4.0", Some(hint), "");
-    assert_eq!(found.len(), 2, "version and changelog: {found:?}");
-    for Problem { reasons, .. } in found {
+    let problems = problems("1.4.0", Some(hint), "");
+    assert_eq!(problems.len(), 2, "version and changelog: {problems:?}");
+    for Problem { reasons, .. } in problems {
         let lines = reasons.iter().filter(|line| line.contains("`Error.hint` is a new field"));
         assert_eq!(lines.count(), 1, "{reasons:?}");
     }
 }
 
 #[test]
-fn a_published_version_stays_served_until_its_operations_may_go() {
-    let ends = |deprecated: &[&str]| {
+fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
+    let published_with_sunsets = |deprecated: &[&str]| {
         let mut document = document("1.4.0");
         for path in document["paths"].as_object_mut().unwrap().values_mut() {
             for operation in path.as_object_mut().unwrap().values_mut() {
@@ -230,24 +230,26 @@ fn a_published_version_stays_served_until_its_operations_may_go() {
             files.map(|(name, document)| (name.to_string(), document.to_string().into_bytes()));
         Published { files: files.into() }
     };
-    let served = |paths: &[&str], published: &Published, day: &str| {
+    let check_paths = |paths: &[&str], published: &Published, day: &str| {
         check_served(paths, published, day.parse().unwrap()).unwrap()
     };
-    let published = ends(&["getPet", "listOrders"]);
-    assert_eq!(served(&["/v1", "/v2"], &published, "2027-06-01"), []);
-    // What was only in beta may go.
-    assert_eq!(served(&["/v1"], &published, "2027-06-01"), []);
+    let published = published_with_sunsets(&["getPet", "listOrders"]);
+    assert_eq!(check_paths(&["/v1", "/v2"], &published, "2027-06-01"), []);
+    // A version that was only in beta may be removed.
+    assert_eq!(check_paths(&["/v1"], &published, "2027-06-01"), []);
     for (day, kept) in
         [("2027-12-01", "getPet, listOrders, cancelOrder"), ("2027-12-02", "cancelOrder")]
     {
-        // The document of version 1 moved to a base path of its own, or there is none any more.
+        // The document of version 1 has another base path, or was removed.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
-            let found = served(paths, &published, day);
-            let [Problem { place, expected, .. }] = found.as_slice() else { panic!("{found:?}") };
+            let problems = check_paths(paths, &published, day);
+            let [Problem { place, expected, .. }] = problems.as_slice() else {
+                panic!("{problems:?}")
+            };
             assert_eq!(place, "spec/published/1.4.0.json");
             assert_eq!(*expected, format!("a document with {kept} under /v1"));
         }
     }
-    let all = ends(&["getPet", "listOrders", "cancelOrder"]);
-    assert_eq!(served(&["/v2"], &all, "2027-12-02"), []);
+    let all = published_with_sunsets(&["getPet", "listOrders", "cancelOrder"]);
+    assert_eq!(check_paths(&["/v2"], &all, "2027-12-02"), []);
 }

@@ -126,7 +126,7 @@ fn a_file_that_is_not_a_published_document_is_found() {
         str![[r#"
   spec/published/notes.md
     expected: absent
-    found:    a file that is no published document
+    found:    a file that is not a published document
     fix: git rm spec/published/notes.md; only `cargo xtask publish` writes there
 "#]],
     );

@@ -15,8 +15,7 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     let parsed = value_reader
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
-    let refusal =
-        |at: &String| Refusal::new(at, "stands twice in its object", "remove one of the two");
+    let refusal = |at: &String| Refusal::new(at, "is a duplicate key", "remove one of the two");
     let refusals: Vec<_> = duplicates.borrow().iter().map(refusal).collect();
     match parsed {
         Ok(value) if refusals.is_empty() => Ok(value),

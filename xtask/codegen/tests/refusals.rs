@@ -185,8 +185,8 @@ fn invalid_json_and_duplicate_keys_are_refused() {
     let doubled = r#"{ "a": { "b/": 1, "b/": 2 }, "c": 1, "c": 1 }"#;
     assert_eq!(
         parse_error(doubled),
-        "/a/b~1: stands twice in its object; remove one of the two\n\
-         /c: stands twice in its object; remove one of the two"
+        "/a/b~1: is a duplicate key; remove one of the two\n\
+         /c: is a duplicate key; remove one of the two"
     );
     for document in [json!(1), json!([]), json!({}), json!({ "openapi": "3.0.3" })] {
         assert!(matches!(server(&document, "x", "x"), Err(Error::Refused(_))), "{document}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 const MAX_CHARS: usize = 72;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("each leaf that api/src emits is that of {}", document_files())
+    format!("{} have each leaf that api/src emits", document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

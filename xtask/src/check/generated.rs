@@ -6,9 +6,7 @@ use crate::generate::generated;
 use crate::repository::{CLIENT_README, PAGES};
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!(
-        "api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
-    )
+    format!("api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are up to date")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -34,7 +32,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 fn refused(refusals: &codegen::Refusals) -> Vec<Problem> {
     let problem = |refusal: &codegen::Refusal| Problem {
         place: refusal.pointer.clone(),
-        expected: "what code can be made of".to_string(),
+        expected: "a construct that the generator supports".to_string(),
         found: refusal.problem.clone(),
         reasons: Vec::new(),
         fix: Fix::ByHand(refusal.fix.clone()),

@@ -12,10 +12,10 @@ use semver::{Prerelease, Version};
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {
-        Ok(History::Unknown(why)) => format!(
-            "{PUBLISHED} holds documents; it is not compared with the history of main, because {why}"
-        ),
-        _ => format!("{PUBLISHED} holds what was published, by the history of main"),
+        Ok(History::Unknown(why)) => {
+            format!("{PUBLISHED} is not compared with the history of main, because {why}")
+        }
+        _ => format!("{PUBLISHED} is unchanged since publication, by the history of main"),
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for name in published.files.keys().filter(|name| version_of(name).is_none()) {
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
-        problems.push(problem(name, ABSENT, "a file that is no published document", fix));
+        problems.push(problem(name, ABSENT, "a file that is not a published document", fix));
     }
     problems.extend(skipped_versions(published, &inputs.repository.read(CHANGELOG)?));
     if let History::Known(files) = available(&inputs.history)? {
@@ -32,7 +32,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
             let state = match published.files.get(name) {
                 None if is_replaced_beta(name, published) => return None,
                 None => ABSENT,
-                Some(bytes) if *bytes != first.bytes => "another content",
+                Some(bytes) if *bytes != first.bytes => "different content",
                 Some(_) => return None,
             };
             let commit = &first.commit;

@@ -1,11 +1,11 @@
-//! One change of the document, and what it means for callers.
+//! A change of the document, and its verdict: the effect on callers.
 
 use semver::{Prerelease, Version};
 
-/// What a change means for callers. Ordered from best to worst.
+/// The effect of a change on callers. Ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Nothing that a program relies on: requires a patch version.
+    /// Programs are not affected: requires a patch version.
     Neutral,
     /// More is offered or promised than before: requires a minor version and a
     /// changelog entry.
@@ -15,7 +15,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict as messages write it.
+    /// The verdict's name in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Neutral => "neutral",
@@ -24,8 +24,8 @@ impl Verdict {
         }
     }
 
-    /// The lowest version after `published` that may contain such a change. Of a beta it is the
-    /// next beta, unless what is broken was promised.
+    /// Returns the lowest version after `published` that may contain such a change. After a beta it
+    /// is the next beta, unless the change is breaking.
     pub fn next_version(self, published: &Version) -> Version {
         let Version { major, minor, patch, .. } = *published;
         let beta =
@@ -48,12 +48,12 @@ impl Verdict {
 pub struct Change {
     /// JSON pointer into the document with its references resolved.
     pub pointer: String,
-    /// What the changelog has to name: an operation, a field, a parameter, a
-    /// header, a status.
+    /// The name that the changelog must contain, of an operation, field, parameter, header or
+    /// status.
     pub name: String,
-    /// What it means for callers.
+    /// The effect on callers.
     pub verdict: Verdict,
-    /// What happened, as the rest of a sentence: "is no longer sent".
+    /// The change as the predicate of a sentence: "is no longer sent".
     pub description: String,
 }
 

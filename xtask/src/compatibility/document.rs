@@ -1,4 +1,4 @@
-//! The top level of a document, with what is known by name outside of operations.
+//! Compares the top level of documents, and the schemas and security schemes in `components`.
 
 use super::findings::{Findings, Place};
 use super::resolved::all_operations;
@@ -7,7 +7,7 @@ use codegen::pointer::COMPONENT;
 use semver::Version;
 use serde_json::Value;
 
-/// Compares every part in which two resolved documents differ.
+/// Compares two resolved documents.
 pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
     let nothing = Value::Null;
     let published = documents.old.unwrap_or(&nothing);
@@ -19,21 +19,21 @@ pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
         "servers" => {
             let count = found.changes.len();
             servers(found, member);
-            // Where no operation promised anything, nor did its servers.
+            // If no operation promised anything, the servers did not either.
             if promises::all_unstable(published) {
                 found.announce_since(count);
             }
         }
         "paths" => operations::compare(found, member),
         "components" => components(found, member, published),
-        // Every operation has it.
+        // `resolved` has copied it to every operation.
         "security" => {}
         "tags" | "externalDocs" => found.text(member),
         _ => found.other(member),
     });
 }
 
-/// The plans are a promise, the rest but the version is for people.
+/// Compares `info`. The plans are a promise; the other members are text for people.
 fn info(found: &mut Findings, member: &Place<'_>) {
     match member.key {
         "version" => {}
@@ -45,14 +45,15 @@ fn info(found: &mut Findings, member: &Place<'_>) {
     }
 }
 
-/// Patch versions of OpenAPI only clarify; another minor version needs other tools.
+/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; another
+/// minor version needs other tools.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))
 }
 
-/// Base URLs. A server is identified by its URL with the defaults of its variables filled in,
-/// because two may share one template.
+/// Compares the base URLs. A server is identified by its URL with the defaults of its variables,
+/// because two servers may share a template.
 fn servers(found: &mut Findings, at: &Place<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();
@@ -60,11 +61,11 @@ fn servers(found: &mut Findings, at: &Place<'_>) {
     };
     let (old, new) = (by_url(at.old), by_url(at.new));
     found.each(&at.with(Some(&old), Some(&new)), |found, server| {
-        let at = server.named(server.key);
-        match (at.old, at.new) {
-            (Some(_), Some(_)) => found.each(&at, server_member),
-            (Some(_), _) => found.breaking(&at, "is no longer a base URL"),
-            _ => found.addition(&at, "is a new base URL"),
+        let place = server.named(server.key);
+        match (place.old, place.new) {
+            (Some(_), Some(_)) => found.each(&place, server_member),
+            (Some(_), _) => found.breaking(&place, "is no longer a base URL"),
+            _ => found.addition(&place, "is a new base URL"),
         }
     });
     let first = |servers: &Value| servers.as_object().and_then(|all| all.keys().next().cloned());
@@ -73,7 +74,7 @@ fn servers(found: &mut Findings, at: &Place<'_>) {
     }
 }
 
-/// The URL of a server with the defaults of its variables.
+/// Returns the URL of a server with the defaults of its variables.
 pub fn url(server: &Value) -> String {
     let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {
@@ -87,14 +88,14 @@ fn server_member(found: &mut Findings, member: &Place<'_>) {
     match member.key {
         "description" => found.text(member),
         "variables" => found.each(member, |found, variable| {
-            described(found, &variable.part(variable.key));
+            compare_rewordable(found, &variable.part(variable.key));
         }),
         _ => found.other(member),
     }
 }
 
-/// Callers know two kinds by name: schemas, which name types of generated clients, and security
-/// schemes.
+/// Compares the components whose names callers know: schemas, after which generated clients name
+/// types, and security schemes.
 fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
@@ -103,22 +104,22 @@ fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
             }
         }),
         "securitySchemes" => found.each(member, |found, scheme| {
-            let at = scheme.named(scheme.key);
-            match (at.old, at.new) {
-                (Some(_), Some(_)) => described(found, &at),
-                (Some(_), _) => found.breaking(&at, "is no longer a way to authenticate"),
-                // Operations that accept it report it.
-                _ => found.neutral(&at, "is described"),
+            let place = scheme.named(scheme.key);
+            match (place.old, place.new) {
+                (Some(_), Some(_)) => compare_rewordable(found, &place),
+                (Some(_), _) => found.breaking(&place, "is no longer a way to authenticate"),
+                // The operations that accept it report the addition.
+                _ => found.neutral(&place, "is described"),
             }
         }),
-        // Compared where they are used.
+        // Compared in the operations that use them.
         "responses" | "headers" | "parameters" | "requestBodies" | "examples" => {}
         _ => found.other(member),
     });
 }
 
-/// What may only be reworded.
-fn described(found: &mut Findings, at: &Place<'_>) {
+/// Compares an object in which only the description may change.
+fn compare_rewordable(found: &mut Findings, at: &Place<'_>) {
     if at.both().is_none() {
         return found.breaking(at, at.transition());
     }
@@ -128,7 +129,7 @@ fn described(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// A schema goes with its operations, if all of them may go.
+/// Reports a removed schema. It is not breaking if all operations that used it may be removed.
 fn removed_schema(found: &mut Findings, at: &Place<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

@@ -1,22 +1,21 @@
-//! Walks the places in which two documents differ, and collects the changes with their
-//! verdicts. A key that no rule names falls to one rule for all of them.
+//! Walks the differences between two documents and collects the changes with their verdicts.
 
 use super::change::{Change, Verdict};
 use chrono::NaiveDate;
 use codegen::pointer::{COMPONENT, component, pointer_to};
 use serde_json::{Value, json};
 
-/// Which way a value goes, seen from the caller.
+/// The direction of a value, from the caller's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// The caller sends it: parameters and request bodies.
+    /// Parameters and request bodies.
     Sent,
-    /// The caller receives it: response bodies and headers.
+    /// Response bodies and headers.
     Received,
 }
 
 impl Direction {
-    /// The verdict on fewer possible values: a sender must not be allowed less.
+    /// The verdict on fewer allowed values: breaking for a sender.
     pub const fn fewer(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Breaking,
@@ -24,7 +23,7 @@ impl Direction {
         }
     }
 
-    /// The verdict on more possible values: a receiver must not get more.
+    /// The verdict on more allowed values: breaking for a receiver.
     pub const fn more(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Addition,
@@ -33,7 +32,7 @@ impl Direction {
     }
 }
 
-/// A place in both documents: what the changelog calls it, and what each document has there.
+/// A place in both documents, with its name in the changelog and the value in each document.
 #[derive(Clone, Debug)]
 pub(super) struct Place<'a> {
     pub key: &'a str,
@@ -41,25 +40,26 @@ pub(super) struct Place<'a> {
     pub new: Option<&'a Value>,
     /// JSON pointer.
     pub pointer: String,
-    /// Such as `Order.id`, `listOrders 401`, `listOrders 200 Link`, `getPet petId`.
+    /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
+    /// `getPet petId`.
     pub name: String,
-    /// Whether the name is that of a schema or a field: fields follow after a dot.
+    /// True if the name is a schema or field, whose fields are appended with a dot.
     is_schema: bool,
 }
 
 impl<'a> Place<'a> {
-    /// Two documents as a whole.
+    /// Returns the root of two documents.
     pub fn documents(old: &'a Value, new: &'a Value) -> Place<'a> {
         let (pointer, name) = (String::new(), "the API".to_string());
         Place { key: "", old: Some(old), new: Some(new), pointer, name, is_schema: false }
     }
 
-    /// What each document has there, if both have something.
+    /// Returns both values, or `None` if one is absent.
     pub fn both(&self) -> Option<(&'a Value, &'a Value)> {
         self.old.zip(self.new)
     }
 
-    /// This place with other values.
+    /// Returns this place with other values.
     pub fn with<'b>(&self, old: Option<&'b Value>, new: Option<&'b Value>) -> Place<'b>
     where
         'a: 'b,
@@ -67,8 +67,8 @@ impl<'a> Place<'a> {
         Place { old, new, ..self.clone() }
     }
 
-    /// A member of the object here, still under this name; those of a document are known by
-    /// themselves.
+    /// Returns a member of the object at this place. The member keeps this place's name; members of
+    /// the root are named by their key.
     fn member<'b>(&self, key: &'b str) -> Place<'b>
     where
         'a: 'b,
@@ -85,34 +85,34 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// This place, known by this name alone.
+    /// Returns this place with another name.
     pub fn named(&self, name: &str) -> Place<'a> {
         Place { name: name.to_string(), is_schema: false, ..self.clone() }
     }
 
-    /// This place, known as a part of what it is in.
+    /// Returns this place with `part` appended to its name.
     pub fn part(&self, part: &str) -> Place<'a> {
         self.named(&format!("{} {part}", self.name))
     }
 
-    /// This place as a field of what it is in.
+    /// Returns this place with a field's name appended to its name.
     pub fn field(&self, field: &str) -> Place<'a> {
         let dot = if self.is_schema { "." } else { " " };
         Place { name: format!("{}{dot}{field}", self.name), is_schema: true, ..self.clone() }
     }
 
-    /// This place, where a schema or what is named like one is.
+    /// Returns this place with the name of a schema, whose fields are appended with a dot.
     pub fn schema(&self, name: &str) -> Place<'a> {
         Place { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// The name of the component that both documents have here.
+    /// Returns the component here, if both documents refer to the same one or it is new.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)
     }
 
-    /// "`key` changed from 1 to 2", where a missing value reads "absent".
+    /// Returns a text such as "`key` changed from 1 to absent".
     pub fn transition(&self) -> String {
         format!("`{}` changed from {} to {}", self.key, shorten(self.old), shorten(self.new))
     }
@@ -126,8 +126,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Applies `rule` to each member in which two objects differ, in the order of the old one.
-    /// An absent object counts as empty.
+    /// Applies `rule` to each member that differs between two objects, in the order of the old
+    /// object. An absent object counts as empty.
     pub fn each(&mut self, of: &Place<'_>, mut rule: impl FnMut(&mut Findings, &Place<'_>)) {
         let empty = json!({});
         let objects = (of.old.unwrap_or(&empty).as_object(), of.new.unwrap_or(&empty).as_object());
@@ -136,14 +136,15 @@ impl Findings {
         };
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for member in old.keys().chain(added).map(|key| of.member(key)) {
-            // Where something is read from is how a document is organised.
+            // The name of the referenced component does not matter on the wire.
             if member.old != member.new && member.key != COMPONENT {
                 rule(self, &member);
             }
         }
     }
 
-    /// What no rule names: no caller can rely on a new extension, on anything else one might.
+    /// Adds a change for which there is no rule: neutral for a new extension, on which no caller can
+    /// rely, otherwise breaking.
     pub fn other(&mut self, at: &Place<'_>) {
         if at.key.starts_with("x-") && at.old.is_none() {
             self.neutral(at, "is a new extension");
@@ -152,13 +153,13 @@ impl Findings {
         }
     }
 
-    /// Text for people.
+    /// Adds a change of text for people.
     pub fn text(&mut self, at: &Place<'_>) {
         self.neutral(at, "is reworded");
     }
 
-    /// A flag that is false where it is absent: what is said, and how it counts, if it is set,
-    /// and if it is not set any more.
+    /// Adds a change of a flag that defaults to false, with the description and verdict of `set` or
+    /// `unset`.
     pub fn flag(&mut self, at: &Place<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {
@@ -169,14 +170,15 @@ impl Findings {
         }
     }
 
-    /// Callers have to hear of both.
+    /// Adds a change of `deprecated`. Both directions are additions, so that the changelog names
+    /// them.
     pub fn deprecation(&mut self, at: &Place<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns what was found since there were this many changes into what it counts where nothing
-    /// was promised: callers have to hear of it.
+    /// Turns breaking changes after the first `count` changes into additions, because nothing was
+    /// promised.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);
@@ -201,7 +203,7 @@ impl Findings {
     }
 }
 
-/// A value in one line of text.
+/// Formats a value on one line, cut after 40 characters.
 pub(super) fn shorten(value: Option<&Value>) -> String {
     const MAX_CHARS: usize = 40;
     let text = value.map_or("absent".to_string(), Value::to_string);

@@ -1,4 +1,4 @@
-//! Paths and operations: what callers can do, what they send and what they receive.
+//! Compares paths and operations, with their parameters, request bodies and responses.
 
 use super::findings::{Direction, Findings, Place};
 use super::resolved::{METHODS, operation_name};
@@ -11,7 +11,7 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // What the operations of a path share comes and goes with them.
+            // Members that the operations of a path share are added and removed with them.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
@@ -19,14 +19,14 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
                 found.addition(&member.named(name), "is a new operation");
             }
             (true, Some(old)) => {
-                published(found, &member.named(operation_name(old, path.key)), old)
+                compare_published(found, &member.named(operation_name(old, path.key)), old)
             }
         });
     });
 }
 
-/// An operation that was published, and what it is now.
-fn published(found: &mut Findings, at: &Place<'_>, old: &Value) {
+/// Compares a published operation with the current one, which may have been removed.
+fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
     let count = found.changes.len();
     match at.new {
         Some(new) => operation(found, at, new),
@@ -42,7 +42,7 @@ fn published(found: &mut Findings, at: &Place<'_>, old: &Value) {
 
 fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
-        // The badge is drawn for people, and so are samples; x-stability is the promise.
+        // The badge and the samples are for people; `x-stability` is the promise.
         "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
             found.text(member);
         }
@@ -61,7 +61,7 @@ fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
     });
 }
 
-/// A parameter is identified by where it is sent and its name.
+/// Compares parameters, which are identified by their location and name.
 fn parameters(found: &mut Findings, at: &Place<'_>) {
     let by_identity = |list: Option<&Value>| -> Value {
         let parameters = list.and_then(Value::as_array).into_iter().flatten();
@@ -71,19 +71,19 @@ fn parameters(found: &mut Findings, at: &Place<'_>) {
         Value::Object(parameters.map(|one| (identity(one), one.clone())).collect())
     };
     let (old, new) = (by_identity(at.old), by_identity(at.new));
-    let mut known = old.as_object().into_iter().flatten();
-    let had_optional = known.any(|(_, parameter)| parameter["required"] != true);
+    let mut published = old.as_object().into_iter().flatten();
+    let had_optional = published.any(|(_, parameter)| parameter["required"] != true);
     found.each(&at.with(Some(&old), Some(&new)), |found, member| {
-        let at = member.part(member.key.split_once(' ').map_or("", |(_, name)| name));
-        match (at.old, at.new) {
-            (Some(_), Some(_)) => value(found, &at, Direction::Sent),
-            (Some(_), _) => found.breaking(&at, "is no longer a parameter"),
+        let place = member.part(member.key.split_once(' ').map_or("", |(_, name)| name));
+        match (place.old, place.new) {
+            (Some(_), Some(_)) => compare_value(found, &place, Direction::Sent),
+            (Some(_), _) => found.breaking(&place, "is no longer a parameter"),
             (_, Some(new)) if new["required"] == true => {
-                found.breaking(&at, "is a new required parameter");
+                found.breaking(&place, "is a new required parameter");
             }
-            _ if had_optional => found.addition(&at, "is a new optional parameter"),
+            _ if had_optional => found.addition(&place, "is a new optional parameter"),
             _ => found.addition(
-                &at,
+                &place,
                 "is the first optional parameter: the method of the Rust client becomes a builder, \
                  so that the client's major version rises",
             ),
@@ -91,9 +91,8 @@ fn parameters(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// A parameter, which callers send, or a header, which they receive: a document describes both in
-/// one way.
-fn value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+/// Compares a parameter or a header; both have the same members.
+fn compare_value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     found.each(at, |found, member| match member.key {
         "description" | "example" | "examples" => found.text(member),
         "deprecated" => found.deprecation(member),
@@ -103,13 +102,13 @@ fn value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     });
 }
 
-/// Whether something must be sent, or is always received.
+/// Compares `required`: a parameter must be sent, or a header is always sent.
 fn required(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
 
-/// A list of alternatives, of which each names the schemes that are needed together. An empty
-/// list and an empty alternative both mean that no key is needed.
+/// Compares `security`, a list of alternatives. Each alternative lists schemes that are required
+/// together. An empty list or an empty alternative requires no authentication.
 fn security(found: &mut Findings, at: &Place<'_>) {
     let alternatives = |list: Option<&Value>| -> Vec<Map<String, Value>> {
         let list = list.and_then(Value::as_array).filter(|list| !list.is_empty());
@@ -118,16 +117,16 @@ fn security(found: &mut Findings, at: &Place<'_>) {
         })
     };
     let (old, new) = (alternatives(at.old), alternatives(at.new));
-    let is_enough = |given: &Map<String, Value>| {
-        let is_given = |(scheme, scopes): (&String, &Value)| given.get(scheme) == Some(scopes);
-        new.iter().any(|asked| asked.iter().all(is_given))
+    let is_accepted = |sent: &Map<String, Value>| {
+        let is_sent = |(scheme, scopes): (&String, &Value)| sent.get(scheme) == Some(scopes);
+        new.iter().any(|required| required.iter().all(is_sent))
     };
-    match old.iter().find(|given| !is_enough(given)) {
+    match old.iter().find(|sent| !is_accepted(sent)) {
         Some(refused) => {
             let refused = Value::Object(refused.clone());
             found.breaking(at, format!("no longer accepts {refused}"));
         }
-        None if new.iter().any(|asked| !old.contains(asked)) => {
+        None if new.iter().any(|alternative| !old.contains(alternative)) => {
             found.addition(at, "accepts more ways to authenticate");
         }
         None => {}
@@ -143,8 +142,8 @@ fn request_body(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// Whether an operation now takes `If-None-Match` and did not before: no caller of the published
-/// document sends it.
+/// True if the operation newly accepts `If-None-Match`, so that no caller of the published document
+/// sends it.
 fn becomes_conditional(at: &Place<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
@@ -156,33 +155,33 @@ fn becomes_conditional(at: &Place<'_>) -> bool {
     takes_it(at.new) && !takes_it(at.old)
 }
 
-/// Statuses. Callers handle a new error like the others of its class; a new success or a redirect
-/// they may take for a failure, but for a 304 that only who sends the new `If-None-Match` gets.
+/// Compares responses. Callers handle a new error like others of its class, but may treat a new
+/// success or redirect as a failure. A 304 is safe if `If-None-Match` is new too.
 fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
-        let at = status.part(status.key);
-        let is_error = at.key.starts_with(['4', '5']);
-        match (at.old, at.new) {
-            (Some(_), Some(_)) if is_error => response(found, &at, codes),
-            (Some(_), Some(_)) => response(found, &at, Findings::text),
-            (Some(_), _) => found.breaking(&at, "is no longer a response"),
-            _ if at.key == "304" && becomes_conditional => {
-                found.addition(&at, "is a new response to who sends If-None-Match");
+        let place = status.part(status.key);
+        let is_error = place.key.starts_with(['4', '5']);
+        match (place.old, place.new) {
+            (Some(_), Some(_)) if is_error => response(found, &place, codes),
+            (Some(_), Some(_)) => response(found, &place, Findings::text),
+            (Some(_), _) => found.breaking(&place, "is no longer a response"),
+            _ if place.key == "304" && becomes_conditional => {
+                found.addition(&place, "is a new response to who sends If-None-Match");
             }
             _ if !is_error => {
-                found.breaking(&at, "is a new response that callers do not expect");
+                found.breaking(&place, "is a new response that callers do not expect");
             }
             _ => {
-                found.addition(&at, "is a new error");
-                // Until now a wider response may have described it.
-                let range = at.key.get(..1).map(|class| format!("{class}XX"));
+                found.addition(&place, "is a new error");
+                // A range such as `4XX`, or `default`, may have described this status before.
+                let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
-                    // The wider response keeps its other codes.
+                    // Codes that the new response lacks stay in the range.
                     Some(wider) => {
-                        response(found, &at.with(Some(wider), at.new), Findings::text);
+                        response(found, &place.with(Some(wider), place.new), Findings::text);
                     }
-                    None => found.each(&at, |found, member| {
+                    None => found.each(&place, |found, member| {
                         if member.key == "content" {
                             found.each(member, error_body);
                         }
@@ -193,7 +192,7 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
     });
 }
 
-/// How examples of a body count: as text, or as the codes of an operation.
+/// The rule for the examples of a body: as text, or as the codes of an operation.
 type ExamplesRule = fn(&mut Findings, &Place<'_>);
 
 fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
@@ -206,24 +205,24 @@ fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
     });
 }
 
-/// The body of a new error: callers read each error as `Error`.
+/// Checks the body of a new error. Callers parse every error as `Error`.
 fn error_body(found: &mut Findings, media_type: &Place<'_>) {
     let is_error = media_type.key == "application/json"
         && media_type.new.and_then(|new| component(new.get("schema")?)) == Some("Error");
     if !is_error {
-        let at = media_type.part(media_type.key);
-        found.breaking(&at, "is a new body that is not the `Error` of other errors");
+        let place = media_type.part(media_type.key);
+        found.breaking(&place, "is a new body that is not the `Error` of other errors");
     }
 }
 
-/// Examples of an error are the operation's codes, each named by its code.
+/// Compares the examples of an error, which are named by the operation's codes.
 fn codes(found: &mut Findings, examples: &Place<'_>) {
     found.each(examples, |found, code| {
-        let at = code.part(code.key);
-        match (at.old, at.new) {
-            (None, _) => found.addition(&at, "is a new code"),
-            (_, None) => found.breaking(&at, "is no longer a code"),
-            _ => found.each(&at, |found, member| match member.key {
+        let place = code.part(code.key);
+        match (place.old, place.new) {
+            (None, _) => found.addition(&place, "is a new code"),
+            (_, None) => found.breaking(&place, "is no longer a code"),
+            _ => found.each(&place, |found, member| match member.key {
                 "value" => found.each(member, |found, member| match member.key {
                     "code" | "status" => found.other(member),
                     _ => found.text(member),
@@ -234,7 +233,7 @@ fn codes(found: &mut Findings, examples: &Place<'_>) {
     });
 }
 
-/// Which outcome of a call a response is: clients return it under this name.
+/// Compares the outcome of a response. Clients return it under this name.
 fn outcome(found: &mut Findings, at: &Place<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");
@@ -245,14 +244,14 @@ fn outcome(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// A shared header is known by its name alone.
+/// Compares a response header. The changelog names a shared header without its operation.
 fn header(found: &mut Findings, header: &Place<'_>) {
     let shared = header.component().map(|name| header.named(name));
-    let at = shared.unwrap_or_else(|| header.part(header.key));
-    match (at.old, at.new) {
-        (Some(_), Some(_)) => value(found, &at, Direction::Received),
-        (Some(_), _) => found.breaking(&at, "is no longer sent"),
-        _ => found.addition(&at, "is a new header"),
+    let place = shared.unwrap_or_else(|| header.part(header.key));
+    match (place.old, place.new) {
+        (Some(_), Some(_)) => compare_value(found, &place, Direction::Received),
+        (Some(_), _) => found.breaking(&place, "is no longer sent"),
+        _ => found.addition(&place, "is a new header"),
     }
 }
 

@@ -1,12 +1,11 @@
-//! Promises that only this API makes: how much an operation promises, how long it stays, and how
-//! many requests a plan allows.
+//! Compares the extensions with promises: `x-stability`, `x-sunset` and `x-plans`.
 
 use super::findings::{Findings, Place};
 use super::resolved::all_operations;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
-/// The values of `x-stability`, the least first. Without it, an operation is stable.
+/// The values of `x-stability`, the least stable first. Without it, an operation is stable.
 const STABILITIES: [&str; 3] = ["experimental", "beta", "stable"];
 
 fn rank(stability: Option<&Value>) -> Option<usize> {
@@ -14,8 +13,8 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
     STABILITIES.iter().position(|other| *other == value)
 }
 
-/// An operation may become more stable, never less. To write `stable` out is a
-/// promise more, to erase it one less.
+/// Compares `x-stability`. An operation may become more stable, never less. Adding an explicit
+/// `stable` is an addition, removing it is breaking.
 pub(super) fn stability(found: &mut Findings, at: &Place<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {
@@ -25,17 +24,17 @@ pub(super) fn stability(found: &mut Findings, at: &Place<'_>) {
     }
 }
 
-/// Whether an operation as it was published promised nothing.
+/// True if a published operation promised nothing.
 pub(super) fn is_unstable(operation: &Value) -> bool {
     rank(operation.get("x-stability")).is_some_and(|rank| rank < 2)
 }
 
-/// Whether an operation as it was published must still be there today.
+/// True if a published operation must still be served today.
 pub(super) fn must_stay(operation: &Value, today: NaiveDate) -> bool {
     !is_unstable(operation) && !sunset_has_passed(operation, today)
 }
 
-/// Whether no operation of a document promised anything.
+/// True if no operation of a document promised anything.
 pub(super) fn all_unstable(document: &Value) -> bool {
     let all = all_operations(document);
     !all.is_empty() && all.iter().all(|(_, operation)| is_unstable(operation))
@@ -45,18 +44,18 @@ fn day(value: Option<&Value>) -> Option<NaiveDate> {
     value?.as_str()?.parse().ok()
 }
 
-/// Whether an operation as it was published may be removed today.
+/// True if a published operation is deprecated and its sunset was before today.
 pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     let sunset = day(operation.get("x-sunset"));
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// How long callers are told before an operation may go, from the publication that first names the
-/// day. `publish` checks the document on the day of its publication.
+/// The minimum time between the publication that first names a sunset and the sunset. `publish`
+/// checks the document on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
-/// `x-sunset`, the day after which a deprecated operation may be removed. Callers plan with it: it
-/// may only move away, or go with the deprecation. A new one must leave them time.
+/// Compares `x-sunset`, the day after which a deprecated operation may be removed. It may only move
+/// to a later day or be removed with the deprecation. A new one must be at least 90 days ahead.
 pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {
@@ -83,8 +82,8 @@ pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
     }
 }
 
-/// `x-plans`: how many requests each plan allows. Callers plan with the figures, and with there
-/// being no further limit.
+/// Compares `x-plans`, the rate limits of each plan. Callers rely on the figures and on the absence
+/// of other limits.
 pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     found.each(plans, |found, plan| {
         let plan = plan.schema(plan.key);
@@ -98,7 +97,7 @@ pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     });
 }
 
-/// One limit. `null` is agreed per account: a figure for all of them may be lower.
+/// Compares one limit. `null` means a limit agreed per account; a figure could be lower.
 fn figure(found: &mut Findings, limit: &Place<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {

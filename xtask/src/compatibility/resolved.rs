@@ -1,6 +1,6 @@
-//! A document as callers are told it: each reference replaced by what it points to, and each
-//! operation with the security that it inherits. So a change of a shared component is found
-//! wherever it is used, and what only moved is no change.
+//! Resolves a document: replaces each reference with its target, and copies the document's
+//! `security` to the operations. So a change of a shared component is found wherever it is used,
+//! and moving a definition is not a change.
 
 use codegen::pointer;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// The operations of a document, each with what the changelog calls it.
+/// Returns the operations of a document, with their names in the changelog.
 pub fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
@@ -18,12 +18,12 @@ pub fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
     operations.map(|(path, operation)| (operation_name(operation, path), operation)).collect()
 }
 
-/// What the changelog calls an operation of a path.
+/// Returns the name of an operation in the changelog: its `operationId`, or else its path.
 pub(super) fn operation_name<'a>(operation: &'a Value, path: &'a str) -> &'a str {
     operation.get("operationId").and_then(Value::as_str).unwrap_or(path)
 }
 
-/// The document with its operations resolved.
+/// Returns the document with its operations resolved.
 pub(super) fn resolved(document: &Value) -> Value {
     let mut resolved = document.clone();
     let security = document.get("security").cloned().unwrap_or_else(|| json!([]));

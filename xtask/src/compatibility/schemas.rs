@@ -1,22 +1,22 @@
-//! Schemas: the set of values that callers send or receive. Each keyword narrows the set by
-//! itself, so each is judged by itself.
+//! Compares schemas, the sets of values that callers send or receive. Each keyword restricts the set
+//! independently, so each is compared independently.
 
 use super::change::Verdict;
 use super::findings::{Direction, Findings, Place, shorten};
 use codegen::pointer::component;
 use serde_json::{Value, json};
 
-/// Compares two schemas of one value; without one, everything is allowed.
+/// Compares the schemas of a value. An absent schema allows everything.
 pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     let any = json!({});
     let schema = at.component().map_or(at.clone(), |name| at.schema(name));
     let schema = schema.with(at.old.or(Some(&any)), at.new.or(Some(&any)));
-    renamed(found, at, &schema);
+    report_rename(found, at, &schema);
     let (old, new) = (keyword(schema.old, "type"), keyword(schema.new, "type"));
     let is_retyped = old != new;
     found.each(&schema, |found, member| match member.key {
         "type" => found.breaking(member, member.transition()),
-        // Of another type, no keyword says anything about the old one.
+        // If the type changes, comparing other keywords is meaningless.
         _ if is_retyped => {}
         "description" | "example" | "x-enumDescriptions" => found.text(member),
         "deprecated" => found.deprecation(member),
@@ -36,16 +36,16 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
     });
 }
 
-/// Another component is the same on the wire, but generated clients name the type after it. Where
-/// the old one is gone, that is reported of it.
-fn renamed(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
+/// Reports that a value refers to another component. The wire format is the same, but generated
+/// clients name the type after the component. Its removal is reported separately.
+fn report_rename(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
         && old != new
     {
-        let described =
+        let description =
             format!("takes the place of {old}, and with it the type in generated clients");
-        found.addition(&schema.schema(new), described);
+        found.addition(&schema.schema(new), description);
     }
 }
 
@@ -58,42 +58,43 @@ fn list(value: Option<&Value>) -> &[Value] {
 }
 
 fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
-    let at = member.field(member.key);
+    let place = member.field(member.key);
     let is_required = list(keyword(schema.new, "required")).iter().any(|name| name == member.key);
-    match (at.old, at.new, direction) {
-        (Some(_), Some(_), _) => compare(found, &at, direction),
-        (Some(_), _, Direction::Sent) => found.breaking(&at, "is no longer accepted"),
-        (Some(_), _, Direction::Received) => found.breaking(&at, "is no longer sent"),
+    match (place.old, place.new, direction) {
+        (Some(_), Some(_), _) => compare(found, &place, direction),
+        (Some(_), _, Direction::Sent) => found.breaking(&place, "is no longer accepted"),
+        (Some(_), _, Direction::Received) => found.breaking(&place, "is no longer sent"),
         (_, _, Direction::Sent) if is_required => {
-            found.breaking(&at, "is a new field that must be sent");
+            found.breaking(&place, "is a new field that must be sent");
         }
         (_, Some(_), Direction::Sent) => {
-            // What callers sent under this name as a further field must stay allowed.
+            // Callers may have sent an additional property of this name. Its values must stay
+            // allowed.
             if let Some(further) = keyword(schema.old, "additionalProperties")
                 && !further.is_boolean()
             {
-                compare(found, &at.with(Some(further), at.new), direction);
+                compare(found, &place.with(Some(further), place.new), direction);
             }
-            found.addition(&at, "is a new field to send");
+            found.addition(&place, "is a new field to send");
         }
-        // A caller who was promised other further fields, or none, may reject a new one.
+        // The published document restricted additional properties, so callers may reject this one.
         _ if keyword(schema.old, "additionalProperties").is_some() => {
-            found.breaking(&at, "is a new field where further fields were promised");
+            found.breaking(&place, "is a new field where further fields were promised");
         }
-        _ => found.addition(&at, "is a new field"),
+        _ => found.addition(&place, "is a new field"),
     }
 }
 
-/// Which fields must be there. Fields that were added or removed are reported as such.
+/// Compares `required`. Skips fields that were added or removed, which are reported separately.
 fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
     let (old, new) = (list(member.old), list(member.new));
-    let is_field = |of: Option<&Value>, name: &str| {
-        keyword(of, "properties").is_some_and(|fields| fields.get(name).is_some())
+    let is_field = |schema: Option<&Value>, name: &str| {
+        keyword(schema, "properties").is_some_and(|fields| fields.get(name).is_some())
     };
     let stays = |name: &&str| is_field(schema.old, name) == is_field(schema.new, name);
     let only_in = |one: &[Value], other: &[Value]| -> Vec<String> {
-        let only = one.iter().filter(|name| !other.contains(name)).filter_map(Value::as_str);
-        only.filter(stays).map(str::to_string).collect()
+        let names = one.iter().filter(|name| !other.contains(name)).filter_map(Value::as_str);
+        names.filter(stays).map(str::to_string).collect()
     };
     for name in only_in(old, new) {
         found.add(&member.field(&name), direction.more(), "is no longer required");
@@ -103,23 +104,23 @@ fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direct
     }
 }
 
-/// Lists of values: `enum`, which is complete, and `x-extensible-enum`, which lists those that
-/// programs may know while others may follow. Each is a promise, and a new one is announced.
+/// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values may
+/// be added. Each value is a promise, and the changelog names new ones.
 fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
-    let at = |value: &Value| {
+    let place = |value: &Value| {
         let text = shorten(Some(value));
         member.named(value.as_str().unwrap_or(&text))
     };
     for value in old.iter().filter(|value| !new.contains(value)) {
-        found.add(&at(value), fewer, format!("is no longer a value of {}", member.name));
+        found.add(&place(value), fewer, format!("is no longer a value of {}", member.name));
     }
     for value in new.iter().filter(|value| !old.contains(value)) {
-        found.add(&at(value), more, format!("is a new value of {}", member.name));
+        found.add(&place(value), more, format!("is a new value of {}", member.name));
     }
 }
 
-/// A bound, or a list of all values, that only one schema has; or a bound that changes.
+/// Compares a bound, or an `enum` that only one of the schemas has.
 fn bound(found: &mut Findings, member: &Place<'_>, direction: Direction) {
     let number = |value: Option<&Value>| value.and_then(Value::as_i64);
     let verdict = match (member.old, member.new, number(member.old), number(member.new)) {

@@ -1,5 +1,5 @@
-//! Covers the whole real document: every change is found, and only changes of
-//! text for people are neutral.
+//! Changes each place of the real document: every change is found, and only changes of text for
+//! people are neutral.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -9,7 +9,7 @@ use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
 
-/// Keys under which everything is text for people.
+/// The keys of text for people.
 const WORDS: [&str; 11] = [
     "description",
     "summary",
@@ -24,9 +24,9 @@ const WORDS: [&str; 11] = [
     "tags",
 ];
 
-/// Whether a place is text for people only. Tags of operations and titles of
-/// schemas are not: generated clients name things after them. Nor are the examples of errors,
-/// which are codes, but for their messages.
+/// True if the place is only text for people. Tags of operations and titles of schemas are not,
+/// because generated clients use them as names. Examples of errors are not, because they are the
+/// codes; only the messages in them are.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -41,7 +41,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// The worst verdict of each change of the document, one change at a time.
+/// Applies `change` at each place of the document, one at a time, and passes the worst verdict to
+/// `check`.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);
@@ -49,8 +50,8 @@ fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Ve
     for pointer in all.iter().filter(|pointer| !pointer.is_empty()) {
         let mut changed = real.clone();
         change(&mut changed, pointer);
-        let found = changes(&real, &changed, TODAY.parse().unwrap());
-        check(pointer, found.iter().map(|change| change.verdict).max());
+        let changes = changes(&real, &changed, TODAY.parse().unwrap());
+        check(pointer, changes.iter().map(|change| change.verdict).max());
     }
 }
 
@@ -82,6 +83,6 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // All components of the document are used, so each of them is compared.
+    // The document uses all its components, so each is compared.
     each_change(replace, assert_verdict);
 }

@@ -1,8 +1,8 @@
-//! Pairs of documents, each with its verdict and the place that the message
-//! names, as `pairs/*.json` lists them. The pairs were written from the rules.
+//! Tests pairs of documents, listed in `pairs/*.json` with the expected verdict and place. The
+//! pairs follow from the rules in `xtask/src/compatibility.rs`.
 //!
-//! `old` and `new` are fragments, which a frame completes to documents; places are
-//! relative to the fragment. `reversed` is the verdict from `new` to `old`.
+//! `old` and `new` are fragments, which `frame` completes to documents; places are relative to the
+//! fragment. `reversed` is the verdict from `new` to `old`.
 
 use super::TODAY;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ const FILES: [&str; 8] = [
     include_str!("pairs/equivalent.json"),
 ];
 
-/// One pair, and what is expected of it.
+/// A pair of documents and the expected verdicts.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pair {
@@ -37,14 +37,13 @@ struct Pair {
     today: Option<String>,
 }
 
-/// Every pair.
-fn all() -> Vec<Pair> {
+fn all_pairs() -> Vec<Pair> {
     FILES.iter().flat_map(|file| serde_json::from_str::<Vec<Pair>>(file).unwrap()).collect()
 }
 
 const THINGS: &str = "/paths/~1things/get";
 
-/// The document around a fragment, and where the fragment is in it.
+/// Returns the document around a fragment, and the pointer to the fragment.
 fn framed(frame: &str, fragment: &Value) -> (Value, String) {
     let json_content = || json!({ "application/json": { "schema": fragment } });
     let with = |key: &str, value: Value| {
@@ -95,16 +94,17 @@ fn document(members: &Value) -> Value {
     document
 }
 
-/// What is wrong with the verdict on a change, if anything is.
-fn wrong(expected: &str, place: &str, name: Option<&str>, found: &[Change]) -> Option<String> {
-    let (verdict, at) = expected.split_once(' ').unwrap_or((expected, ""));
-    let worst = found.iter().map(|change| change.verdict).max();
-    // Documents that differ in nothing have no changes.
+/// Returns the difference between the expected verdict and the changes. `expected` is a verdict,
+/// with a pointer after a space.
+fn mismatch(expected: &str, place: &str, name: Option<&str>, changes: &[Change]) -> Option<String> {
+    let (verdict, suffix) = expected.split_once(' ').unwrap_or((expected, ""));
+    let worst = changes.iter().map(|change| change.verdict).max();
+    // Equal documents have no changes.
     if worst.unwrap_or(Verdict::Neutral).as_str() != verdict {
         return Some(format!("expected {expected}"));
     }
-    let worst: Vec<_> = found.iter().filter(|change| Some(change.verdict) == worst).collect();
-    let pointer = format!("{place}{at}");
+    let worst: Vec<_> = changes.iter().filter(|change| Some(change.verdict) == worst).collect();
+    let pointer = format!("{place}{suffix}");
     if verdict != "neutral" && !worst.iter().any(|change| change.pointer == pointer) {
         return Some(format!("no message names {pointer}"));
     }
@@ -116,7 +116,7 @@ fn wrong(expected: &str, place: &str, name: Option<&str>, found: &[Change]) -> O
 fn every_pair_has_its_verdict_and_its_place() {
     let mut failed = Vec::new();
     let (mut count, mut names) = (0, BTreeSet::new());
-    for pair in all() {
+    for pair in all_pairs() {
         assert!(names.insert(pair.row.clone()), "{} is listed twice", pair.row);
         assert!(!pair.rule.is_empty(), "{} cites no rule", pair.row);
         let (old, place) = framed(&pair.frame, &pair.old);
@@ -126,14 +126,16 @@ fn every_pair_has_its_verdict_and_its_place() {
         let reversed = (&new, &old, pair.reversed.as_ref(), None);
         for (old, new, expected, name) in [forward, reversed] {
             let Some(expected) = expected else { continue };
-            let found = changes(old, new, today);
+            let changes = changes(old, new, today);
             count += 1;
-            assert!(!found.is_empty() || old == new, "{}: not found", pair.row);
-            if let Some(wrong) = wrong(expected, &place, name, &found) {
+            assert!(!changes.is_empty() || old == new, "{}: not found", pair.row);
+            if let Some(mismatch) = mismatch(expected, &place, name, &changes) {
                 let direction =
                     if std::ptr::eq(expected, &pair.forward) { "" } else { "reversed: " };
-                failed
-                    .push(format!("{direction}{} ({}): {wrong}: {found:#?}", pair.row, pair.rule));
+                failed.push(format!(
+                    "{direction}{} ({}): {mismatch}: {changes:#?}",
+                    pair.row, pair.rule
+                ));
             }
         }
         assert_eq!(changes(&old, &old, today), [], "{}: unchanged", pair.row);
@@ -151,8 +153,8 @@ fn the_first_optional_parameter_makes_the_clients_method_a_builder() {
         framed("operation", &json!({ "parameters": parameters })).0
     };
     let text = |old: &[&str], new: &[&str]| {
-        let found = changes(&document(old), &document(new), TODAY.parse().unwrap());
-        found.into_iter().map(|change| change.description).collect::<String>()
+        let changes = changes(&document(old), &document(new), TODAY.parse().unwrap());
+        changes.into_iter().map(|change| change.description).collect::<String>()
     };
     assert!(
         text(&[], &["a"]).contains("the client's major version rises"),
