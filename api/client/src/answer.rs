@@ -1,4 +1,4 @@
-//! From what progenitor's client answers to what a call returns.
+//! Converts the results of progenitor's client to the results of calls.
 
 use crate::call::{Call, Sent};
 use crate::error::Error;
@@ -7,21 +7,21 @@ use crate::response::{Head, Response};
 use crate::values::ErrorCode;
 use progenitor_client::ResponseValue;
 
-/// Progenitor knows no errors: the body of each is read here.
+/// The result of progenitor's client. Its error type is `()`: this module parses the error bodies.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
-pub(crate) async fn converted<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {
+pub(crate) async fn convert<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {
     let sent = call.sent();
     match answer {
         Ok(response) => {
             let head = Head { status: response.status(), headers: response.headers().clone() };
             Ok(Response::new(response.into_inner(), head, sent.attempts))
         }
-        Err(error) => Err(converted_error(error, sent).await),
+        Err(error) => Err(convert_error(error, sent).await),
     }
 }
 
-async fn converted_error(error: progenitor_client::Error<()>, sent: Sent) -> Error {
+async fn convert_error(error: progenitor_client::Error<()>, sent: Sent) -> Error {
     use progenitor_client::Error as Failed;
     match error {
         Failed::UnexpectedResponse(response) => match response.bytes().await {
@@ -29,12 +29,14 @@ async fn converted_error(error: progenitor_client::Error<()>, sent: Sent) -> Err
                 Ok(body) => Error::response(sent, body),
                 Err(error) => Error::undocumented(sent, error),
             },
-            Err(error) => Error::new(ErrorKind::of_body(&error), sent, error),
+            Err(error) => Error::new(ErrorKind::from_body_error(&error), sent, error),
         },
         Failed::InvalidResponsePayload(_, error) => Error::undocumented(sent, error),
-        Failed::ResponseBodyError(error) => Error::new(ErrorKind::of_body(&error), sent, error),
+        Failed::ResponseBodyError(error) => {
+            Error::new(ErrorKind::from_body_error(&error), sent, error)
+        }
         Failed::CommunicationError(error) | Failed::InvalidUpgrade(error) => {
-            Error::new(ErrorKind::of_sending(&error), sent, error)
+            Error::new(ErrorKind::from_send_error(&error), sent, error)
         }
         Failed::ErrorResponse(_) => Error::undocumented(sent, "an error without a body"),
         Failed::InvalidRequest(message) | Failed::Custom(message) => {
@@ -43,7 +45,7 @@ async fn converted_error(error: progenitor_client::Error<()>, sent: Sent) -> Err
     }
 }
 
-/// No value where the response has one of these statuses, which are successes without content.
+/// Converts responses with one of these statuses, which are successes without content, to `None`.
 pub(crate) fn or_empty<T>(
     result: Result<Response<T>, Error>,
     statuses: &[u16],
@@ -54,8 +56,8 @@ pub(crate) fn or_empty<T>(
     })
 }
 
-/// What a success means: `done`, or `after_retry` where an attempt before the last one may have been
-/// carried out and the last one is answered with an error of these codes.
+/// Converts a success to `done`. Converts an error with one of these codes to `after_retry` if an
+/// earlier attempt may have been carried out.
 pub(crate) fn with_outcome<T>(
     result: Result<Response<()>, Error>,
     done: T,

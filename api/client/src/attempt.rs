@@ -1,4 +1,4 @@
-//! One attempt to send a request, as observers are told of it.
+//! Reports each attempt to send a request to an observer.
 
 use crate::error_kind::ErrorKind;
 use reqwest::StatusCode;
@@ -6,23 +6,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One attempt of a call, and the wait that follows it: what
-/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) is told.
+/// An attempt of a call, and the wait that follows it, as passed to
+/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt).
 ///
-/// Its `Display` output is a line for a log. It does not show the key.
+/// Its `Display` output is a line for a log, without the key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
     /// The method that was called, such as `cancel_order`.
     pub operation: &'static str,
-    /// 1 for the first attempt of the call.
+    /// The number of the attempt within the call, from 1.
     pub number: u32,
-    /// The status of the response, or why there is none.
+    /// The status of the response, or the kind of failure.
     pub outcome: Result<StatusCode, ErrorKind>,
-    /// Identifies this attempt in the server's log.
+    /// The id of this attempt in the server's log.
     pub request_id: Option<&'a str>,
-    /// How long the client now waits before the next attempt; `None` if this
-    /// one was the last. After a 429 it may be longer, if other calls have their turns before.
+    /// The time until the next attempt; `None` if this was the last one. After a 429 the wait may be
+    /// longer, because calls that began earlier go first.
     pub wait: Option<Duration>,
 }
 
@@ -45,20 +45,20 @@ impl fmt::Display for Attempt<'_> {
     }
 }
 
-type Tell = dyn Fn(&Attempt<'_>) + Send + Sync;
+type Callback = dyn Fn(&Attempt<'_>) + Send + Sync;
 
-/// Who is told of attempts, if anyone.
+/// The program's callback for attempts, if set.
 #[derive(Clone, Default)]
-pub(crate) struct Observer(Option<Arc<Tell>>);
+pub(crate) struct Observer(Option<Arc<Callback>>);
 
 impl Observer {
-    pub(crate) fn new(tell: impl Fn(&Attempt<'_>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+    pub(crate) fn new(callback: impl Fn(&Attempt<'_>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
     }
 
-    pub(crate) fn tell(&self, attempt: &Attempt<'_>) {
-        if let Some(tell) = &self.0 {
-            tell(attempt);
+    pub(crate) fn notify(&self, attempt: &Attempt<'_>) {
+        if let Some(callback) = &self.0 {
+            callback(attempt);
         }
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_is_one_line() {
+    fn an_attempt_is_displayed_on_one_line() {
         let attempt = Attempt {
             operation: "cancel_order",
             number: 1,

@@ -1,4 +1,4 @@
-//! Makes a client from a base URL, a key and options. It sends nothing.
+//! Builds a client from a base URL, a key and options. Sends nothing.
 
 use crate::Client;
 use crate::attempt::{Attempt, Observer};
@@ -11,30 +11,30 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Twice as long as the service takes at most. It also ends the wait for a connection that was
-/// closed as it opened, which hyper may not notice (`api/UPSTREAM.md`).
+/// Twice the maximum response time of the service. It also ends the wait on a connection that was
+/// closed while it opened, which hyper may miss (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The versions of the API that the client speaks, as a base URL may end in them.
+/// The supported versions of the API, in which a base URL may end.
 const VERSIONS: [&str; 2] = ["v1", "v2"];
 
-/// Why a client could not be made. No message holds the key.
+/// The error of [`ClientBuilder::build`]. Messages do not contain the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Requests cannot be sent to the base URL.
+    /// The base URL is invalid.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
-    /// The key cannot be sent in a header.
+    /// The key is invalid.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
-    /// The HTTP client could not be set up, for example its TLS.
+    /// The HTTP client could not be set up, for example TLS.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Options of a client. From [`Client::builder`].
-#[must_use = "nothing is made before `build`"]
+/// Builds a [`Client`] with options. Created by [`Client::builder`].
+#[must_use = "call `build` to get a client"]
 pub struct ClientBuilder {
     base_url: String,
     key: String,
@@ -68,17 +68,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends every request once and at once: 429, 503 and lost connections are returned as
-    /// errors, and no call waits for the rate limit.
+    /// Sends every request once, without waiting for the rate limit. 429, 503 and lost connections
+    /// are errors.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
 
-    /// Tells `observer` of every attempt to send a request, with its outcome and
-    /// the wait that follows it, for a log or metrics.
+    /// Calls `observer` for every attempt to send a request, with its outcome and the wait that
+    /// follows, for logs or metrics.
     ///
-    /// It is called before the wait, on the task of the call, so it must not
-    /// block.
+    /// It runs before the wait, on the task of the call, so it must not block.
     ///
     /// ```
     /// # use store_orders_client::{Client, BuildError};
@@ -100,78 +99,76 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a connection may take to open: 5 seconds by default, and at most nine tenths of
-    /// [`read_timeout`](Self::read_timeout), which runs meanwhile.
+    /// Sets the time to open a connection: 5 seconds by default, and at most nine tenths of
+    /// [`read_timeout`](Self::read_timeout), which runs at the same time.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long the server may be silent: 10 seconds by default, because the service
-    /// answers within 5. Every part of a response that arrives restarts it, so a long
-    /// list can take longer.
+    /// Sets the time without data from the server: 10 seconds by default, because the service
+    /// responds within 5. Each part of a response restarts it, so a long list can take longer.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
     }
 
-    /// How long a call may take as a whole, with its waits, its retries and the body of its
-    /// response: as long as these take, unless set. The error then is of the kind
-    /// [`CallTimeout`](crate::ErrorKind::CallTimeout), and tells how far the call had come. A retry
-    /// or a wait for the rate limit that would end later is not begun.
+    /// Limits the whole call, with its waits, its retries and the body of its response. There is no
+    /// limit by default. An expired call fails with
+    /// [`CallTimeout`](crate::ErrorKind::CallTimeout), whose message says what the call was doing.
+    /// Retries and waits for the rate limit that would end later are skipped.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self
     }
 
-    /// How many calls of the client and its clones may be under way at once, from their first
-    /// attempt to the end of their responses, waits included; at least 1. Others wait until one has
-    /// ended, for as long as [`call_timeout`](Self::call_timeout) allows; the time of the
-    /// [`RetryPolicy`] begins afterwards. Without it as many are under way as the program makes.
+    /// Limits the number of concurrent calls of the client and its clones, from the first attempt to
+    /// the end of the response, with waits; at least 1. Other calls wait until one ends or their
+    /// [`call_timeout`](Self::call_timeout) expires; the time of the [`RetryPolicy`] begins
+    /// afterwards. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self
     }
 
-    /// The HTTP client to start from, for example with a proxy or a private
-    /// certificate authority. Key, time-outs and redirects are overridden. `User-Agent` is
-    /// not, because reqwest does not tell whether it is set: without
-    /// [`user_agent`](reqwest::ClientBuilder::user_agent) none is sent. Otherwise it is
-    /// `store-orders-client/VERSION`.
+    /// Sets the HTTP client to start from, for example with a proxy or a private certificate
+    /// authority. Key, time-outs and redirects are overridden. `User-Agent` is not: set it with
+    /// [`user_agent`](reqwest::ClientBuilder::user_agent), or none is sent. Without a custom HTTP
+    /// client, it is `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// Makes the client, if base URL and key are valid. It sends nothing.
+    /// Builds the client, or fails if the base URL or the key is invalid. Sends nothing.
     pub fn build(self) -> Result<Client, BuildError> {
-        let root = checked_root(&self.base_url)?;
+        let root = parse_root(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
             .http
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
-            // The other begins first: if it ended first, a request that was never sent would be
-            // taken for one that may have been carried out.
+            // The read timeout starts before the connection opens. If it expired first, a request
+            // that was never sent would look like one that may have been carried out.
             .connect_timeout(self.connect_timeout.min(self.read_timeout / 10 * 9))
             .read_timeout(self.read_timeout)
             // The API never redirects, and no other host may see the key.
             .redirect(reqwest::redirect::Policy::none());
         if self.retry.is_never() {
-            // Reqwest itself repeats what HTTP/2 refused, which is a retry too.
+            // Reqwest itself retries requests that HTTP/2 refused.
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
-        let places = self.max_in_flight.map(|calls| calls.clamp(1, Semaphore::MAX_PERMITS));
+        let max_in_flight = self.max_in_flight.map(|calls| calls.clamp(1, Semaphore::MAX_PERMITS));
         let mut call = Call::new(self.retry, self.observer);
         call.timeout = self.call_timeout;
-        call.places = places.map(|places| Arc::new(Semaphore::new(places)));
+        call.permits = max_in_flight.map(|calls| Arc::new(Semaphore::new(calls)));
         Ok(Client::from_parts(&root, http, call))
     }
 }
 
-/// Without the key, and the address, which may hold a password until it is checked.
+/// Omits the key and the base URL, which may contain a password before `build` checks it.
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")
@@ -185,8 +182,8 @@ impl std::fmt::Debug for ClientBuilder {
     }
 }
 
-/// The URL without the version and without a slash at its end, because paths are appended to it.
-fn checked_root(text: &str) -> Result<String, BuildError> {
+/// Checks the base URL and returns it without the version and trailing slashes.
+fn parse_root(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let path = url.path().trim_end_matches('/');
     let (parent, last) = path.rsplit_once('/').unwrap_or(("", path));
@@ -208,13 +205,15 @@ fn checked_root(text: &str) -> Result<String, BuildError> {
     Err(BuildError::BaseUrl(fault))
 }
 
-/// True for a segment of a path that is a version such as `v3`.
+/// True if a path segment is a version such as `v3`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v');
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|of| of.is_ascii_digit()))
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
-/// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
+/// Returns `Bearer <key>`, marked as sensitive so that `Debug` output hides it.
 fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
     let key = key.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn base_urls_are_checked() {
-        let root = |url: &str| checked_root(url).map_err(|error| error.to_string());
+        let root = |url: &str| parse_root(url).map_err(|error| error.to_string());
         for (url, expected) in [
             ("https://o.example/v1", "https://o.example"),
             ("https://o.example/v2", "https://o.example"),
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_versions_are_those_of_the_documents() {
+    fn the_supported_versions_match_the_documents() {
         fn version<G: progenitor_client::ClientInfo<Call>>() -> String {
             format!("v{}", G::api_version().split('.').next().unwrap())
         }
@@ -275,13 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn invalid_keys_are_refused_and_not_shown() {
+    fn invalid_keys_are_rejected_and_not_shown() {
         for wrong in ["", "  ", "sto_live_\nX: y", "sto live", "sto_lïve"] {
             let error = Client::new("https://orders.example/v1", wrong).unwrap_err();
             assert!(matches!(error, BuildError::Key));
             assert!(!error.to_string().contains("sto"));
         }
-        // A key that was read from a file often ends with a line break.
+        // Keys from files often end with a line break.
         assert!(authorization("sto_live_x\n").is_ok());
     }
 }

@@ -1,8 +1,8 @@
-//! One call: how it is sent, and what its attempts showed. The generated method
-//! carries it to the hooks that send, and what they saw back.
+//! The options of a call and the record of its attempts. Generated methods pass it to the hooks that
+//! send requests.
 //!
-//! Progenitor's own errors lack the status and the headers of a response whose
-//! body cannot be read as JSON, so they are kept here.
+//! The record keeps the status and headers of each response, because progenitor's errors lack them
+//! if a body is not JSON.
 
 use crate::attempt::Observer;
 use crate::response::Head;
@@ -13,44 +13,44 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// How a call is sent, and where the hooks leave what they saw.
+/// The options of a call, and the record of its attempts.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
     pub(crate) observer: Observer,
-    /// The limit for the call as a whole.
+    /// The time limit of the whole call.
     pub(crate) timeout: Option<Duration>,
-    /// A permit for each call that may be under way.
-    pub(crate) places: Option<Arc<Semaphore>>,
-    /// Where the calls of all clones wait for the rate limit.
+    /// The permits of `max_in_flight`.
+    pub(crate) permits: Option<Arc<Semaphore>>,
+    /// The queue for the rate limit, shared by all clones.
     pub(crate) turns: Arc<Turns>,
-    /// Until the body of the response is there, with which the call is dropped.
-    place: Arc<OnceLock<OwnedSemaphorePermit>>,
+    /// Held until the call is dropped, after the body of the response.
+    permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
 
-/// What the attempts of a call showed.
+/// The record of a call's attempts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
-    /// How many there were.
+    /// The number of attempts.
     pub(crate) attempts: u32,
-    /// Whether the server may have carried out one before the last.
+    /// True if the server may have carried out an attempt before the last one.
     pub(crate) may_be_done: bool,
     /// The head of the last response, if there was one.
     pub(crate) head: Option<Head>,
-    /// When the call must be over, and how long it may take.
+    /// The deadline of the call and its time limit, from `call_timeout`.
     pub(crate) ends: Option<(Instant, Duration)>,
-    /// Why no response to a last attempt was waited for.
+    /// The reason if the client ended the call itself.
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Why a call ended before a response could be its result.
+/// The reason why the client ended a call without a final response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stopped {
-    /// It took longer than this limit.
+    /// The call took longer than `limit`. `while_it` says what it was doing.
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The rate limit holds for longer than the call may wait. Zero: others had their turns until
-    /// its time was over.
+    /// The rate limit lasts longer than the call may wait. Zero if the deadline passed while other
+    /// calls went first.
     RateLimit { holds_for: Duration },
 }
 
@@ -59,29 +59,29 @@ impl Call {
         Self { policy, observer, ..Self::default() }
     }
 
-    /// The next call, sent the same way.
+    /// Returns a new call with the same options.
     pub(crate) fn next(&self) -> Self {
-        Self { place: Arc::default(), sent: Arc::default(), ..self.clone() }
+        Self { permit: Arc::default(), sent: Arc::default(), ..self.clone() }
     }
 
-    /// Waits until the call may be under way.
-    pub(crate) async fn take_place(&self) {
-        if let Some(places) = &self.places {
-            // Fails if the semaphore is closed: never.
-            if let Ok(place) = places.clone().acquire_owned().await {
-                let taken = self.place.set(place);
-                debug_assert!(taken.is_ok(), "a call was sent twice");
+    /// Waits for a permit of `max_in_flight`.
+    pub(crate) async fn acquire_permit(&self) {
+        if let Some(permits) = &self.permits {
+            // Fails only if the semaphore is closed, which never happens.
+            if let Ok(permit) = permits.clone().acquire_owned().await {
+                let result = self.permit.set(permit);
+                debug_assert!(result.is_ok(), "a call was sent twice");
             }
         }
     }
 
-    /// Keeps what the attempts showed. A call is sent once.
+    /// Stores the record of the attempts, once per call.
     pub(crate) fn record(&self, sent: Sent) {
-        let recorded = self.sent.set(sent);
-        debug_assert!(recorded.is_ok(), "a call was sent twice");
+        let result = self.sent.set(sent);
+        debug_assert!(result.is_ok(), "a call was sent twice");
     }
 
-    /// What the attempts showed; no attempts if nothing was sent.
+    /// Returns the record of the attempts, empty if nothing was sent.
     pub(crate) fn sent(&self) -> Sent {
         self.sent.get().cloned().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! The error of a failed call.
 
 use crate::ErrorBody;
 use crate::call::{Sent, Stopped};
@@ -14,13 +14,12 @@ use tokio::time::Instant;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call failed.
+/// The error of a failed call.
 ///
 /// Its `Display` output is one line, such as `409 order_already_shipped: Order
 /// 1000 has already shipped and cannot be cancelled. It is unchanged. (request id
-/// 5a2bd2f9-…)`. What caused a failure without a response is its
-/// [`source`](std::error::Error::source). Neither `Display` nor `Debug` shows the
-/// key.
+/// 5a2bd2f9-…)`. If there was no response, its [`source`](std::error::Error::source) is the cause.
+/// Neither `Display` nor `Debug` shows the key.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -30,18 +29,18 @@ struct Inner {
     sent: Sent,
     body: Option<ErrorBody>,
     source: Option<Source>,
-    /// That of the page which was asked for.
+    /// The cursor of the requested page.
     cursor: Option<String>,
 }
 
 impl Error {
-    /// An error of the API.
+    /// Returns the error for a documented error response of the API.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
-    /// A response that is not one of the API, because of `source`.
+    /// Returns the error for a response that the API does not document, because of `source`.
     pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
         let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
         let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };
@@ -73,25 +72,25 @@ impl Error {
         self
     }
 
-    /// Where a list in pages stopped: the cursor of the page that failed, with which the same
-    /// request goes on. All records of the pages before it have been returned. `None` if it was the
-    /// first page, or no page.
+    /// The cursor of the page that failed. The same request with this cursor continues the list; all
+    /// records of earlier pages have been returned. `None` for the first page and for calls without
+    /// pages.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The API's error code. `None` if there was no response, or if it is not one
-    /// of the API: see its [`status`](Self::status) then.
+    /// The API's error code. `None` if there was no response, or if the response is not from the
+    /// API: then see its [`status`](Self::status).
     pub fn code(&self) -> Option<ErrorCode> {
         self.body().map(ErrorBody::error_code)
     }
 
-    /// The body of the error response, if it is one of the API.
+    /// The body of the error response, if it is from the API.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
@@ -106,13 +105,13 @@ impl Error {
         self.head().map(|head| &head.headers)
     }
 
-    /// How many requests remain, from the `X-RateLimit-*` headers.
+    /// The remaining requests, from the `X-RateLimit-*` headers.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }
 
-    /// How long the server asks to wait, from `Retry-After`. Of a request that was not sent
-    /// ([`ErrorKind::RateLimit`]), how much of the wait that another call was asked for is left.
+    /// The time to wait, from `Retry-After`. If the request was not sent
+    /// ([`ErrorKind::RateLimit`]), the time until the rate limit allows requests again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -120,25 +119,24 @@ impl Error {
         }
     }
 
-    /// Identifies the request in the server's log: quote it when you report a
-    /// problem.
+    /// The id of the request in the server's log. Quote it when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head()?.request_id()
     }
 
-    /// How many times the request was sent: 1 without a retry, 0 if it could not
-    /// be made or still waited to be sent.
+    /// The number of times that the request was sent: 1 without retries, 0 if it failed before the
+    /// first attempt.
     pub fn attempts(&self) -> u32 {
         self.0.sent.attempts
     }
 
-    /// Whether the server may have carried out an earlier attempt of this call, and one of these
-    /// codes answers the last one.
+    /// True if the server may have carried out an earlier attempt of this call, and the last attempt
+    /// failed with one of these codes.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }
 
-    /// The response with this value, if there is one.
+    /// Converts the error to a response with this value, if the server sent a response.
     pub(crate) fn into_response<T>(self, value: T) -> Result<Response<T>, Self> {
         match &self.0.sent.head {
             Some(head) => Ok(Response::new(value, head.clone(), self.attempts())),
@@ -150,14 +148,14 @@ impl Error {
         self.0.sent.head.as_ref()
     }
 
-    /// What failed, without the request id.
-    fn what(&self) -> String {
+    /// Returns the message, without the request id.
+    fn message(&self) -> String {
         if let (Some(body), Some(status)) = (self.body(), self.status()) {
             let (code, message) = (&body.code, &body.message);
             return format!("{} {code}: {message}", status.as_u16());
         }
         if let Some(stopped) = self.0.sent.stopped {
-            return what_stopped(stopped);
+            return stopped_message(stopped);
         }
         let status = self.status().map(|status| format!("{status}: ")).unwrap_or_default();
         let what = match self.kind() {
@@ -165,13 +163,13 @@ impl Error {
             ErrorKind::InvalidBody => "not what the API documents, so a proxy may have answered",
             ErrorKind::IncompleteBody => "the response broke off in its body",
             ErrorKind::Request => "the request could not be made",
-            _ => return format!("{status}{}", self.what_connection()),
+            _ => return format!("{status}{}", self.connection_message()),
         };
         format!("{status}{what}")
     }
 
-    /// What failed between this machine and the server, with its name and the innermost cause.
-    fn what_connection(&self) -> String {
+    /// Returns the message for a failed connection, with the server's host and the innermost cause.
+    fn connection_message(&self) -> String {
         let source = self.0.source.as_deref();
         let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());
         let host = source.and_then(reqwest::Error::url).and_then(|url| {
@@ -185,14 +183,14 @@ impl Error {
                 false => format!("{host} did not answer within `read_timeout`"),
             };
         }
-        let causes = std::iter::successors(std::error::Error::source(self), |of| of.source());
+        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
         let cause = causes.last().map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("the connection to {host} failed{cause}")
     }
 }
 
-/// What failed, if the call ended before a response could be its result.
-fn what_stopped(stopped: Stopped) -> String {
+/// Returns the message for a call that the client ended.
+fn stopped_message(stopped: Stopped) -> String {
     match stopped {
         Stopped::CallTimeout { limit, while_it } => {
             format!("the call took longer than its `call_timeout` of {limit:?} while it {while_it}")
@@ -209,7 +207,7 @@ fn what_stopped(stopped: Stopped) -> String {
     }
 }
 
-/// One line, whatever the response holds.
+/// Prints one line, even if the response contains line breaks.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempts = match (self.attempts(), self.0.sent.stopped) {
@@ -226,7 +224,7 @@ impl fmt::Display for Error {
         let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let details = if details.is_empty() { details } else { format!(" ({details})") };
         let line_breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-        f.write_str(&(self.what() + &details).replace(line_breaks, " "))
+        f.write_str(&(self.message() + &details).replace(line_breaks, " "))
     }
 }
 
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_code_and_headers() {
+    fn an_error_response_has_a_code_and_headers() {
         let limited = sent(StatusCode::TOO_MANY_REQUESTS, 1, false);
         let error = Error::response(limited, body("rate_limit_exceeded", "Wait.", 429));
         assert_eq!(error.to_string(), "429 rate_limit_exceeded: Wait. (request id 5a2bd2f9)");
@@ -264,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_is_not_the_apis_tells_its_status_and_headers() {
+    fn an_undocumented_response_has_a_status_and_headers() {
         let error = Error::undocumented(sent(StatusCode::BAD_GATEWAY, 5, true), "no JSON");
         assert_eq!(
             error.to_string(),
@@ -278,17 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn a_404_may_follow_what_an_earlier_attempt_did() {
-        let gone = || body("order_not_found", "There is no order 1.", 404);
+    fn a_404_may_follow_a_success_of_an_earlier_attempt() {
+        let not_found = || body("order_not_found", "There is no order 1.", 404);
         let follows =
             |sent, body| Error::response(sent, body).follows_success(&[ErrorCode::OrderNotFound]);
-        assert!(follows(sent(StatusCode::NOT_FOUND, 2, true), gone()));
-        assert!(!follows(sent(StatusCode::NOT_FOUND, 1, false), gone()));
+        assert!(follows(sent(StatusCode::NOT_FOUND, 2, true), not_found()));
+        assert!(!follows(sent(StatusCode::NOT_FOUND, 1, false), not_found()));
         assert!(!follows(sent(StatusCode::NOT_FOUND, 2, true), body("not_found", "No path.", 404)));
     }
 
     #[test]
-    fn an_error_is_one_line() {
+    fn an_error_is_displayed_on_one_line() {
         let message = "Two\r\nlines\u{2028}and a\u{7}bell.";
         let error =
             Error::response(sent(StatusCode::CONFLICT, 1, false), body("a\nb", message, 409));

@@ -1,10 +1,10 @@
-//! What kind of failure an error is.
+//! The kinds of errors.
 
-/// What kind of failure an [`Error`](crate::Error) is.
+/// The kind of an [`Error`](crate::Error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server, or a proxy in front of it, answered with an error: see
+    /// The server, or a proxy in front of it, sent an error response: see
     /// [`Error::code`](crate::Error::code) and
     /// [`Error::status`](crate::Error::status).
     Response,
@@ -15,30 +15,30 @@ pub enum ErrorKind {
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The request was not sent, or not sent again, because the rate limit holds for longer than
-    /// the call may wait: see [`Error::retry_after`](crate::Error::retry_after).
+    /// The request was not sent or not retried, because the rate limit lasts longer than the call
+    /// may wait: see [`Error::retry_after`](crate::Error::retry_after).
     RateLimit,
-    /// The response broke off in its body.
+    /// The connection was lost in the body of the response.
     IncompleteBody,
-    /// The status is one of success, but the response is not one that the API
-    /// documents: a proxy in front of the service may have answered.
+    /// The status is a success, but the API does not document this response. A proxy in front of
+    /// the service may have sent it.
     InvalidBody,
-    /// The request could not be made.
+    /// The request could not be built.
     Request,
 }
 
 impl ErrorKind {
-    /// The kind of a failure to send a request and to receive its response.
-    pub(crate) fn of_sending(error: &reqwest::Error) -> Self {
-        Self::of(error, ErrorKind::Connection)
+    /// Classifies a failure to send a request or to receive the head of its response.
+    pub(crate) fn from_send_error(error: &reqwest::Error) -> Self {
+        Self::classify(error, ErrorKind::Connection)
     }
 
-    /// The kind of a failure to receive the body of a response.
-    pub(crate) fn of_body(error: &reqwest::Error) -> Self {
-        Self::of(error, ErrorKind::IncompleteBody)
+    /// Classifies a failure to receive the body of a response.
+    pub(crate) fn from_body_error(error: &reqwest::Error) -> Self {
+        Self::classify(error, ErrorKind::IncompleteBody)
     }
 
-    fn of(error: &reqwest::Error, otherwise: Self) -> Self {
+    fn classify(error: &reqwest::Error, otherwise: Self) -> Self {
         match error {
             error if error.is_timeout() => ErrorKind::Timeout,
             error if error.is_builder() => ErrorKind::Request,

@@ -1,4 +1,4 @@
-//! Identifiers of orders and pets from smaller integers.
+//! Converts smaller integers to identifiers of orders and pets.
 
 use crate::{OrderId, PetId};
 

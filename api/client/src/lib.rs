@@ -27,31 +27,30 @@
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
 //!
-//! The crate is in no registry: replace `<REPOSITORY>` with the address of the Git repository that has
-//! it. From a copy of that repository, `--path COPY/api/client` in place of `--git <REPOSITORY>` works
-//! too.
+//! The crate is not on crates.io: replace `<REPOSITORY>` with the address of its Git repository. With
+//! a local copy of the repository, use `--path COPY/api/client` instead of `--git <REPOSITORY>`.
 //!
 //! It needs Rust 1.88 and a tokio runtime.
 //!
-//! A [`Response`] dereferences to its value, can be iterated over where that can, and has the status,
-//! the rate limit, the request id and the number of attempts. Identifiers are types of their own,
-//! [`OrderId`] and [`PetId`], so that an order is not cancelled by the number of its pet. Calls take
-//! plain integers of the types `i64`, `i32` and `u32`, too; a literal above 2147483647 needs its type,
-//! as in `9000000000_i64`.
+//! A [`Response`] dereferences to its value, iterates over it if the value is a list, and has the
+//! status, the rate limit, the request id and the number of attempts. Identifiers have the types
+//! [`OrderId`] and [`PetId`], so that a pet's id cannot be passed as an order's. Methods also accept
+//! plain integers of the types `i64`, `i32` and `u32`; a literal above 2147483647 needs its type, as
+//! in `9000000000_i64`.
 //!
 //! # Versions 1 and 2
 //!
-//! [`Client::new`] makes a client of both versions of the API, whichever the base URL ends in. Use
-//! version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which shares connections, options and
-//! limits with the first. Its list comes in pages, with filters and the status of each order, and
-//! [`get_order`](ClientV2::get_order) looks up one order, also after it was cancelled.
+//! [`Client::new`] builds a client of both versions of the API; the base URL may end in either or
+//! none. Use version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which shares
+//! connections, options and limits with the first. Its list has pages, filters and the status of each
+//! order, and [`get_order`](ClientV2::get_order) looks up one order, also after it was cancelled.
 //!
-//! A stream requests the next page when the orders of the last one have been taken. If a page fails,
-//! retries included, it ends with the error, whose [`cursor`](Error::cursor) is that of the page:
-//! [`list_orders().cursor(…)`](v2::ListOrders::cursor) continues there. Orders of a page can be cancelled meanwhile, and no other
-//! is skipped.
+//! A stream requests the next page when you have taken all orders of the current one. If a page fails
+//! despite retries, the stream ends with an error, and
+//! [`list_orders().cursor(…)`](v2::ListOrders::cursor) with the error's [`cursor`](Error::cursor)
+//! continues at that page. You can cancel orders while you read the stream: it skips no others.
 //!
-//! Version 1 is stable, too: [`Client::list_orders`] returns all orders at once.
+//! Version 1 is stable too: [`Client::list_orders`] returns all orders at once.
 //!
 //! ```no_run
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
@@ -65,28 +64,28 @@
 //!
 //! # Errors
 //!
-//! Besides its own errors, each operation may be answered with 400
+//! Besides its own errors, each operation may fail with 400
 //! [`InvalidParameter`](ErrorCode::InvalidParameter) if it has parameters, 401
 //! [`Unauthorized`](ErrorCode::Unauthorized), 429
 //! [`RateLimitExceeded`](ErrorCode::RateLimitExceeded) or [`KeyBanned`](ErrorCode::KeyBanned), 500
 //! [`InternalError`](ErrorCode::InternalError) and 503
 //! [`ServiceUnavailable`](ErrorCode::ServiceUnavailable).
 //!
-//! An [`Error`] prints as one line, with what to quote when you report a problem:
+//! An [`Error`] prints as one line. Quote its request id when you report a problem:
 //!
 //! ```text
 //! 409 order_already_shipped: Order 1000 has already shipped and cannot be cancelled. It is unchanged. (request id e77b8b6e-5c1f-4159-a9c2-378f9850477c)
 //! ```
 //!
-//! Its [`code`](Error::code) is the API's error code. A proxy in front of the service
-//! may send a response of its own, with HTML or without a body: such an error has no
-//! code, but its status, its headers and its request id.
+//! Its [`code`](Error::code) is the API's error code. If a proxy in front of the service responds
+//! instead, with HTML or without a body, the error has no code, but a status, headers and, if the
+//! proxy sent one, a request id.
 //!
 //! # Retries
 //!
-//! A request that is answered with 429, 500, 502, 503 or 504 is sent again after the time
-//! in `Retry-After`, or with increasing delays if there is none, and so is one whose
-//! connection is lost or silent for too long. Attempts and time are bounded: see [`RetryPolicy`].
+//! After 429, 500, 502, 503 or 504, or if the connection is lost or silent for too long, the client
+//! sends the request again. It waits for the time in `Retry-After`, or for increasing delays without
+//! the header. [`RetryPolicy`] limits the number of attempts and the total time.
 //!
 //! ```
 //! # use store_orders_client::{Client, BuildError};
@@ -98,33 +97,32 @@
 //! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **A lost response.** An order may be cancelled although the response is lost, or is a 500, 502,
-//! 503 or 504. The `DELETE` is then sent again, and is answered with 404 `order_not_found`. So
-//! that nobody has to know this, [`Client::cancel_order`] then returns
-//! [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no error. [`ClientV2::get_order`] returns
-//! whether the order is cancelled, and when.
+//! **A lost response.** An order may be cancelled even if the response is lost or is a 500, 502, 503
+//! or 504. The client then sends the `DELETE` again and gets 404 `order_not_found`. In this case
+//! [`Client::cancel_order`] returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) instead of an
+//! error. [`ClientV2::get_order`] returns whether and when the order was cancelled.
 //!
-//! A list whose body is cut off is an error and never a shorter list. It is not
-//! requested again.
+//! If the connection is lost in the middle of a list, the call fails; it never returns a shorter list,
+//! and it does not retry.
 //!
 //! # Rate limits
 //!
-//! A client and its clones share what each response tells of the rate limit, so a program can make
-//! as many calls at once as it likes: they wait in turn, and the key is not banned for requests
-//! above the limit.
+//! A client and its clones share the rate limit that responses report. A program can start any number
+//! of calls: they wait in a queue, and the key is not banned for requests above the limit.
 //!
-//! - After a 429 no call is sent until the time in `Retry-After` has passed, and up to a second
-//!   more, so that the clients of one account do not all come back at once.
-//! - At most half of the requests that remain (`X-RateLimit-Remaining`) are under way at once.
-//!   Before the first response, and when a limit has been exhausted and has reset, one request goes
-//!   first, to learn how many remain.
-//! - Where none remain, calls wait for `X-RateLimit-Reset` without asking, if that is within a
-//!   minute.
-//! - A request without a response for 5 seconds keeps no other back.
-//! - A wait is no attempt. If it would end after [`RetryPolicy::total`], the call fails at once with
-//!   [`ErrorKind::RateLimit`], sends nothing, and [`Error::retry_after`] is how long the limit holds.
+//! - After a 429, no request is sent until the time in `Retry-After` has passed, plus up to a second,
+//!   so that the clients of an account do not all return at the same moment.
+//! - At most half of the remaining requests (`X-RateLimit-Remaining`) are in flight at once. Before
+//!   the first response, and after an exhausted limit has reset, one request goes first to learn how
+//!   many remain.
+//! - If none remain and `X-RateLimit-Reset` is within a minute, calls wait for the reset without
+//!   sending a request.
+//! - A request without a response for 5 seconds does not block others any longer.
+//! - Waiting does not count as an attempt. If the wait would end after [`RetryPolicy::total`], the
+//!   call sends nothing and fails at once with [`ErrorKind::RateLimit`]; [`Error::retry_after`] is the
+//!   time until the limit allows requests again.
 //!
-//! This cancels 200 orders on a plan of 60 requests a minute, in little more than 3 minutes:
+//! This cancels 200 orders on a plan of 60 requests per minute, in little more than 3 minutes:
 //!
 //! ```no_run
 //! # use std::time::Duration;
@@ -144,44 +142,45 @@
 //! # }
 //! ```
 //!
-//! Clients that are built apart share nothing: build one for each key. A new client asks the server
-//! anew, for example after a ban was lifted. With [`ClientBuilder::without_retries`] no call waits.
+//! Clients that are built separately share nothing: build one per key. A new client does not know of
+//! earlier limits; build one, for example, after a ban was lifted. With
+//! [`ClientBuilder::without_retries`] no call waits.
 //!
-//! [`ClientBuilder::max_in_flight`] bounds how many calls are under way, for example because of the
-//! memory that their lists take.
+//! [`ClientBuilder::max_in_flight`] limits the number of concurrent calls, for example to limit the
+//! memory for their lists.
 //!
-//! # What has not changed
+//! # Conditional requests
 //!
-//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list, and returns `None`
-//! while that is still the list: a program that asks often then moves little. Version 2 has the same
-//! for [a page](v2::ListOrders::send_if_changed) and [an order](ClientV2::get_order_if_changed).
+//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list and returns `None`
+//! if the list has not changed, which saves the transfer for programs that poll. Version 2 has the
+//! same for [a page](v2::ListOrders::send_if_changed) and
+//! [an order](ClientV2::get_order_if_changed).
 //!
 //! # Time-outs
 //!
-//! There is a limit on how long a connection may take to open and on how long the
-//! server may be silent. There is none on the whole call unless
-//! [`ClientBuilder::call_timeout`] sets it, for waits, retries and the body of the response
-//! together. The error says which of them was exceeded.
+//! The time to open a connection and the time without data from the server are limited. The whole
+//! call, with waits, retries and the body of the response, is limited only if you set
+//! [`ClientBuilder::call_timeout`]. The error says which limit was exceeded.
 //!
-//! The service answers within 5 seconds, so a request without a response for 10 is
-//! taken for lost and sent again. A cancellation may have been carried out nevertheless.
+//! The service responds within 5 seconds, so after 10 seconds without a response the client sends the
+//! request again. A cancellation may have been carried out nevertheless.
 //!
 //! # The key
 //!
-//! No `Debug` output and no error of this crate shows the key. It is sent to the base
-//! URL only: redirects are not followed.
+//! `Debug` output and errors of this crate never show the key. It is sent only to the base URL:
+//! redirects are not followed.
 //!
 //! # Features
 //!
 //! | Feature | What it adds |
 //! |---|---|
 //! | `rustls` (default) | TLS by rustls, with the certificates that the system trusts. |
-//! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
-//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is followed by another. |
+//! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. To exclude rustls: `default-features = false, features = ["native-tls"]`. |
+//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is retried. |
 //!
 //! # Tests of your program
 //!
-//! Start a mock server, for example with the crate `wiremock`, and give its address to the client:
+//! Start a mock server, for example with the crate `wiremock`, and pass its address to the client:
 //!
 //! ```text
 //! let server = wiremock::MockServer::start().await;

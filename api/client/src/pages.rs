@@ -1,4 +1,4 @@
-//! Lists that come in pages, one record after the other.
+//! Streams the records of a list that the API returns in pages.
 
 use crate::error::Error;
 use crate::response::Response;
@@ -7,29 +7,28 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A request for a page. Outside this crate it has no name.
+/// A request for a page. The trait is not exported.
 pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
     type Page: Send;
     type Item: Unpin;
 
-    /// The same request for the page of this cursor.
+    /// Returns the same request for the page at this cursor.
     fn at_cursor(self, cursor: String) -> Self;
     fn page(self) -> impl Future<Output = Result<Response<Self::Page>, Error>> + Send;
-    /// The records of a page, and the cursor of the next one.
+    /// Splits a page into its records and the cursor of the next page.
     fn parts(page: Self::Page) -> (Vec<Self::Item>, Option<String>);
 }
 
-/// The records of all pages of a request, each page requested when the records before it have
-/// been taken.
+/// A stream of the records of all pages. Each page is requested when the records of the previous
+/// one have been taken.
 ///
-/// It ends on the first error: [`Error::cursor`] is the cursor of the page that failed, retries
-/// included. The records of the pages before have all been returned, so the same request with this
-/// cursor goes on where it stopped.
-#[must_use = "nothing is sent before the first record is asked for"]
+/// The stream ends with the first error that retries did not resolve. All records of earlier pages
+/// have been returned, so the same request with [`Error::cursor`] continues at the failed page.
+#[must_use = "nothing is sent before the first record is requested"]
 pub struct Pages<R: PagedRequest> {
-    /// The rest of the page that came last.
+    /// The remaining records of the current page.
     page: std::vec::IntoIter<R::Item>,
-    /// The request for the next page, and its call if that is under way; `None` at the end.
+    /// The request for the next page, and its call if it is in flight; `None` at the end.
     next: Option<(R, Option<Call<R>>)>,
 }
 
@@ -41,18 +40,18 @@ impl<R: PagedRequest> Pages<R> {
         Self { page: Vec::new().into_iter(), next: Some((request, None)) }
     }
 
-    /// The next record; `None` after the last one, and after an error.
+    /// Returns the next record; `None` after the last one and after an error.
     ///
-    /// If its future is dropped, no record is lost, but the request under way ends and is sent
-    /// again by the next call. In a loop with a short timer call `StreamExt::next(&mut pages)`
-    /// instead: it keeps the request.
+    /// If its future is dropped, no record is lost, but the request in flight is aborted and the
+    /// next call sends it again. In a loop with a short timer, call `StreamExt::next(&mut pages)`
+    /// instead, which keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await
     }
 }
 
-/// The wait for a record: ends the call for its page when it is dropped.
+/// Aborts the call for the next page when it is dropped.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {
@@ -88,7 +87,7 @@ impl<R: PagedRequest> Stream for Pages<R> {
     }
 }
 
-/// Without the records of the page.
+/// Omits the records of the current page.
 impl<R: PagedRequest> fmt::Debug for Pages<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.next.as_ref().map(|(request, _)| request);

@@ -1,12 +1,12 @@
 //! Reads the `X-RateLimit-*` headers, which every response of the API has.
 
-use crate::retry_after::now_of_the_server;
+use crate::retry_after::server_now;
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the shorter window, and what the rounding of both times adds.
-const LONGEST_BELIEVED: Duration = Duration::from_secs(62);
+/// The length of the minute window, plus the rounding of two times to seconds.
+const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
 /// The state of the rate limit, minute or day, with fewer requests remaining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub struct RateLimit {
     pub limit: u64,
     /// Requests remaining in the current window of that limit.
     pub remaining: u64,
-    /// When that limit resets.
+    /// The time at which that limit resets.
     pub reset: DateTime<Utc>,
 }
 
 impl RateLimit {
-    /// `None` unless all three headers are valid.
+    /// Parses the headers. Returns `None` unless all three are valid.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;
@@ -32,13 +32,13 @@ impl RateLimit {
         })
     }
 
-    /// How long until the reset, by the server's clock. `None` if that is not within a minute: one
-    /// of the clocks may be wrong then, or the limit is that of a day, and `Retry-After` of a 429
-    /// says how long to wait.
+    /// Returns the time until the reset, by the server's clock. `None` if it is more than a minute:
+    /// either a clock is wrong, or it is the daily limit, for which `Retry-After` of a 429 gives the
+    /// wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
-        let now = DateTime::<Utc>::from(now_of_the_server(headers));
+        let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;
-        (resets_in <= LONGEST_BELIEVED && !resets_in.is_zero()).then_some(resets_in)
+        (resets_in <= MAX_RESET_DELAY && !resets_in.is_zero()).then_some(resets_in)
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reset_is_told_by_the_servers_clock_and_believed_for_a_minute() {
+    fn the_reset_is_relative_to_the_servers_clock_and_at_most_a_minute_away() {
         for (date, resets_in) in [
             ("Tue, 01 Dec 2026 00:00:00 GMT", Some(60)),
             ("Tue, 01 Dec 2026 00:00:59 GMT", Some(1)),

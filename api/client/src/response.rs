@@ -1,4 +1,4 @@
-//! What every response carries, and the response of a call that succeeded.
+//! The head of a response, and the result of a successful call.
 
 use crate::rate_limit::RateLimit;
 use crate::retry_after::retry_after;
@@ -28,7 +28,7 @@ impl Head {
     }
 }
 
-/// The result of a successful call. It dereferences to the value.
+/// The result of a successful call. Dereferences to the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response<T> {
     value: T,
@@ -45,7 +45,7 @@ impl<T> Response<T> {
         Response { value: value(self.value), head: self.head, attempts: self.attempts }
     }
 
-    /// The value, without what came with it.
+    /// Returns the value and drops the rest.
     pub fn into_inner(self) -> T {
         self.value
     }
@@ -60,29 +60,28 @@ impl<T> Response<T> {
         &self.head.headers
     }
 
-    /// How many requests remain, from the `X-RateLimit-*` headers.
+    /// The remaining requests, from the `X-RateLimit-*` headers.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }
 
-    /// How long the server asks to wait, from `Retry-After`.
+    /// The time to wait, from `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         self.head.retry_after()
     }
 
-    /// Identifies the request in the server's log: quote it when you report a
-    /// problem.
+    /// The id of the request in the server's log. Quote it when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
     }
 
-    /// The `ETag`, with which the methods that end in `_if_changed` ask whether this is still the
-    /// answer.
+    /// The `ETag`. Pass it to a method that ends in `_if_changed`, which returns the value only if
+    /// it has changed.
     pub fn etag(&self) -> Option<&str> {
         self.head.headers.get("etag")?.to_str().ok()
     }
 
-    /// How many times the request was sent: 1 without a retry.
+    /// The number of times that the request was sent: 1 without retries.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
@@ -102,7 +101,7 @@ impl<T> DerefMut for Response<T> {
     }
 }
 
-/// The orders of a list, for example.
+/// Iterates over the value, for example the orders of a list.
 impl<T: IntoIterator> IntoIterator for Response<T> {
     type Item = T::Item;
     type IntoIter = T::IntoIter;
@@ -130,7 +129,7 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     #[test]
-    fn a_response_is_its_value_and_what_came_with_it() {
+    fn a_response_has_its_value_and_metadata() {
         let mut headers = HeaderMap::new();
         headers.insert("x-request-id", HeaderValue::from_static("5a2bd2f9"));
         headers.insert("Retry-After", HeaderValue::from_static("7"));
@@ -141,11 +140,11 @@ mod tests {
         assert_eq!(response.retry_after(), Some(Duration::from_secs(7)));
         assert_eq!(response.rate_limit(), None);
         assert_eq!(response.clone(), response);
-        let mut seen = Vec::new();
+        let mut numbers = Vec::new();
         for number in &response {
-            seen.push(*number);
+            numbers.push(*number);
         }
-        assert_eq!(seen, [1, 2]);
+        assert_eq!(numbers, [1, 2]);
         assert!(response.clone().into_iter().eq([1, 2]));
         assert_eq!(response.into_inner(), [1, 2]);
     }

@@ -1,19 +1,16 @@
-//! Whether to retry, and how long to wait before. It sends nothing and does not
-//! wait itself.
+//! Decides whether to retry and computes the wait. Sends nothing and does not wait itself.
 
 use std::time::Duration;
 
-/// When a request is sent again, and how long a call waits for the rate limit.
+/// Decides when a request is retried, and how long a call waits for the rate limit.
 ///
-/// A request is sent again if it is answered with 429, 500, 502, 503 or 504: after
-/// the time in `Retry-After`, or after a time that doubles, with jitter, where
-/// there is none; and if the connection is lost, or silent for too long. All requests of this API
-/// are `GET` and `DELETE` requests, whose repetition does no harm.
+/// A request is retried after 429, 500, 502, 503 or 504, and if the connection is lost or silent for
+/// too long. The wait is the time in `Retry-After`; without the header it doubles with each attempt,
+/// with jitter. All requests of this API are `GET` and `DELETE` requests, which are safe to repeat.
 ///
-/// The last response is returned at once, as an error, if there are no attempts
-/// or no time left, or if `Retry-After` is longer than the time left: that of a
-/// ban, for example. A call that has sent nothing yet then fails with
-/// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit).
+/// If no attempts or no time remain, or if `Retry-After` is longer than the remaining time (during a
+/// ban, for example), the last response is returned at once as an error. A call that has not sent a
+/// request then fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -23,8 +20,8 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// At most 5 attempts within 2 minutes, which leaves room to wait for the
-    /// next minute window; waits of half a second, doubling up to 30 seconds.
+    /// At most 5 attempts within 2 minutes, enough to wait for the next minute window. Waits double
+    /// from half a second to 30 seconds.
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -36,33 +33,33 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Every request is sent once and at once, whatever is known of the rate limit.
+    /// Sends every request once, without waiting for the rate limit.
     pub fn never() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// The maximum number of times that a request is sent, the first included.
+    /// Sets the maximum number of attempts, including the first.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// The time after which no attempt begins, from when the call first waits for the rate limit
-    /// or sends its first attempt. A wait for the rate limit is no attempt, but takes of this time:
-    /// a program that makes 200 calls at once on a plan of 60 requests a minute needs some
-    /// four minutes.
+    /// Sets the time after which no attempt begins. It starts when the call first waits for the rate
+    /// limit or sends its first attempt. Waiting for the rate limit does not count as an attempt but
+    /// uses up this time: 200 concurrent calls on a plan of 60 requests per minute need about four
+    /// minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
     }
 
-    /// The wait before the second attempt, where there is no `Retry-After`.
+    /// Sets the wait before the second attempt, if there is no `Retry-After`.
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first_wait = wait;
         self
     }
 
-    /// The maximum of the doubling waits. `Retry-After` may be longer.
+    /// Sets the maximum of the doubling waits. `Retry-After` may be longer.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest_wait = wait;
         self
@@ -77,21 +74,21 @@ impl RetryPolicy {
         self.total
     }
 
-    /// How long to wait before the next attempt; `None` if there is none.
-    /// `asked` is the `Retry-After` of the last response.
+    /// Returns the wait before the next attempt, or `None` if there is none. `retry_after` is from
+    /// the last response.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,
-        asked: Option<Duration>,
+        retry_after: Option<Duration>,
     ) -> Option<Duration> {
         // `Retry-After: 0` backs off, too.
-        let asked = asked.filter(|asked| !asked.is_zero());
-        let wait = || asked.unwrap_or_else(|| self.back_off(attempts_made, fastrand::f64()));
+        let retry_after = retry_after.filter(|wait| !wait.is_zero());
+        let wait = || retry_after.unwrap_or_else(|| self.back_off(attempts_made, fastrand::f64()));
         (attempts_made < self.attempts).then(wait)
     }
 
-    /// A time that doubles with each attempt. `chance`, from 0 to 1, reduces it
-    /// by up to half, so that clients do not all retry at the same moment.
+    /// Returns a wait that doubles with each attempt. `chance`, from 0 to 1, reduces it by up to
+    /// half, so that clients do not all retry at the same moment.
     fn back_off(&self, attempts_made: u32, chance: f64) -> Duration {
         let doublings = attempts_made.saturating_sub(1).min(31);
         let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);
@@ -106,7 +103,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn the_server_is_believed() {
+    fn retry_after_is_used_as_the_wait() {
         let policy = RetryPolicy::default();
         assert_eq!(policy.next_wait(1, Some(42 * SECOND)), Some(42 * SECOND));
         assert_eq!(policy.next_wait(4, Some(Duration::MAX)), Some(Duration::MAX));

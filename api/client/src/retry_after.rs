@@ -1,25 +1,25 @@
-//! Reads `Retry-After` (RFC 9110, 10.2.3).
+//! Parses `Retry-After` (RFC 9110, 10.2.3).
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// How long the server asks to wait. The API sends whole seconds; a proxy in
-/// front of it may send a date. Anything else is ignored.
+/// Returns the time to wait. The API sends whole seconds; a proxy in front of it may send a date.
+/// Anything else is ignored.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than a u64 can hold.
+        // An error means that the number does not fit into a u64.
         return Some(text.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    Some(until.duration_since(now_of_the_server(headers)).unwrap_or_default())
+    Some(until.duration_since(server_now(headers)).unwrap_or_default())
 }
 
-/// By the server's clock if it sends it: the local one may be wrong.
-pub(crate) fn now_of_the_server(headers: &HeaderMap) -> SystemTime {
-    let sent = headers.get(DATE).and_then(|date| date.to_str().ok());
-    let date = sent.and_then(|date| httpdate::parse_http_date(date).ok());
-    date.unwrap_or_else(SystemTime::now)
+/// Returns the server's time from `Date`, or else the local time, which may be wrong.
+pub(crate) fn server_now(headers: &HeaderMap) -> SystemTime {
+    let header = headers.get(DATE).and_then(|date| date.to_str().ok());
+    let now = header.and_then(|date| httpdate::parse_http_date(date).ok());
+    now.unwrap_or_else(SystemTime::now)
 }
 
 #[cfg(test)]

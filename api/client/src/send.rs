@@ -1,19 +1,17 @@
-//! Sends a request, and again where the call's retry policy says so. Every
-//! generated method sends through here.
+//! Sends the requests of all generated methods, with retries by the call's retry policy.
 
 use crate::attempt::Attempt;
 use crate::call::{Call, Sent, Stopped};
 use crate::error_kind::ErrorKind;
-use crate::limits::Told;
+use crate::limits::ReportedLimit;
 use crate::response::Head;
-use crate::span::tell_of_retry;
+use crate::span::trace_retry;
 use crate::turns::Turn;
 use reqwest::{Method, Request, Response, StatusCode};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Sends with `execute` until the result is final, and records in `call` what
-/// the attempts showed.
+/// Sends with `execute` until the result is final, and records the attempts in `call`.
 pub(crate) async fn send<F>(
     call: &Call,
     operation: &'static str,
@@ -28,7 +26,7 @@ where
     let result = attempts.run(request, execute).await;
     attempts.sent.stopped = result.as_ref().err().copied();
     call.record(attempts.sent);
-    result.unwrap_or_else(|_| stopped())
+    result.unwrap_or_else(|_| placeholder_error())
 }
 
 struct Attempts<'a> {
@@ -46,28 +44,29 @@ impl<'a> Attempts<'a> {
     where
         F: Future<Output = reqwest::Result<Response>>,
     {
-        let place = self.call.take_place();
-        self.in_time("waited for other calls to end (`max_in_flight`)", place).await?;
+        let permit = self.call.acquire_permit();
+        self.in_time("waited for other calls to end (`max_in_flight`)", permit).await?;
         let deadline = self.deadline();
         let number = self.call.turns.next_call();
         loop {
             let turn = self.turn(number, deadline).await?;
             let method = request.method().clone();
-            // None if the body is streamed: that cannot be sent twice.
+            // `None` for a streamed body, which cannot be sent twice.
             let again = request.try_clone();
             if let Some((at, _)) = self.sent.ends {
-                // With the body.
+                // This timeout includes the body of the response.
                 *request.timeout_mut() = Some(at - Instant::now());
             }
             let result = execute(request).await;
             self.sent.attempts += 1;
             self.sent.head = result.as_ref().ok().map(head_of);
             let wait = self.next_wait(&result, turn).filter(|wait| {
-                let at = Instant::now().checked_add(*wait);
-                let is_in_time = deadline.is_none_or(|deadline| at.is_some_and(|at| at < deadline));
+                let end = Instant::now().checked_add(*wait);
+                let is_in_time =
+                    deadline.is_none_or(|deadline| end.is_some_and(|end| end < deadline));
                 is_in_time && again.is_some() && may_succeed_later(&method, &result)
             });
-            self.tell(&result, wait);
+            self.report(&result, wait);
             let (Some(wait), Some(again)) = (wait, again) else { return Ok(result) };
             self.sent.may_be_done |= may_be_done(&result);
             let is_held = is_limited(&result);
@@ -80,13 +79,13 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// After which no attempt begins.
+    /// Returns the time after which no attempt begins.
     fn deadline(&self) -> Option<Instant> {
         let by_policy = Instant::now().checked_add(self.call.policy.time_limit());
         by_policy.into_iter().chain(self.sent.ends.map(|(at, _)| at)).min()
     }
 
-    /// Waits for the rate limit, unless the program does that itself.
+    /// Waits for the rate limit, unless retries are switched off.
     async fn turn(
         &self,
         number: u64,
@@ -100,20 +99,20 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// How long to wait before the next attempt, if there may be one. Other calls wait too, if it
-    /// was refused.
+    /// Returns the wait before the next attempt, if the policy allows one. After a 429, makes other
+    /// calls wait too.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,
         turn: Option<Turn<'_>>,
     ) -> Option<Duration> {
-        let asked = self.sent.head.as_ref().and_then(Head::retry_after);
-        let wait = self.call.policy.next_wait(self.sent.attempts, asked);
-        let hold = if is_limited(result) { wait.or(asked) } else { None };
+        let retry_after = self.sent.head.as_ref().and_then(Head::retry_after);
+        let wait = self.call.policy.next_wait(self.sent.attempts, retry_after);
+        let hold = if is_limited(result) { wait.or(retry_after) } else { None };
         let held_for = match (turn, &self.sent.head) {
-            (Some(turn), Some(head)) => turn.answered(told(head, hold)),
+            (Some(turn), Some(head)) => turn.record_response(reported_limit(head, hold)),
             (Some(turn), None) if result.as_ref().is_err_and(reqwest::Error::is_connect) => {
-                turn.not_sent();
+                turn.record_not_sent();
                 None
             }
             _ => None,
@@ -121,19 +120,19 @@ impl<'a> Attempts<'a> {
         wait.map(|wait| wait.max(hold.and(held_for).unwrap_or_default()))
     }
 
-    fn tell(&self, result: &reqwest::Result<Response>, wait: Option<Duration>) {
+    fn report(&self, result: &reqwest::Result<Response>, wait: Option<Duration>) {
         let attempt = Attempt {
             operation: self.operation,
             number: self.sent.attempts,
-            outcome: result.as_ref().map(Response::status).map_err(ErrorKind::of_sending),
+            outcome: result.as_ref().map(Response::status).map_err(ErrorKind::from_send_error),
             request_id: self.sent.head.as_ref().and_then(Head::request_id),
             wait,
         };
-        tell_of_retry(&attempt);
-        self.call.observer.tell(&attempt);
+        trace_retry(&attempt);
+        self.call.observer.notify(&attempt);
     }
 
-    /// An error if the call must be over before the future is.
+    /// Runs the future until the call's deadline, then fails.
     async fn in_time<T>(
         &self,
         while_it: &'static str,
@@ -146,18 +145,18 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// What the hook returns where there is no result: an error that nobody sees, because
-/// [`Sent::stopped`] says more. Reqwest's errors cannot be made.
-fn stopped() -> reqwest::Result<Response> {
+/// Returns an error for progenitor, because reqwest's errors have no constructor. Programs never see
+/// it: [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
+fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
     Response::from(response).error_for_status()
 }
 
-fn told(head: &Head, hold: Option<Duration>) -> Told {
+fn reported_limit(head: &Head, hold: Option<Duration>) -> ReportedLimit {
     let limit = head.rate_limit();
     let resets_in = limit.and_then(|limit| limit.resets_in(&head.headers));
-    Told { remaining: limit.map(|limit| limit.remaining), resets_in, hold }
+    ReportedLimit { remaining: limit.map(|limit| limit.remaining), resets_in, hold }
 }
 
 fn is_limited(result: &reqwest::Result<Response>) -> bool {
@@ -172,7 +171,7 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     match result {
         Ok(response) => match response.status() {
             StatusCode::TOO_MANY_REQUESTS => true,
-            // It may have been carried out: the service failed, or a proxy, which cannot know.
+            // The request may have been carried out, whether the service or a proxy sent this.
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
@@ -183,8 +182,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// Whether the server may have carried the request out. A 429 says that it did
-/// not, and without a connection it never got it.
+/// True if the server may have carried the request out. It has not after a 429 or without a
+/// connection.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),
@@ -192,7 +191,7 @@ fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     }
 }
 
-/// No connection, or one that broke or timed out before the response.
+/// True if the connection could not be opened, or broke or timed out before the response.
 fn is_lost_connection(error: &reqwest::Error) -> bool {
     error.is_connect() || error.is_request()
 }
@@ -217,8 +216,8 @@ mod tests {
         Response::from(response.body("").unwrap())
     }
 
-    /// Answers 429 this many times, then 200. Returns the status, the number of
-    /// requests, and the seconds that passed on the paused clock.
+    /// Responds 429 this many times, then 200. Returns the status, the number of requests, and the
+    /// seconds that passed on the paused clock.
     async fn run(
         policy: RetryPolicy,
         times: usize,
@@ -237,18 +236,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waits_as_long_as_told() {
+    async fn waits_for_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 2, Some("42")).await;
         assert_eq!((status, sent), (200, 3));
-        // Each with up to a second of jitter.
+        // Each wait has up to a second of jitter.
         assert!((84.0..86.1).contains(&seconds), "{seconds}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn backs_off_where_nothing_is_told() {
+    async fn backs_off_without_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 3, None).await;
         assert_eq!((status, sent), (200, 4));
-        // Between half and the whole of 0.5 + 1 + 2 seconds, and the jitter of a 429.
+        // Between 50 % and 100 % of 0.5 + 1 + 2 seconds, plus the jitter of each 429.
         assert!((1.75..6.6).contains(&seconds), "{seconds}");
     }
 
@@ -266,17 +265,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn does_not_begin_to_wait_for_what_is_too_long() {
+    async fn does_not_begin_a_wait_that_is_too_long() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 1, Some("604800")).await;
         assert_eq!((status, sent, seconds), (429, 1, 0.0));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sends_once_where_retries_are_switched_off() {
+    async fn sends_once_if_retries_are_switched_off() {
         assert_eq!(run(RetryPolicy::never(), 1, Some("1")).await, (429, 1, 0.0));
     }
 
-    /// Answers this status, then 404. Returns what the attempts showed.
+    /// Responds with this status, then 404. Returns the record of the attempts.
     async fn run_after(method: Method, status: u16) -> Sent {
         let sent = Cell::new(0);
         let call = Call::new(RetryPolicy::default(), Observer::default());
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_of_the_server_or_a_proxy_is_tried_again_where_a_repetition_is_harmless() {
+    async fn idempotent_requests_are_retried_after_a_5xx() {
         for status in [500, 502, 503, 504] {
             for method in [Method::GET, Method::PUT, Method::DELETE] {
                 let sent = run_after(method, status).await;
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn other_failures_are_answers() {
+    async fn other_errors_are_not_retried() {
         for status in [400, 404, 409, 501, 505] {
             let sent = run_after(Method::DELETE, status).await;
             assert_eq!((sent.attempts, sent.may_be_done), (1, false), "{status}");

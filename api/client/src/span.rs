@@ -1,10 +1,10 @@
-//! One `tracing` span a call, and an event for each retry: the feature `tracing`.
+//! Creates a `tracing` span per call and an event per retry, with the feature `tracing`.
 
 use crate::attempt::Attempt;
 use crate::error::Error;
 use crate::response::Response;
 
-/// The span of a call of an operation with these identifiers.
+/// Creates the span of a call, with the operation's identifiers as fields.
 #[cfg(feature = "tracing")]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {
@@ -21,7 +21,7 @@ macro_rules! call_span {
     };
 }
 
-/// No span.
+/// Creates no span.
 #[cfg(not(feature = "tracing"))]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {{
@@ -35,7 +35,7 @@ pub(crate) use call_span;
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct NoSpan;
 
-/// Makes a call within its span, which then tells its result.
+/// Runs a call within its span and records the result there.
 #[cfg(feature = "tracing")]
 pub(crate) async fn in_span<T>(
     span: tracing::Span,
@@ -65,14 +65,14 @@ pub(crate) async fn in_span<T>(
     call.await
 }
 
-/// Tells of an attempt that is followed by another: an event in the span of its call.
+/// Emits an event in the call's span if the attempt will be retried.
 #[cfg(feature = "tracing")]
-pub(crate) fn tell_of_retry(attempt: &Attempt<'_>) {
+pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // Its line has what the span does not know yet: status, request id and wait.
+        // The line has the status and request id, which the span gets only at its end, and the wait.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }
 }
 
 #[cfg(not(feature = "tracing"))]
-pub(crate) fn tell_of_retry(_attempt: &Attempt<'_>) {}
+pub(crate) fn trace_retry(_attempt: &Attempt<'_>) {}

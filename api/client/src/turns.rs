@@ -1,57 +1,58 @@
-//! Calls wait here for the rate limit, in turn. The rules are those of `limits`.
+//! A queue in which calls wait for the rate limit, by the rules in `limits`.
 
-use crate::limits::{Limits, Next, Told};
+use crate::limits::{Limits, Next, ReportedLimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The calls of a client and of its clones.
+/// The queue of a client and its clones.
 #[derive(Debug, Default)]
 pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     limits: Limits,
-    /// By the number of the call, so that an attempt that was refused is the next one again.
+    /// The waiting calls by number, so that a call goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the hold that all who wait know of.
+    /// The end of the hold of which all waiting calls have been notified.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the request that it may send. Given to it by whichever call makes room, so
-    /// that a call which is not polled keeps none behind it waiting.
+    /// The number of the request that the call may send. Another call sets it, so that a call that
+    /// the program does not poll does not block those behind it.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
 
-/// A request under way.
+/// A request in flight. Dropping it frees its slot.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
     request: Option<u64>,
 }
 
-/// Leaves the queue when it is dropped.
+/// A place in the queue. Dropping it leaves the queue.
 struct Place<'a> {
     turns: &'a Turns,
     call: u64,
 }
 
 impl Turns {
-    /// The number of a new call, which decides on its turn.
+    /// Returns the number of a new call, which is its position in the queue.
     pub(crate) fn next_call(&self) -> u64 {
         let mut state = self.state();
         state.calls += 1;
         state.calls
     }
 
-    /// Waits until this call may send a request. An error is how long the limit holds, if that is
-    /// beyond the deadline; zero, if the deadline passes while others have their turns.
+    /// Waits until this call may send a request. If the limit lasts beyond the deadline, fails at
+    /// once with the time until its end. If the deadline passes while other calls go first, fails
+    /// with zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -69,8 +70,8 @@ impl Turns {
             }
             let next = {
                 let mut state = self.state();
-                let next = state.give_turns(now);
-                if let Some(request) = state.waiting.get(&call).and_then(|of| of.request) {
+                let next = state.admit_calls(now);
+                if let Some(request) = state.waiting.get(&call).and_then(|call| call.request) {
                     state.waiting.remove(&call);
                     return Ok(Turn { turns: self, request: Some(request) });
                 }
@@ -82,20 +83,20 @@ impl Turns {
                 Next::Send => now,
             };
             let wake_at = deadline.map_or(wake_at, |deadline| wake_at.min(deadline));
-            // Either way there is something new.
+            // A notification and the timeout both require a new check.
             let _ = timeout_at(wake_at, notify.notified()).await;
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code under the lock panics half way.
+        // No code under the lock panics, so the state is consistent even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Gives those who wait their turns, as far as the limits allow; when the next one has its.
-    fn give_turns(&mut self, now: Instant) -> Next {
+    /// Admits waiting calls as far as the limits allow. Returns when the next one may go.
+    fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limits.next(now) != Next::Send {
                 break;
@@ -115,28 +116,28 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// Tells what the response told; how long the limit holds now.
-    pub(crate) fn answered(mut self, told: Told) -> Option<Duration> {
+    /// Records the limit in the response. Returns the time during which no request may be sent.
+    pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
         let (mut state, now) = (self.turns.state(), Instant::now());
         if let Some(request) = self.request.take() {
-            state.limits.answered(request, now, told, fastrand::f64());
+            state.limits.record_response(request, now, limit, fastrand::f64());
         }
-        match state.give_turns(now) {
+        match state.admit_calls(now) {
             Next::HeldUntil(until) => Some(until - now),
             _ => None,
         }
     }
 
-    /// There was no connection, so the server has not counted the request.
-    pub(crate) fn not_sent(mut self) {
+    /// Records that there was no connection, so that the server has not counted the request.
+    pub(crate) fn record_not_sent(mut self) {
         self.end(false);
     }
 
     fn end(&mut self, may_be_counted: bool) {
         if let Some(request) = self.request.take() {
             let mut state = self.turns.state();
-            state.limits.unanswered(request, may_be_counted);
-            state.give_turns(Instant::now());
+            state.limits.record_no_limit(request, may_be_counted);
+            state.admit_calls(Instant::now());
         }
     }
 }
@@ -152,8 +153,8 @@ impl Drop for Place<'_> {
         let mut state = self.turns.state();
         let request = state.waiting.remove(&self.call).and_then(|waiting| waiting.request);
         if let Some(request) = request {
-            state.limits.unanswered(request, false);
-            state.give_turns(Instant::now());
+            state.limits.record_no_limit(request, false);
+            state.admit_calls(Instant::now());
         }
     }
 }
@@ -166,52 +167,51 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn told(remaining: u64) -> Told {
-        Told { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
+    fn remaining(remaining: u64) -> ReportedLimit {
+        ReportedLimit { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
     }
 
-    fn refused(hold: Duration) -> Told {
-        Told { hold: Some(hold), ..Told::default() }
+    fn refused(hold: Duration) -> ReportedLimit {
+        ReportedLimit { hold: Some(hold), ..ReportedLimit::default() }
     }
 
-    /// Polls once.
     fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Turns of a limit that is exhausted for so long.
-    async fn held(hold: Duration) -> Turns {
+    /// Returns a queue whose limit is exhausted for this time.
+    async fn held_turns(hold: Duration) -> Turns {
         let turns = Turns::default();
-        turns.wait(turns.next_call(), None).await.unwrap().answered(refused(hold)).unwrap();
+        turns.wait(turns.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();
         turns
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_leave_in_the_order_of_their_numbers() {
-        let turns = Arc::new(held(42 * SECOND).await);
-        let left = Arc::new(Mutex::new(Vec::new()));
+        let turns = Arc::new(held_turns(42 * SECOND).await);
+        let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| turns.next_call()).collect();
         let began = Instant::now();
-        // The last call waits first, as one whose attempt was refused does.
+        // The last call enters the queue first, like a call with an earlier number after a 429.
         let tasks = calls.iter().rev().map(|call| {
-            let (turns, left, call) = (turns.clone(), left.clone(), *call);
+            let (turns, finished, call) = (turns.clone(), finished.clone(), *call);
             tokio::spawn(async move {
                 let turn = turns.wait(call, None).await.unwrap();
-                left.lock().unwrap().push(call);
+                finished.lock().unwrap().push(call);
                 tokio::time::sleep(SECOND / 10).await;
-                turn.answered(told(1));
+                turn.record_response(remaining(1));
             })
         });
         for task in tasks.collect::<Vec<_>>() {
             task.await.unwrap();
         }
-        assert_eq!(*left.lock().unwrap(), calls);
+        assert_eq!(*finished.lock().unwrap(), calls);
         let seconds = began.elapsed().as_secs_f64();
         assert!((44.0..45.1).contains(&seconds), "{seconds}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hold_beyond_the_deadline_is_an_error_at_once_also_for_those_who_wait() {
+    async fn a_hold_beyond_the_deadline_fails_waiting_and_new_calls_at_once() {
         let turns = Arc::new(Turns::default());
         let first = turns.wait(turns.next_call(), None).await.unwrap();
         let began = Instant::now();
@@ -224,18 +224,18 @@ mod tests {
         };
         let waiting = [wait(10), wait(200)];
         tokio::task::yield_now().await;
-        first.answered(refused(100 * SECOND));
+        first.record_response(refused(100 * SECOND));
         let [short, long] = waiting;
-        let told = short.await.unwrap().unwrap_err();
-        assert!((100 * SECOND..101 * SECOND).contains(&told), "{told:?}");
-        assert_eq!(wait(10).await.unwrap().unwrap_err(), told);
+        let hold = short.await.unwrap().unwrap_err();
+        assert!((100 * SECOND..101 * SECOND).contains(&hold), "{hold:?}");
+        assert_eq!(wait(10).await.unwrap().unwrap_err(), hold);
         assert_eq!(began.elapsed(), Duration::ZERO);
         long.await.unwrap().unwrap();
         assert!(began.elapsed() >= 100 * SECOND);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_that_passes_while_others_have_their_turns_is_an_error() {
+    async fn a_deadline_that_passes_while_other_calls_go_first_is_an_error() {
         let turns = Turns::default();
         let _first = turns.wait(turns.next_call(), None).await.unwrap();
         let deadline = Some(Instant::now() + SECOND);
@@ -244,28 +244,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_dropped_or_never_polled_again_does_not_keep_others_waiting() {
-        let turns = held(42 * SECOND).await;
+    async fn a_call_that_is_dropped_or_not_polled_does_not_block_others() {
+        let turns = held_turns(42 * SECOND).await;
         let began = Instant::now();
-        let mut left = pin!(turns.wait(turns.next_call(), None));
-        assert!(poll(left.as_mut()).is_pending());
+        let mut unpolled = pin!(turns.wait(turns.next_call(), None));
+        assert!(poll(unpolled.as_mut()).is_pending());
         {
             let mut dropped = pin!(turns.wait(turns.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // It is the turn of the call that nobody polls, for the time of one response.
-        turns.wait(turns.next_call(), None).await.unwrap().answered(told(59));
+        // The call that is not polled is admitted first and blocks others for `RESPONSE_TIMEOUT`.
+        turns.wait(turns.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");
-        assert!(poll(left.as_mut()).is_ready());
+        assert!(poll(unpolled.as_mut()).is_ready());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_ends_without_a_response_makes_room_at_once() {
+    async fn a_request_that_ends_without_a_response_frees_its_slot_at_once() {
         let turns = Turns::default();
         let began = Instant::now();
         for _ in 0..3 {
-            turns.wait(turns.next_call(), None).await.unwrap().not_sent();
+            turns.wait(turns.next_call(), None).await.unwrap().record_not_sent();
             drop(turns.wait(turns.next_call(), None).await.unwrap());
         }
         assert_eq!(began.elapsed(), Duration::ZERO);

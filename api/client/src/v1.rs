@@ -1,6 +1,6 @@
 //! Version 1 of the API.
 
-use crate::answer::{converted, or_empty, with_outcome};
+use crate::answer::{convert, or_empty, with_outcome};
 use crate::builder::{BuildError, ClientBuilder};
 use crate::error::Error;
 use crate::generated::v1 as generated;
@@ -64,7 +64,7 @@ impl Client {
     pub async fn get_pet(&self, pet_id: impl Into<PetId>) -> Result<Response<Pet>, Error> {
         let pet_id: PetId = pet_id.into();
         let client = self.for_one_call();
-        let call = async { converted(client.get_pet(&pet_id).await, &client.inner).await };
+        let call = async { convert(client.get_pet(&pet_id).await, &client.inner).await };
         in_span(call_span!("get_pet", pet_id = i64::from(pet_id)), call).await
     }
 
@@ -93,7 +93,7 @@ impl Client {
         let client = self.for_one_call();
         let call = async {
             let answer = client.list_orders(if_none_match.as_deref()).await;
-            converted(answer, &client.inner).await
+            convert(answer, &client.inner).await
         };
         in_span(call_span!("list_orders"), call).await
     }
@@ -126,7 +126,7 @@ impl Client {
         let call = async {
             let answer = client.cancel_order(&order_id).await;
             with_outcome(
-                converted(answer, &client.inner).await,
+                convert(answer, &client.inner).await,
                 CancelOrderOutcome::Cancelled,
                 CancelOrderOutcome::AlreadyGone,
                 &[ErrorCode::OrderNotFound],

@@ -1,10 +1,10 @@
-//! Version 2 of the API: the list in pages, with filters and the status of each order, and the
-//! look-up of one order.
+//! Version 2 of the API: lists orders in pages, with filters and the status of each order, and looks
+//! up single orders.
 //!
-//! [`Client::v2`](crate::Client::v2) makes its client. Each page of a list is a call, with its own
-//! retries, waits and span.
+//! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call with
+//! its own retries, waits and span.
 
-use crate::answer::{converted, or_empty, with_outcome};
+use crate::answer::{convert, or_empty, with_outcome};
 use crate::error::Error;
 use crate::generated::v2 as generated;
 use crate::pages::{PagedRequest, Pages};
@@ -81,7 +81,7 @@ impl ClientV2 {
         let client = self.for_one_call();
         let call = async {
             let answer = client.get_order(&order_id, if_none_match.as_deref()).await;
-            converted(answer, &client.inner).await
+            convert(answer, &client.inner).await
         };
         in_span(call_span!("get_order", order_id = i64::from(order_id)), call).await
     }
@@ -114,7 +114,7 @@ impl ClientV2 {
         let call = async {
             let answer = client.cancel_order(&order_id).await;
             with_outcome(
-                converted(answer, &client.inner).await,
+                convert(answer, &client.inner).await,
                 CancelOrderOutcome::Cancelled,
                 CancelOrderOutcome::AlreadyGone,
                 &[ErrorCode::OrderNotFound],
@@ -124,7 +124,7 @@ impl ClientV2 {
     }
 }
 
-/// A request of [`list_orders`](ClientV2::list_orders): parameters that are not set are not sent.
+/// A request of [`list_orders`](ClientV2::list_orders). Only parameters that are set are sent.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is sent before `send` or `stream`"]
 pub struct ListOrders {
@@ -222,7 +222,7 @@ impl ListOrders {
                     if_none_match.as_deref(),
                 )
                 .await;
-            converted(answer, &client.inner).await.map_err(|error| error.at_cursor(self.cursor))
+            convert(answer, &client.inner).await.map_err(|error| error.at_cursor(self.cursor))
         };
         in_span(call_span!("list_orders", pet_id = self.pet_id.map(i64::from)), call).await
     }

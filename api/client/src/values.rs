@@ -1,11 +1,11 @@
-//! Values that the documents list and may extend: error codes and statuses of orders.
+//! Enums of values to which the API may add: error codes and statuses of orders.
 
 use crate::ErrorBody;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// Defines an enum of texts with a variant for those that this version of the client does not
-/// know.
+/// Defines an enum of strings, with a variant `Other` for strings that this version of the client
+/// does not know.
 macro_rules! extensible_enum {
     (
         $(#[$enum_doc:meta])*

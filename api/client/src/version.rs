@@ -1,15 +1,15 @@
-//! The clients of the versions of the API, besides their operations.
+//! Defines the client of a version of the API, except its operations.
 
 use crate::call::Call;
 use std::fmt;
 
-/// Defines the client of a version over progenitor's client of its document.
+/// Defines the client of a version, a wrapper of progenitor's client.
 macro_rules! client_of_version {
     ($(#[$doc:meta])* $name:ident, $generated:ty, $base_path:literal) => {
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $name {
-            /// Sends nothing itself: each call is made by a copy with a [`Call`] of its own.
+            /// A template: each call uses a copy with its own [`Call`].
             ///
             /// [`Call`]: crate::call::Call
             generated: $generated,
@@ -55,7 +55,7 @@ macro_rules! client_of_version {
 
 pub(crate) use client_of_version;
 
-/// Shows no key: it is a header of the HTTP client, which is left out.
+/// Formats a client without the HTTP client, whose default headers contain the key.
 pub(crate) fn debug(
     name: &str,
     base_url: &str,
