@@ -1,8 +1,8 @@
-//! What stands between dropshot and a handler: the request that a handler sees, its success or
-//! documented error, and the response that dropshot sends for it.
+//! The layer between dropshot and handlers: the requests that handlers get, and the responses that
+//! dropshot sends for their successes and documented errors.
 //!
-//! A handler never fails with dropshot's error, which cannot carry headers and cannot be
-//! inspected by the middleware: its errors are responses, too.
+//! Handlers do not fail with dropshot's error, because it cannot have headers and the middleware
+//! cannot inspect it. Their errors are converted to responses here.
 
 use crate::parameters::{Invalid, Rule};
 use crate::schemas::Documented;
@@ -21,21 +21,21 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A request as a handler sees it, besides its parameters and its body.
+/// A request as a handler gets it, without parameters and body.
 #[derive(Debug)]
 pub struct Request<'a, C, K = ()> {
-    /// What handlers can reach.
+    /// The server's context.
     pub context: &'a C,
-    /// What the middleware found out about who sent it.
+    /// The caller, as authenticated by the middleware.
     pub caller: &'a K,
-    /// Its headers.
+    /// The request headers.
     pub headers: &'a HeaderMap,
-    /// Its id, as the log has it.
+    /// The request id, as in the log.
     pub id: &'a str,
 }
 
 impl<'a, C, K> Request<'a, C, K> {
-    /// The request that dropshot has, from this caller.
+    /// Converts dropshot's request, sent by this caller.
     pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
     where
         C: ServerContext,
@@ -45,38 +45,38 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. Dropshot documents the one of this status and this body.
+/// The successes of an operation. Dropshot documents only the one with this status and body.
 pub trait Success: Send + Sync + 'static {
-    /// Body of the documented success.
+    /// The body of the documented success.
     type Body: JsonSchema + 'static;
-    /// Status of the documented success.
+    /// The status of the documented success.
     const STATUS: StatusCode;
-    /// Description of the documented success.
+    /// The description of the documented success.
     const DESCRIPTION: &'static str;
 
-    /// Makes the response.
+    /// Converts the success to a response.
     fn into_response(self) -> Result<Response<Body>, Failure>;
 }
 
 /// The body of every error of a document.
 pub trait ErrorBody: Serialize {
-    /// Code, as the document writes it.
+    /// The error code, as in the document.
     fn code(&self) -> &'static str;
 
-    /// Status of the response.
+    /// The status of the response.
     fn status(&self) -> StatusCode;
 }
 
-/// The errors of an operation that its document names.
+/// The documented errors of an operation.
 pub trait DocumentedError {
-    /// Body of each.
+    /// The body of each error.
     type Body: ErrorBody;
 
-    /// Makes the body.
+    /// Converts the error to a body.
     fn into_body(self) -> Self::Body;
 }
 
-/// The body of a response without one.
+/// The type of an absent body.
 #[derive(Debug)]
 pub enum NoContent {}
 
@@ -89,13 +89,13 @@ impl JsonSchema for NoContent {
         false
     }
 
-    /// By it dropshot knows that there is no content.
+    /// Returns the schema by which dropshot recognises that there is no content.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         Schema::Bool(false)
     }
 }
 
-/// A body of this type: the value, or its encoding.
+/// A JSON body of this type, as a value or already encoded.
 #[derive(Debug)]
 pub struct Json<T>(Content<T>);
 
@@ -112,13 +112,12 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// A body that is encoded already, in a response with its headers. Whether it encodes a `T`
-    /// no compiler can tell.
+    /// Wraps a response whose body is already encoded. The caller must ensure that it encodes a `T`.
     pub fn encoded(response: Response<Body>) -> Json<T> {
         Json(Content::Encoded(response))
     }
 
-    /// The response of this status with the body.
+    /// Returns the response with this status.
     pub fn into_response(self, status: StatusCode) -> Result<Response<Body>, Failure> {
         match self.0 {
             Content::Value(value) => json_response(status, &value),
@@ -127,18 +126,18 @@ impl<T: Serialize> Json<T> {
     }
 }
 
-/// The response of this status without a body.
+/// Returns a response with this status and without a body.
 pub fn empty_response(status: StatusCode) -> Response<Body> {
     with_status(Response::new(Body::empty()), status)
 }
 
-/// The response with this status instead of its own.
+/// Replaces the status of a response.
 pub fn with_status(mut response: Response<Body>, status: StatusCode) -> Response<Body> {
     *response.status_mut() = status;
     response
 }
 
-/// The response with these headers, of which some may be absent. Their names are in lower case.
+/// Adds the headers that have a value. Header names are in lower case.
 pub fn with_headers<const N: usize>(
     response: Result<Response<Body>, Failure>,
     headers: [(&'static str, Option<HeaderValue>); N],
@@ -152,7 +151,7 @@ pub fn with_headers<const N: usize>(
     Ok(response)
 }
 
-/// The response of this status with this body.
+/// Returns a response with this status and this JSON body.
 pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Failure> {
     let body = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
     let mut response = with_status(Response::new(Body::from(body)), status);
@@ -161,13 +160,13 @@ pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Respon
     Ok(response)
 }
 
-/// What a handler returned, as dropshot sends it: a success of `S`, or an error.
+/// The response that dropshot sends for a handler's result: a success of `S`, or an error.
 #[derive(Debug)]
 pub struct Answer<S>(Response<Body>, PhantomData<fn() -> S>);
 
 impl<S: Success> Answer<S> {
-    /// The response for the result of a handler. `complete` adds the headers that depend on an
-    /// error's status and code.
+    /// Converts the result of a handler. `complete` adds the headers that depend on an error's status
+    /// and code.
     pub fn of<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
@@ -199,7 +198,7 @@ impl<S: Success> HttpResponse for Answer<S> {
     }
 }
 
-/// The success that dropshot documents. There is no value of it.
+/// The success that dropshot documents. A type only, without values.
 struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
 impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
@@ -214,7 +213,7 @@ impl<S: Success> HttpCodedResponse for DocumentedSuccess<S> {
     const DESCRIPTION: &'static str = S::DESCRIPTION;
 }
 
-/// Why a request has no documented response. Dropshot sends it in a form of its own.
+/// An error that the document does not describe. Dropshot sends it in its own format.
 #[derive(Debug)]
 pub struct Failure(HttpError);
 
@@ -230,7 +229,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Of an operation whose document names no 400.
+/// Used by operations without a documented 400.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -259,7 +258,7 @@ impl Serialize for Failure {
     }
 }
 
-/// It is in no document.
+/// Only satisfies a bound of dropshot. No document has the schema.
 impl JsonSchema for Failure {
     fn schema_name() -> String {
         "Failure".to_string()
@@ -274,22 +273,22 @@ impl JsonSchema for Failure {
     }
 }
 
-/// Who sent a request, and its body: dropshot reads a request with one exclusive extractor, so
-/// this one wraps that of the body. Extraction itself never fails.
+/// An extractor of the sender and the body. Dropshot allows one exclusive extractor per request, so
+/// this one wraps the extractor of the body. Extraction itself never fails.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
-    /// Who sent it.
+    /// The sender of the request.
     pub sender: Sender,
-    /// The body, or why it is invalid.
+    /// The body, or the reason why it is invalid.
     pub body: Result<B, Invalid>,
 }
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Debug)]
 pub struct Sender(Extensions);
 
 impl Sender {
-    /// What the middleware put into the request's extensions.
+    /// Returns the caller, which the middleware stored in the request's extensions.
     pub fn caller<K: Send + Sync + 'static>(&self) -> Result<&K, Failure> {
         self.0.get().ok_or_else(|| Failure::internal(&"the request was not authenticated"))
     }
@@ -310,7 +309,7 @@ impl<B: RequestBody> ExclusiveExtractor for Sent<B> {
     }
 }
 
-/// What an operation takes as its body.
+/// The request body of an operation.
 #[async_trait]
 pub trait RequestBody: Send + Sync + Sized + 'static {
     /// Reads the body of a request.
@@ -319,11 +318,11 @@ pub trait RequestBody: Send + Sync + Sized + 'static {
         request: http::Request<Body>,
     ) -> Result<Self, Invalid>;
 
-    /// What dropshot documents.
+    /// Returns the metadata from which dropshot documents the body.
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
 }
 
-/// An operation takes no body. What is sent nevertheless is not read.
+/// The request body of an operation without one. A body that is sent nevertheless is not read.
 #[derive(Debug)]
 pub struct NoBody;
 
@@ -341,7 +340,7 @@ impl RequestBody for NoBody {
     }
 }
 
-/// An operation takes a body of this type, in JSON.
+/// A request body of this type, in JSON.
 #[derive(Debug)]
 pub struct JsonBody<T>(pub T);
 
@@ -365,9 +364,9 @@ where
     }
 }
 
-/// A record of a request, whose members have bounds that serde does not check.
+/// A type in a request body whose members have bounds that serde does not check.
 pub trait CheckedBody {
-    /// Fails if a member is outside of its bounds.
+    /// Fails if a member is out of bounds.
     fn check(&self) -> Result<(), Invalid>;
 }
 
@@ -395,7 +394,7 @@ pub fn check_member<R: Rule>(
     }
 }
 
-/// Fails if a list of records in a body is too short or too long.
+/// Fails if a list in a body is too short or too long.
 pub fn check_length(
     name: &'static str,
     length: usize,

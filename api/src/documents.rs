@@ -1,4 +1,4 @@
-//! The document of each version, as it is checked in, with what dropshot emits of its contract.
+//! The checked-in document of each version, and the one that dropshot emits from its contract.
 
 use crate::emission::DocumentError;
 use crate::{v1, v2};
@@ -11,11 +11,11 @@ use store_orders_versions as versions;
 pub struct Document {
     /// `info.version`.
     pub version: &'static str,
-    /// Path prefix of the operations.
+    /// The path prefix of the operations.
     pub base_path: &'static str,
-    /// Path under which a server has the document.
+    /// The path under which the server publishes the document.
     pub path: &'static str,
-    /// Path under which a server has the reference page.
+    /// The path under which the server publishes the reference page.
     pub reference: &'static str,
     /// The checked-in document, in JSON.
     pub text: &'static str,
@@ -49,18 +49,19 @@ impl Document {
         self.base_path == V1.base_path
     }
 
-    /// The checked-in document.
+    /// Parses the checked-in document.
     pub fn json(&self) -> Result<Value, DocumentError> {
         serde_json::from_str(self.text).map_err(DocumentError::new)
     }
 
-    /// The document that dropshot emits from the types of the contract.
+    /// Returns the document that dropshot emits from the types of the contract.
     pub fn emitted(&self) -> Result<Value, DocumentError> {
         (self.emit)()
     }
 
-    /// The rest of this path after the base path; `None` if the path is not below it. An encoded
-    /// letter or digit of the base path is equal to that letter or digit (RFC 3986, 6.2.2.2).
+    /// Returns the part of a path after the base path, or `None` if the path is not below it.
+    /// Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC 3986,
+    /// 6.2.2.2).
     pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
         let (first, _) = path.strip_prefix('/')?.split_once('/')?;
         let (base, relative) = path.split_at(1 + first.len());
@@ -68,7 +69,7 @@ impl Document {
     }
 }
 
-/// A document as text, as it is checked in and served.
+/// Formats a document as it is checked in and served.
 pub fn text(document: &Value) -> Result<String, DocumentError> {
     serde_json::to_string_pretty(document).map(|text| text + "\n").map_err(DocumentError::new)
 }

@@ -1,5 +1,5 @@
-//! The document that dropshot emits from the types of a contract. `cargo xtask check` holds each
-//! leaf of it against the checked-in document.
+//! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares each
+//! leaf of it with the checked-in document.
 
 use crate::answer::Failure;
 use crate::schemas::LIST;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Reason for which a document could not be emitted.
+/// The reason why a document could not be emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError(String);
 
@@ -27,7 +27,7 @@ impl fmt::Display for DocumentError {
 impl std::error::Error for DocumentError {}
 
 impl DocumentError {
-    /// An error for this reason.
+    /// Returns an error with this reason.
     pub fn new(reason: impl fmt::Display) -> DocumentError {
         DocumentError(reason.to_string())
     }
@@ -35,22 +35,22 @@ impl DocumentError {
 
 /// The schemas of a document.
 pub trait Schemas: Send + Sync + 'static {
-    /// Has the generator add each of them.
+    /// Adds each schema to the generator.
     fn add_to(generator: &mut SchemaGenerator);
 }
 
-/// The document of this API, with this title and version and these schemas.
+/// Emits the document of an API with this title, this version and all schemas of `S`.
 pub fn emitted<S: Schemas>(
     api: ApiDescription<StubContext>,
     title: &str,
     version: &str,
 ) -> Result<Value, DocumentError> {
     let mut document = openapi(&api, title, version)?;
-    // Dropshot's names for tags without texts, and its one response for all errors.
+    // Dropshot emits tags without texts, and one response for all errors.
     remove(&mut document, "", "tags");
     remove(&mut document, "/components", "responses");
     remove_generic_errors(&mut document);
-    let all_schemas = openapi(&api_of_schemas::<S>()?, title, version)?;
+    let all_schemas = openapi(&schemas_api::<S>()?, title, version)?;
     if let Some(schemas) = all_schemas.pointer("/components/schemas") {
         let components = json!({ "schemas": schemas });
         document.as_object_mut().map(|members| members.insert("components".into(), components));
@@ -68,8 +68,9 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// An operation whose answer has every schema, also those of errors, which no operation emits.
-fn api_of_schemas<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
+/// Returns an API with one operation whose response has every schema. The real operations do not
+/// emit the schemas of errors.
+fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();
     api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(
         "schemas".to_string(),
@@ -97,15 +98,15 @@ fn remove_generic_errors(document: &mut Value) {
     }
 }
 
-/// Writes bounds without a decimal point, removes the titles that schemars makes of names in Rust,
-/// and makes a list of a query of [`LIST`].
+/// Removes the decimal point of whole bounds and the titles that schemars derives from Rust names,
+/// and converts schemas with [`LIST`] to lists.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|float| float.fract() == 0.0);
             if let (None, Some(whole)) = (number.as_i64(), whole) {
-                // Codegen refuses bounds beyond 2^53, up to which both are exact.
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole and exact")]
+                // The generator rejects bounds beyond 2^53, up to which `f64` is exact.
+                #[expect(clippy::cast_possible_truncation, reason = "the value is whole and exact")]
                 let whole = whole as i64;
                 *number = whole.into();
             }
@@ -127,7 +128,7 @@ fn tidy(value: &mut Value) {
     }
 }
 
-/// A body that has every schema. There is no value of it.
+/// A body that has every schema. A type only, without values.
 struct AllSchemas<S>(PhantomData<fn() -> S>);
 
 impl<S: Schemas> JsonSchema for AllSchemas<S> {

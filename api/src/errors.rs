@@ -1,6 +1,6 @@
-//! The errors that the middleware sends before any handler, and the messages of all errors.
+//! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is that of the document's example, with the figures of the request.
+//! Messages are those of the document's examples, with the numbers of the request.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::headers;
@@ -12,8 +12,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// The status of a code. Those that no operation has are sent before any is found, by the
-/// middleware or by a proxy.
+/// Returns the status of a code. The codes listed here belong to no operation: the middleware or a
+/// proxy sends them before routing.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
@@ -26,7 +26,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// The message of an example, with these figures instead of its first ones.
+/// Replaces the first numbers of an example's message with these figures.
 pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for figure in figures {
@@ -39,37 +39,36 @@ pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// The bodies of the errors whose messages have nothing of the request, with the paths of the
-/// documents, encoded once: a flood of requests without a key costs nothing here.
+/// The bodies of errors whose messages do not depend on the request, by code and path of the
+/// document. They are encoded once, so that a flood of requests without a key is cheap.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),
         (ErrorCode::ServiceUnavailable, ServerError::SERVICE_UNAVAILABLE_EXAMPLE),
     ];
-    let of = |document: &'static Document| {
+    let bodies = |document: &'static Document| {
         let path = document.path;
         let not_found =
             format!("There is no such path. The API document at {path} lists the paths.");
         let plain = plain.map(|(code, message)| (code, message.to_string())).into_iter();
         let all = plain.chain([(ErrorCode::NotFound, not_found)]);
-        all.map(move |(code, message)| (code, path, encoded(code, message).into()))
+        all.map(move |(code, message)| (code, path, encode(code, message).into()))
     };
-    DOCUMENTS.into_iter().flat_map(of).collect()
+    DOCUMENTS.into_iter().flat_map(bodies).collect()
 });
 
-/// Form of the credentials in a request without a valid key, which the message of its 401
-/// describes.
+/// The kind of credentials in a request without a valid key, which selects the message of the 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCredentials {
-    /// No `Authorization` header, and nothing else that is meant as a key.
+    /// No `Authorization` header and no key elsewhere.
     Nothing,
-    /// An `X-API-Key` header, and no `Authorization` header.
+    /// An `X-API-Key` header instead of an `Authorization` header.
     ApiKeyHeader,
-    /// A query parameter that is named like a key, and no `Authorization` header.
+    /// A query parameter named like a key instead of an `Authorization` header.
     QueryParameter,
     /// The scheme `Basic`.
     Basic,
-    /// No scheme, or another one.
+    /// An unknown scheme, or none.
     OtherScheme,
     /// `Bearer` without a space and a key.
     SchemeAlone,
@@ -77,12 +76,12 @@ pub enum SentCredentials {
     SeveralHeaders,
     /// A key of the wrong form.
     MalformedKey,
-    /// An unknown, expired or revoked key. All have one message, so that a caller with a key that
-    /// it found does not learn if the key was ever valid.
+    /// An unknown, expired or revoked key. All share one message, so that somebody who finds a key
+    /// does not learn whether it was ever valid.
     InvalidKey,
 }
 
-/// The body of a 401, with a message that needs no escapes.
+/// Returns the body of a 401. The message must not contain characters that JSON escapes.
 macro_rules! unauthorized_body {
     ($($message:literal)*) => {
         concat!(r#"{"code":"unauthorized","message":""#, $($message,)* r#"","status":401}"#)
@@ -90,8 +89,8 @@ macro_rules! unauthorized_body {
 }
 
 impl SentCredentials {
-    /// A constant: a flood of requests without a key must not make the server encode a message
-    /// for each.
+    /// Returns the body as a constant, so that a flood of requests without a key does not make the
+    /// server encode messages.
     const fn body(self) -> &'static str {
         match self {
             SentCredentials::Nothing => unauthorized_body!(
@@ -134,14 +133,14 @@ impl SentCredentials {
     }
 }
 
-fn encoded(code: ErrorCode, message: String) -> Vec<u8> {
+fn encode(code: ErrorCode, message: String) -> Vec<u8> {
     let error = Error { code, message, status: i64::from(status(code).as_u16()) };
     serde_json::to_vec(&error).unwrap_or_default()
 }
 
-/// The response of this error. It links to what the document says of the error.
+/// Returns the response of an error, with links to its documentation.
 pub fn response(code: ErrorCode, message: String, document: &Document) -> Response<Body> {
-    with_body(code, Body::from(encoded(code, message)), document)
+    with_body(code, Body::from(encode(code, message)), document)
 }
 
 fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body> {
@@ -154,11 +153,11 @@ fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body>
     response
 }
 
-/// An error of [`BODIES`].
+/// Returns the response of an error in [`BODIES`].
 fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     let mut all = BODIES.iter();
-    let found = all.find(|(of, path, _)| *of == code && *path == document.path);
-    let body = found.map(|(.., body)| body.clone()).unwrap_or_default();
+    let entry = all.find(|(other, path, _)| *other == code && *path == document.path);
+    let body = entry.map(|(.., body)| body.clone()).unwrap_or_default();
     with_body(code, Body::from(body), document)
 }
 
@@ -168,11 +167,11 @@ pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body
     with_body(ErrorCode::Unauthorized, Body::from(body), document)
 }
 
-/// 401: the key has the form of one of the other environment, which its prefix alone tells.
-pub fn key_of_other_environment(its: &str, here: &str, document: &Document) -> Response<Body> {
+/// 401: by its prefix, the key is for the environment `key`, but this server is for `server`.
+pub fn key_of_other_environment(key: &str, server: &str, document: &Document) -> Response<Body> {
     let message = format!(
-        "This API key is for {its}, and this is the address of {here}. Send it to the address of \
-         {its}, or use a key for {here}."
+        "This API key is for {key}, and this is the address of {server}. Send it to the address of \
+         {key}, or use a key for {server}."
     );
     response(ErrorCode::Unauthorized, message, document)
 }
@@ -182,13 +181,13 @@ pub fn not_found(document: &Document) -> Response<Body> {
     plain(ErrorCode::NotFound, document)
 }
 
-/// 405: `allow` is what the `Allow` header says.
+/// 405: `allow` is the value of the `Allow` header.
 pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     let message = format!("This path does not support this method. It supports: {allow}.");
     response(ErrorCode::MethodNotAllowed, message, document)
 }
 
-/// 429: the limit of `limit` requests a `unit` is exceeded for `seconds` more.
+/// 429: the limit of `limit` requests per `unit` is exhausted for `seconds` more.
 pub fn rate_limit_exceeded(
     limit: u32,
     unit: &str,
@@ -206,7 +205,7 @@ pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
     response(ErrorCode::KeyBanned, message, document)
 }
 
-/// 500: never says what failed; the log does.
+/// 500: the cause is only in the log.
 pub fn internal_error(document: &Document) -> Response<Body> {
     plain(ErrorCode::InternalError, document)
 }
@@ -222,7 +221,7 @@ mod tests {
     use crate::v1::{CancelOrderError, Unauthorized};
 
     #[test]
-    fn a_message_is_that_of_the_example_with_the_figures_of_the_request() {
+    fn a_message_is_the_example_with_the_numbers_of_the_request() {
         assert_eq!(
             message(CancelOrderError::ORDER_NOT_FOUND_EXAMPLE, &[&-7]),
             "There is no order -7, or it is already cancelled."
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_401_is_an_error_and_that_of_no_key_is_the_example() {
+    fn a_401_body_is_an_error_and_without_a_key_the_example() {
         let body = |sent: SentCredentials| serde_json::from_str::<Error>(sent.body()).unwrap();
         let error = body(SentCredentials::Nothing);
         assert_eq!((error.code, error.status), (ErrorCode::Unauthorized, 401));

@@ -1,42 +1,42 @@
-//! The response headers of the contract that the middleware sets.
+//! The documented response headers that the middleware sets.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::v1;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::sync::LazyLock;
 
-/// The request limit in force.
+/// `X-RateLimit-Limit`, the request limit in force.
 pub static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 
-/// Requests remaining in the current window.
+/// `X-RateLimit-Remaining`, the requests remaining in the current window.
 pub static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// Unix timestamp at which the limit resets.
+/// `X-RateLimit-Reset`, the Unix timestamp at which the limit resets.
 pub static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Additionally on every response of a deprecated operation, besides `Link`: when it was
-/// deprecated (RFC 9745), and when it may be removed (RFC 8594).
+/// The additional headers of deprecated operations, besides `Link`: the date of deprecation
+/// (RFC 9745), and the date after which the operation may be removed (RFC 8594).
 pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
     (HeaderName::from_static("deprecation"), v1::DEPRECATION_EXAMPLE),
     (HeaderName::from_static("sunset"), v1::SUNSET_EXAMPLE),
 ];
 
-/// Where a deprecation is announced, relative to the server.
+/// The `Link` of deprecated operations to the changelog, relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets `Link` on an error of this code: where to read on, in the API reference, at the address of
-/// its code, and in the document, relative to the server.
+/// Sets `Link` on an error: to the section about its code in the API reference, and to the document.
+/// Both are relative to the server.
 pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
     let mut all = LINKS.iter();
-    let found = all.find(|(of, path, _)| *of == code && *path == document.path);
-    if let Some((.., link)) = found {
+    let entry = all.find(|(other, path, _)| *other == code && *path == document.path);
+    if let Some((.., link)) = entry {
         headers.insert(header::LINK, link.clone());
     }
 }
 
-/// `Link` of each code and each document, by its path.
+/// The `Link` values, by error code and path of the document.
 static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLock::new(|| {
-    let of = |document: &'static Document| {
+    let links = |document: &'static Document| {
         v1::ErrorCode::VALUES.iter().filter_map(move |(code, _)| {
             let Document { reference, path, .. } = document;
             let link = format!(
@@ -45,7 +45,7 @@ static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLoc
             Some((*code, *path, HeaderValue::try_from(link).ok()?))
         })
     };
-    DOCUMENTS.into_iter().flat_map(of).collect()
+    DOCUMENTS.into_iter().flat_map(links).collect()
 });
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     use chrono::DateTime;
 
     #[test]
-    fn links_are_as_the_documents_show_them() {
+    fn links_match_the_documents_examples() {
         for (document, example) in
             DOCUMENTS.into_iter().zip([v1::LINK_EXAMPLE, crate::v2::LINK_EXAMPLE])
         {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dates_of_the_headers_are_those_of_the_document_and_of_the_changelog() {
+    fn the_dates_match_the_document_and_the_changelog() {
         let [(_, deprecation), (_, sunset)] = &ON_DEPRECATED;
         let since = deprecation.trim_start_matches('@').parse().unwrap();
         let since = DateTime::from_timestamp(since, 0).unwrap().date_naive();

@@ -1,11 +1,12 @@
-//! The contract of Store Orders in Rust. It does not depend on the server that implements it.
+//! The contract of Store Orders in Rust: the types and traits that the server implements. It does
+//! not depend on the server.
 //!
 //! The documents in `spec/` are the source of truth, one for each version of the API.
-//! `cargo xtask generate` writes from each what the server must keep: [`v1`] and [`v2`], with the
-//! trait that handlers implement. By hand are the parts that they share: requests and answers
-//! ([`answer`]), strict parameters ([`parameters`]), the document that dropshot emits ([`emission`]),
-//! the middleware's errors and headers ([`errors`], [`headers`]), and the figures that no document
-//! has for programs ([`limits`], [`key_form`]).
+//! `cargo xtask generate` generates [`v1`] and [`v2`] from them, with the trait that handlers
+//! implement. The shared parts are written by hand: requests and responses ([`answer`]), strict
+//! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
+//! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
+//! texts ([`limits`], [`key_form`]).
 
 pub mod answer;
 pub mod documents;

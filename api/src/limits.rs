@@ -1,23 +1,23 @@
-//! The figures of the limits that no plan changes: the windows, the bans, and
-//! the limit of an address. The one source for the document and for the server.
+//! The constants of rate limiting that are the same for all plans: windows, bans, and the limit per
+//! address. Tests compare the documents with them.
 
-/// The length of the shorter window.
+/// The length of the minute window.
 pub const MINUTE_SECONDS: u32 = 60;
 
-/// The length of the longer window.
+/// The length of the day window.
 pub const DAY_SECONDS: u32 = 86_400;
 
-/// From its first 429 a key gets no strikes for so long: a burst that was under way before the
-/// client could read the 429 does not ban.
+/// The grace period after a key's first 429, without strikes, so that a burst that was sent before
+/// the client could read the 429 does not lead to a ban.
 pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 
-/// The length of a first ban; each further one is twice as long.
+/// The length of the first ban. Each further ban is twice as long.
 pub const FIRST_BAN_SECONDS: u32 = 300;
 
-/// The longest ban.
+/// The maximum length of a ban.
 pub const MAX_BAN_SECONDS: u32 = 3_600;
 
-/// After this long without a ban the next one is a first one again.
+/// The time without a ban after which the next ban counts as the first again.
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
 /// Maximum requests per minute per client address without a valid key, unless configured.
@@ -31,12 +31,12 @@ mod tests {
     use crate::types::LARGEST_IN_JAVASCRIPT;
 
     #[test]
-    fn the_introductions_have_the_figures_of_the_server() {
+    fn the_introductions_have_the_constants_of_the_server() {
         for document in DOCUMENTS {
             let emitted = document.json().unwrap();
             let text = emitted["info"]["description"].as_str().unwrap();
             assert_eq!((MAX_BAN_SECONDS, KEYLESS_PER_MINUTE), (3_600, 1_000));
-            for said in [
+            for statement in [
                 format!("within {MINUTE_SECONDS} seconds of its first 429"),
                 format!("banned for {FIRST_BAN_SECONDS} seconds"),
                 "up to 3,600 seconds".to_string(),
@@ -49,7 +49,7 @@ mod tests {
                 format!("https://<host>{}/store/orders", document.base_path),
                 format!("The version is part of the base address: `{}`.", document.base_path),
             ] {
-                assert!(text.contains(&said), "{}: {said}", document.path);
+                assert!(text.contains(&statement), "{}: {statement}", document.path);
             }
         }
     }

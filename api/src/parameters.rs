@@ -1,5 +1,5 @@
-//! Parameters, read strictly by their schemas: what a document does not allow is refused, and the
-//! error names the parameter and what it must be.
+//! Parses parameters strictly by their schemas. Rejects all that the document does not allow; the
+//! error names the parameter and its valid values.
 
 use crate::schemas::Documented;
 use async_trait::async_trait;
@@ -17,17 +17,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The longest name of an unknown parameter that an error repeats: shorter than a key.
+/// The maximum length of an unknown parameter's name in errors: shorter than a key, which must not
+/// be repeated.
 const MAX_NAME_CHARS: usize = 32;
 
-/// Where a request has a parameter.
+/// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// In its path.
+    /// The path.
     Path,
-    /// In its query.
+    /// The query.
     Query,
-    /// In its headers.
+    /// The headers.
     Header,
 }
 
@@ -41,21 +42,21 @@ impl fmt::Display for Location {
     }
 }
 
-/// Why a request is refused before its handler is called.
+/// The reason why a request is rejected before its handler runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// A parameter is none of its schema.
+    /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
     /// A parameter is missing.
     Missing(Location, &'static str),
     /// A parameter was sent more than once.
     Repeated(Location, &'static str),
-    /// There is no query parameter of this name, which is `None` if it is too long or too odd to
-    /// be repeated in an error; there are these.
+    /// An unknown query parameter was sent. The name is `None` if it is too long or has unusual
+    /// characters. The list has the supported names.
     Unknown(Option<String>, &'static [&'static str]),
-    /// The body could not be read, for this reason.
+    /// The body could not be parsed, for this reason.
     Body(String),
-    /// A member of the body breaks its schema, which expects this.
+    /// A member of the body does not match its schema. The last field is the expected value in words.
     Member(&'static str, String),
 }
 
@@ -88,16 +89,16 @@ impl std::error::Error for Invalid {}
 
 /// The parameters of an operation in one location.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
-    /// Where they are.
+    /// The location of the parameters.
     const LOCATION: Location;
-    /// Their names in the document.
+    /// The names in the document.
     const NAMES: &'static [&'static str];
 
-    /// Reads them.
+    /// Parses the parameters.
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
-/// What a request has in one location: names and values.
+/// The names and values that a request has in one location.
 #[derive(Debug)]
 pub struct SentParameters<'a> {
     location: Location,
@@ -105,8 +106,8 @@ pub struct SentParameters<'a> {
 }
 
 impl<'a> SentParameters<'a> {
-    /// Those of a query, the part of an address after `?`, of which these may be sent.
-    pub fn of_query(
+    /// Splits a query, the part of a URL after `?`. Fails if a name is not in `known`.
+    pub fn from_query(
         query: &'a str,
         known: &'static [&'static str],
     ) -> Result<SentParameters<'a>, Invalid> {
@@ -117,8 +118,8 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Several lines of one header are one list (RFC 9110, 5.3).
-    fn of_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
+    /// Takes the known headers. Joins several lines of a header to one list (RFC 9110, 5.3).
+    fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
         let value = |name: &&'static str| {
             let lines = headers.get_all(*name).iter().map(text);
@@ -131,13 +132,13 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Dropshot has decoded them.
-    fn of_path(variables: BTreeMap<String, String>) -> SentParameters<'a> {
+    /// Takes the variables of the path, which dropshot has decoded.
+    fn from_path(variables: BTreeMap<String, String>) -> SentParameters<'a> {
         let values = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         SentParameters { location: Location::Path, values: values.collect() }
     }
 
-    /// The value of the parameter of this name, if it was sent.
+    /// Returns the value of a parameter, or `None` if it was not sent.
     pub fn optional<R: Rule>(
         &self,
         name: &'static str,
@@ -146,17 +147,17 @@ impl<'a> SentParameters<'a> {
         let mut texts = self.texts(name);
         match (texts.next(), texts.next()) {
             (None, _) => Ok(None),
-            (Some(text), None) => self.one(name, text, rule).map(Some),
+            (Some(text), None) => self.parse_one(name, text, rule).map(Some),
             (Some(_), Some(_)) => Err(Invalid::Repeated(self.location, name)),
         }
     }
 
-    /// The value of the parameter of this name, which must be sent.
+    /// Returns the value of a required parameter.
     pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }
 
-    /// The values of the parameter of this name, one for each time that it was sent.
+    /// Returns the values of a parameter that may be sent several times.
     pub fn list<R: Rule>(
         &self,
         name: &'static str,
@@ -165,7 +166,7 @@ impl<'a> SentParameters<'a> {
     ) -> Result<Vec<R::Value>, Invalid> {
         let texts = self.texts(name);
         let values: Vec<_> =
-            texts.map(|text| self.one(name, text, &rule.item)).collect::<Result<_, _>>()?;
+            texts.map(|text| self.parse_one(name, text, &rule.item)).collect::<Result<_, _>>()?;
         if values.is_empty() && is_required {
             return Err(Invalid::Missing(self.location, name));
         }
@@ -180,9 +181,14 @@ impl<'a> SentParameters<'a> {
         values.map(|(_, text)| &**text)
     }
 
-    fn one<R: Rule>(&self, name: &'static str, text: &str, rule: &R) -> Result<R::Value, Invalid> {
+    fn parse_one<R: Rule>(
+        &self,
+        name: &'static str,
+        text: &str,
+        rule: &R,
+    ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // A + in a query is a space.
+            // A `+` in a query means a space.
             let hint = if R::MAY_HAVE_PLUS && self.location == Location::Query {
                 "; write a + in it as %2B"
             } else {
@@ -193,14 +199,15 @@ impl<'a> SentParameters<'a> {
     }
 }
 
-/// The name of an unknown parameter, if an error may repeat it.
+/// Returns the name of an unknown parameter if an error may repeat it.
 fn repeatable(name: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
     let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
     repeats.then(|| name.to_string())
 }
 
-/// Parameters of an operation, or why they are invalid: extraction itself never fails.
+/// An extractor of an operation's parameters. Extraction itself never fails: the value says if they
+/// are invalid.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -214,13 +221,13 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
             Location::Path => {
                 let path =
                     <Path<BTreeMap<String, String>> as SharedExtractor>::from_request(context);
-                P::read(&SentParameters::of_path(path.await?.into_inner()))
+                P::read(&SentParameters::from_path(path.await?.into_inner()))
             }
             Location::Query => {
-                SentParameters::of_query(request.uri().query().unwrap_or_default(), P::NAMES)
+                SentParameters::from_query(request.uri().query().unwrap_or_default(), P::NAMES)
                     .and_then(|sent| P::read(&sent))
             }
-            Location::Header => P::read(&SentParameters::of_headers(request.headers(), P::NAMES)),
+            Location::Header => P::read(&SentParameters::from_headers(request.headers(), P::NAMES)),
         };
         Ok(Strict(read))
     }
@@ -234,26 +241,26 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
     }
 }
 
-/// What a parameter, or a member of a body, must be.
+/// The schema of a parameter or of a member of a body.
 pub trait Rule {
-    /// Its type.
+    /// The type of valid values.
     type Value;
-    /// Whether a valid text may have a plus sign.
+    /// True if a valid text may contain a plus sign.
     const MAY_HAVE_PLUS: bool = false;
 
-    /// The value that the text of a parameter stands for.
+    /// Parses the text of a parameter, or returns `None` if it does not match the schema.
     fn parse(&self, text: &str) -> Option<Self::Value>;
 
-    /// What it must be, in words.
+    /// Describes the valid values in words.
     fn expected(&self) -> String;
 
-    /// Whether a value of the type is within the bounds.
+    /// Returns true if a value is within the bounds.
     fn holds(&self, _: &Self::Value) -> bool {
         true
     }
 }
 
-/// An integer in its one decimal spelling: not `+1`, `01`, `-0`, `1.0` or `1e3`.
+/// An integer in plain decimal: not `+1`, `01`, `-0`, `1.0` or `1e3`.
 #[derive(Clone, Copy, Debug)]
 pub struct Integer<T> {
     min: Option<T>,
@@ -261,10 +268,10 @@ pub struct Integer<T> {
 }
 
 impl<T> Integer<T> {
-    /// Any that the type has.
+    /// Any integer of the type.
     pub const ANY: Integer<T> = Integer { min: None, max: None };
 
-    /// One between these, or equal to one of them.
+    /// An integer within these bounds, inclusive.
     pub const fn within(min: Option<T>, max: Option<T>) -> Integer<T> {
         Integer { min, max }
     }
@@ -296,7 +303,7 @@ impl<T: FromStr + PartialOrd + fmt::Display> Rule for Integer<T> {
     }
 }
 
-/// The 64-bit integer of which `text` is the one plain decimal spelling.
+/// Parses a 64-bit integer in plain decimal; see [`Integer`].
 pub fn plain_int64(text: &str) -> Option<i64> {
     Integer::ANY.parse(text)
 }
@@ -326,7 +333,7 @@ impl Rule for Boolean {
     }
 }
 
-/// A text of some length, in characters, and of some form.
+/// A text with bounds on its length in characters, and an optional pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     min_chars: usize,
@@ -335,15 +342,15 @@ pub struct Text {
 }
 
 impl Text {
-    /// Any.
+    /// Any text.
     pub const ANY: Text = Text::within(0, usize::MAX);
 
-    /// One of at least and at most so many characters.
+    /// A text with a length within these bounds, inclusive.
     pub const fn within(min_chars: usize, max_chars: usize) -> Text {
         Text { min_chars, max_chars, form: None }
     }
 
-    /// One that matches this expression besides.
+    /// Adds a pattern that the text must match.
     pub const fn of_form(self, form: &'static Pattern) -> Text {
         Text { form: Some(form), ..self }
     }
@@ -374,7 +381,7 @@ impl Rule for Text {
     }
 }
 
-/// A regular expression, compiled when it is first used.
+/// A regular expression, compiled on first use.
 #[derive(Debug)]
 pub struct Pattern {
     text: &'static str,
@@ -382,7 +389,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// This expression, which was tried when the code was generated.
+    /// Returns a pattern. The generator has checked that the expression compiles.
     pub const fn new(text: &'static str) -> Pattern {
         Pattern { text, compiled: OnceLock::new() }
     }
@@ -436,21 +443,21 @@ impl<E: Copy> Rule for OneOf<E> {
     }
 }
 
-/// A list of some length, of values that keep a rule.
+/// A list with bounds on its length, whose values match `item`.
 #[derive(Clone, Copy, Debug)]
 pub struct List<R> {
-    /// Rule of each value.
+    /// The rule for each value.
     pub item: R,
-    /// Least number of values.
+    /// The minimum number of values.
     pub min: usize,
-    /// Greatest number of values.
+    /// The maximum number of values.
     pub max: usize,
 }
 
 impl<R: Rule> Rule for List<R> {
     type Value = Vec<R::Value>;
 
-    /// A list has no text of its own: see [`SentParameters::list`].
+    /// Always `None`: a list is sent as several parameters, see [`SentParameters::list`].
     fn parse(&self, _: &str) -> Option<Vec<R::Value>> {
         None
     }
@@ -470,7 +477,7 @@ impl<R: Rule> Rule for List<R> {
     }
 }
 
-/// A time of RFC 3339 with any offset. In UTC, too, its year has four digits.
+/// A time of RFC 3339 with any offset. Its year must have four digits, also in UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Time;
 
@@ -487,17 +494,17 @@ impl Rule for Time {
     }
 }
 
-/// Reads a date-time of RFC 3339, section 5.6, with any offset. `None` if its year in UTC has more
-/// or fewer than four digits.
+/// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` unless its year in
+/// UTC has four digits.
 ///
-/// Chrono alone also takes U+2212 as a minus sign, and second 60 in every minute. A leap second
-/// ends a day in UTC; it is read as the second after it, because most programs cannot read it.
+/// Unlike chrono, rejects U+2212 as a minus sign, and second 60 except at the end of a day in UTC. A
+/// leap second becomes the next second, because most programs cannot represent it.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     if !text.is_ascii() {
         return None;
     }
     let mut time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
-    // Chrono counts a leap second as nanoseconds of second 59.
+    // Chrono represents a leap second as second 59 with a billion or more nanoseconds.
     if let Some(nanos) = time.nanosecond().checked_sub(1_000_000_000) {
         if (time.hour(), time.minute()) != (23, 59) {
             return None;
@@ -515,9 +522,9 @@ impl Rule for Day {
     type Value = NaiveDate;
 
     fn parse(&self, text: &str) -> Option<NaiveDate> {
-        // chrono takes spaces and signs, too.
-        let is_own = |byte: u8| byte.is_ascii_digit() || byte == b'-';
-        let is_plain = text.len() == "2026-12-24".len() && text.bytes().all(is_own);
+        // Chrono also accepts spaces and signs.
+        let is_allowed = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        let is_plain = text.len() == "2026-12-24".len() && text.bytes().all(is_allowed);
         text.parse().ok().filter(|_| is_plain)
     }
 
@@ -530,7 +537,7 @@ impl Rule for Day {
 mod tests {
     use super::*;
 
-    /// Parameters as the generator writes them.
+    /// Parameters in the form that the generator writes.
     #[derive(Debug, PartialEq)]
     struct Filters {
         limit: Option<i64>,
@@ -544,7 +551,7 @@ mod tests {
     const STATUSES: OneOf<bool> = OneOf(&[("pending", false), ("shipped", true)]);
 
     fn read(query: &str) -> Result<Filters, Invalid> {
-        let sent = SentParameters::of_query(query, NAMES)?;
+        let sent = SentParameters::from_query(query, NAMES)?;
         Ok(Filters {
             limit: sent.optional("limit", &Integer::within(Some(1), Some(1000)))?,
             pet_id: sent.optional("petId", &Integer::ANY)?,
@@ -555,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_has_one_spelling() {
+    fn an_integer_is_in_plain_decimal() {
         for (text, value) in [
             ("0", 0),
             ("7", 7),
@@ -588,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_belong_to_what_they_bound() {
+    fn bounds_are_inclusive_and_text_lengths_count_characters() {
         let page = Integer::within(Some(1), Some(10));
         assert_eq!(
             [0, 1, 10, 11].map(|n| page.parse(&n.to_string())),
@@ -599,7 +606,7 @@ mod tests {
         assert_eq!(Integer::<i32>::ANY.parse("2147483648"), None);
         static WORD: Pattern = Pattern::new("^[a-zé]*$");
         let word = Text::within(1, 3).of_form(&WORD);
-        // Characters, not octets.
+        // The bounds count characters, not bytes.
         assert_eq!(["é", "ééé"].map(|n| word.parse(n).is_some()), [true, true]);
         assert_eq!(["", "éééé", "A"].map(|n| word.parse(n)), [None, None, None]);
         assert_eq!(word.expected(), "a text of 1 to 3 characters that matches ^[a-zé]*$");
@@ -621,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_parameter_is_named() {
+    fn the_error_names_the_invalid_parameter() {
         for (query, name) in [
             ("limit=0", "limit"),
             ("limit=1001", "limit"),
@@ -643,11 +650,11 @@ mod tests {
             ("complete=TRUE", "complete"),
             ("shipDateFrom=2026-12-24", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:00", "shipDateFrom"),
-            // The + is a space.
+            // The `+` means a space.
             ("shipDateFrom=2026-12-24T09:30:00+02:00", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:00%E2%88%9202:00", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:60Z", "shipDateFrom"),
-            // In UTC it is of the year 10000.
+            // In UTC, the year is 10000.
             ("shipDateFrom=9999-12-31T23:59:59-01:00", "shipDateFrom"),
             ("status=pending&offset=3", "offset"),
         ] {
@@ -662,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_the_parameter_must_be() {
+    fn the_error_describes_valid_values() {
         for (query, message) in [
             ("limit=0", "The query parameter limit must be an integer from 1 to 1000."),
             (

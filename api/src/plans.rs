@@ -1,10 +1,10 @@
-//! The plans of the specification's Limits section: the rows of the document's `x-plans`.
+//! The plans in the document's `x-plans` (specification, Limits).
 
 pub use crate::v1::Plans as Plan;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
-/// How many requests an account may send in each of its two windows.
+/// The rate limits of an account, one per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLimits {
     /// Requests in a window of 60 seconds.
@@ -14,7 +14,7 @@ pub struct PlanLimits {
 }
 
 impl Plan {
-    /// The plan as the command line and the store write it.
+    /// The plan's name on the command line and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
@@ -24,8 +24,7 @@ impl Plan {
         }
     }
 
-    /// The limits of the plan; `None` for Enterprise, whose limits are agreed per
-    /// account.
+    /// The limits of the plan; `None` for Enterprise, whose limits are agreed per account.
     pub const fn limits(self) -> Option<PlanLimits> {
         match (self.requests_per_minute(), self.requests_per_day()) {
             (Some(per_minute), Some(per_day)) => Some(PlanLimits { per_minute, per_day }),
@@ -46,7 +45,7 @@ impl<'de> Deserialize<'de> for Plan {
     }
 }
 
-/// A text that is not the [`as_str`](Plan::as_str) of any plan.
+/// The error for a name that is not the [`as_str`](Plan::as_str) of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such plan")]
 pub struct UnknownPlan;

@@ -1,4 +1,4 @@
-//! Schemas that no Rust type has by itself, for `#[schemars(with = "…")]`.
+//! Types with schemas that schemars does not derive, for `#[schemars(with = "…")]`.
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// What dropshot documents as a `T`. There is no value of it.
+/// A type that dropshot documents as `T`. It has no values.
 #[derive(Debug)]
 pub struct Documented<T>(PhantomData<fn() -> T>);
 
@@ -42,7 +42,7 @@ impl<T> Serialize for Documented<T> {
     }
 }
 
-/// The schema of `T` itself instead of a reference to it.
+/// A type with the schema of `T` inline instead of a reference.
 #[derive(Debug)]
 pub struct Inline<T>(PhantomData<T>);
 
@@ -60,7 +60,7 @@ impl<T: JsonSchema> JsonSchema for Inline<T> {
     }
 }
 
-/// The schema of an integer without a format.
+/// A type with the schema of an integer without a format.
 #[derive(Debug)]
 pub enum PlainInteger {}
 
@@ -74,11 +74,11 @@ impl JsonSchema for PlainInteger {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        of_type(InstanceType::Integer, None).into()
+        schema_of_type(InstanceType::Integer, None).into()
     }
 }
 
-/// The schema of a text with the format `uuid`.
+/// A type with the schema of a string with the format `uuid`.
 #[derive(Debug)]
 pub enum UuidSchema {}
 
@@ -92,11 +92,11 @@ impl JsonSchema for UuidSchema {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        of_type(InstanceType::String, Some("uuid")).into()
+        schema_of_type(InstanceType::String, Some("uuid")).into()
     }
 }
 
-fn of_type(instance_type: InstanceType, format: Option<&str>) -> SchemaObject {
+fn schema_of_type(instance_type: InstanceType, format: Option<&str>) -> SchemaObject {
     SchemaObject {
         instance_type: Some(instance_type.into()),
         format: format.map(str::to_string),
@@ -104,11 +104,11 @@ fn of_type(instance_type: InstanceType, format: Option<&str>) -> SchemaObject {
     }
 }
 
-/// The member of a schema that says that a list of it is meant.
+/// The member that marks the schema of an item whose list is meant.
 pub const LIST: &str = "x-list-of-query";
 
-/// The schema of a list in a query. Dropshot refuses arrays there, so that it gets the schema of an
-/// item with a note, from which [`crate::emission`] makes that of the list.
+/// A type with the schema of a list in a query. Dropshot rejects arrays there, so this is the schema
+/// of an item marked with [`LIST`], which [`crate::emission`] converts to the schema of the list.
 #[derive(Debug)]
 pub struct ListOf<T, const MIN: usize, const MAX: usize>(PhantomData<fn() -> T>);
 
@@ -131,7 +131,7 @@ impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for ListOf<T,
     }
 }
 
-/// Reads a member that may be absent, but not `null`.
+/// Deserializes a member that may be absent but not `null`.
 pub fn not_null<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,

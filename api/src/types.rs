@@ -1,14 +1,13 @@
-//! Values as the contract writes them.
+//! Formats values as in the contract.
 
 pub use crate::parameters::{parse_date_time, plain_int64};
 pub use crate::v1::{Order, Pet};
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The largest integer up to which each number in JavaScript is exact, 2^53-1.
+/// The largest integer that JavaScript represents exactly with all smaller ones, 2^53-1.
 pub const LARGEST_IN_JAVASCRIPT: i64 = (1 << 53) - 1;
 
-/// A time as the contract writes it: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9
-/// digits of a second.
+/// Formats a time as in the contract: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9 fractional digits.
 pub fn utc_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
@@ -18,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_alike_in_json_and_in_texts() {
+    fn a_time_has_the_same_format_in_json_and_in_texts() {
         for text in ["2026-12-24T09:30:00Z", "2026-12-24T09:30:00.500Z"] {
             let time: DateTime<Utc> = text.parse().unwrap();
             assert_eq!(utc_text(&time), text);
@@ -27,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_time_is_one_of_rfc_3339() {
+    fn date_times_follow_rfc_3339() {
         for (text, utc) in [
             ("2026-12-24T10:30:00Z", "2026-12-24T10:30:00Z"),
             ("2026-12-24t10:30:00.5z", "2026-12-24T10:30:00.500Z"),

@@ -1,5 +1,5 @@
-//! Prints what the contract emits, as a JSON array of the document of each version. `cargo xtask
-//! check` holds it against the files in `spec/`.
+//! Prints a JSON array with the document that the contract of each version emits. `cargo xtask
+//! check` compares them with the files in `spec/`.
 
 use std::error::Error;
 use std::io::Write;

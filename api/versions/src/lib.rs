@@ -1,25 +1,24 @@
-//! The versions of the API: one table for the server and for the tools, which do not depend on each
-//! other.
+//! The table of API versions, shared by the server and the tools, which do not depend on each other.
 
 /// A version of the API.
 #[derive(Debug)]
 pub struct Version {
-    /// File of its document, the source of truth.
+    /// The file of the document, the source of truth.
     pub file: &'static str,
-    /// File of the contract that is generated from the document.
+    /// The file of the contract, generated from the document.
     pub contract: &'static str,
-    /// File of progenitor's client that is generated from the document.
+    /// The file of progenitor's client, generated from the document.
     pub client: &'static str,
-    /// Path prefix of its operations: the version is part of the base address (specification,
+    /// The path prefix of the operations: the version is part of the base address (specification,
     /// Versioning 1).
     pub base_path: &'static str,
-    /// Path under which a server has the document.
+    /// The path under which the server publishes the document.
     pub path: &'static str,
-    /// Path under which a server has the reference page that is made of the document.
+    /// The path under which the server publishes the reference page of the document.
     pub reference: &'static str,
 }
 
-/// The first version: the whole list of orders.
+/// Version 1, which lists all orders at once.
 pub static V1: Version = Version {
     file: "spec/openapi.json",
     contract: "api/src/v1.rs",
@@ -29,7 +28,7 @@ pub static V1: Version = Version {
     reference: "/docs",
 };
 
-/// The version for new programs: the list in pages, with filters and the status of each order.
+/// Version 2, for new programs: lists orders in pages, with filters and statuses.
 pub static V2: Version = Version {
     file: "spec/openapi-v2.json",
     contract: "api/src/v2.rs",

@@ -60,7 +60,7 @@ mod tests {
     use store_orders_api::parameters::{Parameters, SentParameters};
 
     fn parse_query(query: &str) -> ListOrdersQuery {
-        let sent = SentParameters::of_query(query, ListOrdersQuery::NAMES).unwrap();
+        let sent = SentParameters::from_query(query, ListOrdersQuery::NAMES).unwrap();
         ListOrdersQuery::read(&sent).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! How many calls are under way, and how long one may take.
+//! Tests `max_in_flight` and `call_timeout`.
 
 use crate::scripted::{Reply, ScriptedServer, read_request};
 use std::time::Duration;
@@ -11,14 +11,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const LIST: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
                     Content-Length: 2\r\n\r\n";
 
-/// A client of a server that the test answers for. Its calls are sent at once.
-async fn listening() -> (TcpListener, ClientBuilder) {
+/// Returns a listener, on which the test plays the server, and a builder of a client without retries.
+async fn listen() -> (TcpListener, ClientBuilder) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     (listener, Client::builder(base_url, "sto_test_x").without_retries())
 }
 
-/// The next request, if one comes.
+/// Accepts the next request, or returns `None` after a second.
 async fn next_request(listener: &TcpListener) -> Option<TcpStream> {
     let (mut socket, _) = timeout(SECOND, listener.accept()).await.ok()?.unwrap();
     read_request(&mut socket).await;
@@ -26,8 +26,8 @@ async fn next_request(listener: &TcpListener) -> Option<TcpStream> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_calls_are_under_way_than_the_program_allows() {
-    let (listener, builder) = listening().await;
+async fn concurrent_calls_are_limited_by_max_in_flight() {
+    let (listener, builder) = listen().await;
     let client = builder.max_in_flight(2).build().unwrap();
     let calls: Vec<_> = (0..3)
         .map(|_| {
@@ -38,7 +38,7 @@ async fn no_more_calls_are_under_way_than_the_program_allows() {
     let mut first = next_request(&listener).await.unwrap();
     let mut second = next_request(&listener).await.unwrap();
     assert!(next_request(&listener).await.is_none());
-    // A response is under way until its body has ended.
+    // A call is in flight until the end of its response's body.
     first.write_all(LIST.as_bytes()).await.unwrap();
     assert!(next_request(&listener).await.is_none());
     first.write_all(b"[]").await.unwrap();
@@ -53,9 +53,9 @@ async fn no_more_calls_are_under_way_than_the_program_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_leaves_its_place() {
-    let (listener, builder) = listening().await;
-    // At least one.
+async fn a_dropped_call_frees_its_permit() {
+    let (listener, builder) = listen().await;
+    // 0 counts as 1.
     let client = builder.max_in_flight(0).build().unwrap();
     assert!(timeout(SECOND, client.list_orders()).await.is_err());
     drop(next_request(&listener).await.unwrap());
@@ -63,8 +63,8 @@ async fn a_call_that_is_dropped_leaves_its_place() {
     assert!(request.is_some());
 }
 
-/// The kind of the error and its line, and that the call took as long as its limit.
-async fn timed_out(call: impl Future<Output = Result<(), Error>>) -> (ErrorKind, String) {
+/// Checks that the call fails after its limit of 3 seconds. Returns the kind and text of the error.
+async fn expect_timeout(call: impl Future<Output = Result<(), Error>>) -> (ErrorKind, String) {
     let began = Instant::now();
     let error = call.await.unwrap_err();
     let seconds = began.elapsed().as_secs_f64();
@@ -73,8 +73,8 @@ async fn timed_out(call: impl Future<Output = Result<(), Error>>) -> (ErrorKind,
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_at_its_time_out_whatever_it_waits_for() {
-    let (listener, builder) = listening().await;
+async fn the_call_timeout_covers_all_waits() {
+    let (listener, builder) = listen().await;
     let client = builder.call_timeout(3 * SECOND).max_in_flight(1).build().unwrap();
     let list = async || client.list_orders().await.map(drop);
     let line = |part: &str| {
@@ -85,14 +85,14 @@ async fn a_call_ends_at_its_time_out_whatever_it_waits_for() {
     };
 
     let ((first, second), _socket) = tokio::join!(
-        async { tokio::join!(timed_out(list()), timed_out(list())) },
+        async { tokio::join!(expect_timeout(list()), expect_timeout(list())) },
         next_request(&listener)
     );
     assert_eq!(first, line("while it waited for the response (after 1 attempt)"));
     let waited = "while it waited for other calls to end (`max_in_flight`) (not sent)";
     assert_eq!(second, line(waited));
 
-    let (third, _socket) = tokio::join!(timed_out(list()), async {
+    let (third, _socket) = tokio::join!(expect_timeout(list()), async {
         let mut socket = next_request(&listener).await.unwrap();
         socket.write_all(LIST.as_bytes()).await.unwrap();
         socket
@@ -101,20 +101,20 @@ async fn a_call_ends_at_its_time_out_whatever_it_waits_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_out_ends_a_retry_and_the_error_tells_the_attempts() {
+async fn the_call_timeout_covers_retries_and_the_error_has_the_attempts() {
     let server = ScriptedServer::start([Reply::close(), Reply::silence()]).await;
     let client = Client::builder(&server.base_url, "sto_test_x").call_timeout(3 * SECOND);
     let client = client.build().unwrap();
-    let (kind, line) = timed_out(async { client.cancel_order(1).await.map(drop) }).await;
+    let (kind, line) = expect_timeout(async { client.cancel_order(1).await.map(drop) }).await;
     assert_eq!(kind, ErrorKind::CallTimeout);
     assert!(line.ends_with("3s while it waited for the response (after 2 attempts)"), "{line}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_ends_after_the_time_out_is_not_begun() {
-    let away = Reply::json(503, "").header("Retry-After: 4");
+async fn a_wait_that_would_end_after_the_timeout_is_not_begun() {
+    let unavailable = Reply::json(503, "").header("Retry-After: 4");
     let limited = Reply::json(429, "").header("Retry-After: 4");
-    let server = ScriptedServer::start([away, limited]).await;
+    let server = ScriptedServer::start([unavailable, limited]).await;
     let client = Client::builder(&server.base_url, "sto_test_x").call_timeout(3 * SECOND);
     let client = client.build().unwrap();
     let began = Instant::now();
@@ -128,7 +128,7 @@ async fn a_wait_that_ends_after_the_time_out_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_time_outs_say_which_they_are() {
+async fn the_error_names_the_read_timeout() {
     let server = ScriptedServer::start([Reply::silence()]).await;
     let client = Client::builder(&server.base_url, "sto_test_x").without_retries();
     let error = client.build().unwrap().list_orders().await.unwrap_err();

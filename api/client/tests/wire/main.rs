@@ -1,9 +1,9 @@
-//! The client against real sockets that answer from a script.
+//! Tests the client against a scripted server on real sockets.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "tests fail by panicking"
 )]
 
 mod calls_as_a_whole;

@@ -1,4 +1,4 @@
-//! The client against servers, proxies and networks that misbehave.
+//! Tests the client against misbehaving servers, proxies and networks.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const GONE: &str = r#"{"code":"order_not_found","message":"There is no order 1."
 const AWAY: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
 
 fn builder(server: &ScriptedServer) -> ClientBuilder {
-    // The default with short waits.
+    // The default policy with short waits.
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2));
     Client::builder(&server.base_url, KEY).retry(policy)
 }
@@ -44,11 +44,11 @@ async fn a_list_and_the_key_arrive() {
 }
 
 #[tokio::test]
-async fn the_user_agent_is_the_crate_unless_a_program_brings_its_http_client() {
-    let own = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+async fn the_user_agent_is_the_crate_unless_the_program_sets_an_http_client() {
+    let default = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     let http = reqwest::Client::builder;
     for (http, sent) in [
-        (None, Some(own)),
+        (None, Some(default)),
         (Some(http().user_agent("shop/2.1")), Some("shop/2.1")),
         (Some(http()), None),
     ] {
@@ -60,8 +60,8 @@ async fn the_user_agent_is_the_crate_unless_a_program_brings_its_http_client() {
         };
         builder.build().unwrap().list_orders().await.unwrap();
         let request = server.requests().concat().to_lowercase();
-        let found = request.lines().find_map(|line| line.strip_prefix("user-agent: "));
-        assert_eq!(found, sent);
+        let user_agent = request.lines().find_map(|line| line.strip_prefix("user-agent: "));
+        assert_eq!(user_agent, sent);
     }
 }
 
@@ -91,20 +91,21 @@ async fn a_status_that_is_not_in_the_document_still_has_a_code() {
 }
 
 #[tokio::test]
-async fn a_list_cut_short_is_an_error_and_not_a_shorter_list() {
+async fn a_truncated_list_is_an_error_and_not_a_shorter_list() {
     for cut in
         [Reply::json(200, ORDERS).cut_at(20), Reply::json(200, ORDERS).cut_without_length_at(20)]
     {
         let server = ScriptedServer::start([cut]).await;
         let error = client(&server).list_orders().await.unwrap_err();
-        let told = matches!(error.kind(), ErrorKind::IncompleteBody | ErrorKind::InvalidBody);
-        assert!(told, "{error:?}");
+        let is_body_error =
+            matches!(error.kind(), ErrorKind::IncompleteBody | ErrorKind::InvalidBody);
+        assert!(is_body_error, "{error:?}");
         assert_eq!(server.requests().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn an_error_cut_short_is_an_error() {
+async fn a_truncated_error_response_is_an_incomplete_body() {
     let server = ScriptedServer::start([Reply::json(404, GONE).cut_at(10)]).await;
     let error = client(&server).cancel_order(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IncompleteBody, "{error:?}");
@@ -141,7 +142,7 @@ async fn a_retry_after_of_a_week_is_returned_at_once() {
     let server =
         ScriptedServer::start([Reply::json(429, LIMITED).header("Retry-After: 604800")]).await;
     let client = client(&server);
-    // It waits for a week, or it does not wait.
+    // The timeout fails the test if the client waits for a week.
     let listed = tokio::time::timeout(Duration::from_secs(60), client.list_orders());
     let error = listed.await.unwrap().unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
@@ -187,7 +188,7 @@ async fn a_ban_longer_than_the_policy_is_returned_at_once() {
 }
 
 #[tokio::test]
-async fn a_429_cut_short_is_an_error() {
+async fn a_truncated_429_is_an_error() {
     let server = ScriptedServer::start([Reply::json(429, BANNED).cut_at(9)]).await;
     let client = builder(&server).without_retries().build().unwrap();
     let error = client.list_orders().await.unwrap_err();
@@ -227,7 +228,7 @@ async fn the_number_of_attempts_is_bounded() {
     }
 }
 
-/// Also what a client of hyper may get where a connection is closed as soon as it is open.
+/// hyper may also leave a request without a response if the server closes the connection as it opens.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
     let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;
@@ -238,7 +239,7 @@ async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_stays_silent_is_a_time_out() {
+async fn a_silent_server_is_a_timeout() {
     let server = ScriptedServer::start(vec![Reply::silence(); 20]).await;
     let error = client(&server).cancel_order(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");

@@ -1,16 +1,19 @@
-//! What an observer is told of attempts and waits.
+//! Tests that the observer gets each attempt and wait.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders_client::{Client, ErrorKind, RetryPolicy};
 
-type Told = (&'static str, u32, Result<u16, ErrorKind>, Option<String>, Option<Duration>);
+type Observation = (&'static str, u32, Result<u16, ErrorKind>, Option<String>, Option<Duration>);
 
-/// A client, and all that its observer was told.
-fn observed(server: &ScriptedServer, policy: RetryPolicy) -> (Client, Arc<Mutex<Vec<Told>>>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let log = told.clone();
+/// Returns a client, and the log of its observer.
+fn observed_client(
+    server: &ScriptedServer,
+    policy: RetryPolicy,
+) -> (Client, Arc<Mutex<Vec<Observation>>>) {
+    let observations = Arc::new(Mutex::new(Vec::new()));
+    let log = observations.clone();
     let builder = Client::builder(&server.base_url, "sto_test_x").retry(policy);
     let builder = builder.on_attempt(move |attempt| {
         log.lock().unwrap().push((
@@ -21,11 +24,11 @@ fn observed(server: &ScriptedServer, policy: RetryPolicy) -> (Client, Arc<Mutex<
             attempt.wait,
         ));
     });
-    (builder.build().unwrap(), told)
+    (builder.build().unwrap(), observations)
 }
 
 #[tokio::test]
-async fn every_attempt_is_told_with_the_wait_that_follows_it() {
+async fn the_observer_gets_every_attempt_with_the_wait_that_follows() {
     let server = ScriptedServer::start([
         Reply::json(503, "").header("Retry-After: 1").header("x-request-id: a"),
         Reply::close(),
@@ -35,34 +38,34 @@ async fn every_attempt_is_told_with_the_wait_that_follows_it() {
     let policy = RetryPolicy::default()
         .first_wait(Duration::from_millis(2))
         .longest_wait(Duration::from_millis(2));
-    let (client, told) = observed(&server, policy);
+    let (client, observations) = observed_client(&server, policy);
     assert_eq!(client.cancel_order(1).await.unwrap().attempts(), 3);
 
-    let told = told.lock().unwrap();
+    let observations = observations.lock().unwrap();
     let id = |id: &str| Some(id.to_string());
-    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(observations.len(), 3, "{observations:?}");
     let second = Some(Duration::from_secs(1));
-    assert_eq!(told.first().unwrap(), &("cancel_order", 1, Ok(503), id("a"), second));
-    let (operation, number, outcome, request_id, wait) = told.get(1).unwrap();
+    assert_eq!(observations.first().unwrap(), &("cancel_order", 1, Ok(503), id("a"), second));
+    let (operation, number, outcome, request_id, wait) = observations.get(1).unwrap();
     assert_eq!((*operation, *number), ("cancel_order", 2));
     assert_eq!((outcome, request_id), (&Err(ErrorKind::Connection), &None));
     assert!(wait.unwrap() <= Duration::from_millis(2), "{wait:?}");
-    assert_eq!(told.last().unwrap(), &("cancel_order", 3, Ok(204), id("c"), None));
+    assert_eq!(observations.last().unwrap(), &("cancel_order", 3, Ok(204), id("c"), None));
 }
 
 #[tokio::test]
 async fn each_call_counts_its_own_attempts() {
     let list = || Reply::json(200, "[]");
     let server = ScriptedServer::start([list(), Reply::json(409, ""), list()]).await;
-    let (client, told) = observed(&server, RetryPolicy::never());
+    let (client, observations) = observed_client(&server, RetryPolicy::never());
     assert_eq!(client.list_orders().await.unwrap().attempts(), 1);
     assert_eq!(client.cancel_order(1).await.unwrap_err().attempts(), 1);
     assert_eq!(client.clone().list_orders().await.unwrap().attempts(), 1);
-    let told = told.lock().unwrap();
-    let seen: Vec<_> =
-        told.iter().map(|(name, number, status, ..)| (*name, *number, *status)).collect();
+    let observations = observations.lock().unwrap();
+    let attempts: Vec<_> =
+        observations.iter().map(|(name, number, status, ..)| (*name, *number, *status)).collect();
     assert_eq!(
-        seen,
+        attempts,
         [("list_orders", 1, Ok(200)), ("cancel_order", 1, Ok(409)), ("list_orders", 1, Ok(200))]
     );
 }

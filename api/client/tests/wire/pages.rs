@@ -1,4 +1,4 @@
-//! Version 2: the list in pages, over all of them, and where it stops.
+//! Tests the pages, the stream and the errors of version 2's list.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use store_orders_client::{
 
 const UNAVAILABLE: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
 
-/// A page of pending orders.
+/// Returns a page of pending orders.
 fn page(ids: impl IntoIterator<Item = i64>, next_cursor: Option<&str>) -> Reply {
     let order =
         |id| format!(r#"{{"id":{id},"petId":7,"quantity":1,"complete":false,"status":"pending"}}"#);
@@ -26,7 +26,7 @@ async fn start(replies: impl IntoIterator<Item = Reply>) -> (ScriptedServer, Cli
     (server, client)
 }
 
-/// The path and the query of each request so far.
+/// Returns the path and query of each request so far.
 fn targets(server: &ScriptedServer) -> Vec<String> {
     let target = |head: &String| head.split(' ').nth(1).unwrap().to_string();
     server.requests().iter().map(target).collect()
@@ -41,7 +41,7 @@ async fn ids_until_the_end(orders: &mut Orders) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_request_has_the_filters_that_are_set_and_one_page_as_the_answer() {
+async fn a_request_has_the_set_filters_and_returns_one_page() {
     let (server, client) = start([
         page([1, 2], Some("AQAA_-x")).header("X-RateLimit-Limit: 9"),
         page([], None).header("x-request-id: b"),
@@ -71,8 +71,8 @@ async fn a_request_has_the_filters_that_are_set_and_one_page_as_the_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_has_the_orders_of_all_pages_and_asks_for_each_when_it_is_needed() {
-    // A page may be empty and not the last.
+async fn a_stream_has_the_orders_of_all_pages_and_requests_each_on_demand() {
+    // The second page is empty but not the last.
     let pages = [page([1, 2], Some("a")), page([], Some("b")), page([9], None)];
     let (server, client) = start(pages).await;
     let mut orders = client.list_orders().pet_id(7).limit(2).stream();
@@ -100,7 +100,7 @@ async fn a_page_of_a_stream_is_retried_like_any_call() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_on_an_error_that_says_where_and_another_goes_on_there() {
+async fn a_stream_ends_with_an_error_and_its_cursor_continues_the_list() {
     let unavailable = || Reply::json(503, UNAVAILABLE).header("x-request-id: r");
     let pages = [page([1, 2], Some("a")), unavailable(), unavailable(), page([3], None)];
     let (server, client) = start(pages).await;
@@ -121,7 +121,7 @@ async fn a_stream_ends_on_an_error_that_says_where_and_another_goes_on_there() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_cut_off_is_an_error_with_its_cursor_and_not_a_shorter_page() {
+async fn a_truncated_page_is_an_error_with_its_cursor_and_not_a_shorter_page() {
     let (_server, client) = start([page([1], Some("a")), page([2, 3], None).cut_at(100)]).await;
     let mut orders = client.list_orders().stream();
     assert_eq!(*orders.next().await.unwrap().unwrap().id, 1);
@@ -144,38 +144,38 @@ async fn an_unknown_status_is_kept() {
 }
 
 #[tokio::test]
-async fn a_wait_for_an_order_that_is_given_up_loses_none_and_leaves_its_place() {
+async fn an_abandoned_wait_for_an_order_loses_none_and_frees_its_permit() {
     let replies = [Reply::silence(), Reply::json(204, ""), page([1, 2], None)];
     let server = ScriptedServer::start(replies).await;
     let builder = Client::builder(&server.base_url, "sto_test_x");
     let client = builder.max_in_flight(1).build().unwrap().v2();
     let mut orders = client.list_orders().stream();
-    let asked = async {
+    let requested = async {
         while server.requests().is_empty() {
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
         order = orders.next() => panic!("{order:?} came"),
-        () = asked => {}
+        () = requested => {}
     }
     let other = tokio::time::timeout(Duration::from_secs(10), client.cancel_order(9)).await;
-    other.expect("the place is still taken").unwrap();
+    other.expect("the permit was not freed").unwrap();
     assert_eq!(ids_until_the_end(&mut orders).await, [1, 2]);
     let page = "/v2/store/orders";
     assert_eq!(targets(&server), [page, "/v2/store/orders/9", page]);
 }
 
 #[tokio::test]
-async fn an_order_is_cancelled_below_v2() {
-    let lost = r#"{"code":"order_not_found","message":"None.","status":404}"#;
-    let replies = [Reply::json(204, ""), Reply::close(), Reply::json(404, lost)];
+async fn an_order_is_cancelled_under_v2() {
+    let not_found = r#"{"code":"order_not_found","message":"None.","status":404}"#;
+    let replies = [Reply::json(204, ""), Reply::close(), Reply::json(404, not_found)];
     let (server, client) = start(replies).await;
     let cancelled = client.cancel_order(1).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    let gone = client.cancel_order(2).await.unwrap();
-    assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
-    assert_eq!((gone.status().as_u16(), gone.attempts()), (404, 2));
+    let outcome = client.cancel_order(2).await.unwrap();
+    assert_eq!(*outcome, CancelOrderOutcome::AlreadyGone);
+    assert_eq!((outcome.status().as_u16(), outcome.attempts()), (404, 2));
     let expected = ["1", "2", "2"].map(|id| format!("DELETE /v2/store/orders/{id} "));
     for (request, expected) in server.requests().iter().zip(expected) {
         assert!(request.starts_with(&expected), "{request}");

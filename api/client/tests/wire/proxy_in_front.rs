@@ -1,5 +1,5 @@
-//! The client behind a proxy that answers itself: statuses, bodies and headers
-//! that are not the API's.
+//! Tests the client behind a proxy that sends its own responses, with statuses, bodies and headers
+//! that the API does not document.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;
@@ -19,8 +19,8 @@ fn client(server: &ScriptedServer) -> Client {
     builder(server).build().unwrap()
 }
 
-/// The one answer, for a client without retries.
-async fn answered(reply: Reply) -> (ScriptedServer, Client) {
+/// Returns a server with one reply and a client without retries.
+async fn start_without_retries(reply: Reply) -> (ScriptedServer, Client) {
     let server = ScriptedServer::start([reply]).await;
     let client = builder(&server).without_retries().build().unwrap();
     (server, client)
@@ -32,7 +32,7 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
         .header("Retry-After: 7")
         .header("Server: proxy")
         .header("x-request-id: 5a2bd2f9");
-    let (_server, client) = answered(reply).await;
+    let (_server, client) = start_without_retries(reply).await;
     let error = client.list_orders().await.unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Response, None), "{error:?}");
     assert_eq!(error.status().unwrap(), 503);
@@ -47,12 +47,12 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// Whether the document lists the status for the operation makes no difference.
+/// The document lists 404 for `cancelOrder` but not for `listOrders`.
 #[tokio::test]
 async fn an_empty_404_keeps_status_headers_and_request_id() {
     for cancels in [true, false] {
         let (_server, client) =
-            answered(Reply::json(404, "").header("x-request-id: 5a2bd2f9")).await;
+            start_without_retries(Reply::json(404, "").header("x-request-id: 5a2bd2f9")).await;
         let error = if cancels {
             client.cancel_order(1).await.unwrap_err()
         } else {
@@ -66,9 +66,9 @@ async fn an_empty_404_keeps_status_headers_and_request_id() {
 }
 
 #[tokio::test]
-async fn a_success_that_is_not_the_apis_is_an_invalid_body() {
+async fn an_undocumented_success_is_an_invalid_body() {
     for cancels in [true, false] {
-        let (_server, client) = answered(Reply::html(200)).await;
+        let (_server, client) = start_without_retries(Reply::html(200)).await;
         let error = if cancels {
             client.cancel_order(1).await.unwrap_err()
         } else {
@@ -81,9 +81,9 @@ async fn a_success_that_is_not_the_apis_is_an_invalid_body() {
 }
 
 #[tokio::test]
-async fn a_list_cut_short_keeps_status_and_request_id() {
+async fn a_truncated_list_keeps_status_and_request_id() {
     let reply = Reply::json(200, ORDERS).header("x-request-id: 5a2bd2f9").cut_at(20);
-    let (_server, client) = answered(reply).await;
+    let (_server, client) = start_without_retries(reply).await;
     let error = client.list_orders().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IncompleteBody);
     assert_eq!(
@@ -93,7 +93,7 @@ async fn a_list_cut_short_keeps_status_and_request_id() {
 }
 
 #[tokio::test]
-async fn failures_of_the_server_and_of_proxies_are_tried_again() {
+async fn failures_of_servers_and_proxies_are_retried() {
     let failures = || {
         [
             Reply::html(500),
@@ -111,15 +111,15 @@ async fn failures_of_the_server_and_of_proxies_are_tried_again() {
 }
 
 #[tokio::test]
-async fn a_404_after_a_repeated_delete_is_no_error() {
+async fn a_404_after_a_repeated_delete_is_not_an_error() {
     for first in
         [Reply::close(), Reply::reset(), Reply::html(500), Reply::html(502), Reply::html(503)]
     {
-        let gone = Reply::json(404, GONE).header("x-request-id: 5a2bd2f9");
-        let server = ScriptedServer::start([first, gone]).await;
-        let gone = client(&server).cancel_order(1).await.unwrap();
-        assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
-        assert_eq!((gone.attempts(), gone.request_id()), (2, Some("5a2bd2f9")));
+        let not_found = Reply::json(404, GONE).header("x-request-id: 5a2bd2f9");
+        let server = ScriptedServer::start([first, not_found]).await;
+        let outcome = client(&server).cancel_order(1).await.unwrap();
+        assert_eq!(*outcome, CancelOrderOutcome::AlreadyGone);
+        assert_eq!((outcome.attempts(), outcome.request_id()), (2, Some("5a2bd2f9")));
     }
 }
 
@@ -137,8 +137,8 @@ async fn a_404_that_no_earlier_attempt_can_explain_is_an_error() {
 }
 
 #[tokio::test]
-async fn without_a_server_the_error_tells_its_attempts() {
-    // Bound and closed again: nothing listens there.
+async fn without_a_server_the_error_has_the_attempts() {
+    // The listener is dropped, so nothing listens on this port.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let base_url = format!("http://{address}/v1");
@@ -157,7 +157,7 @@ async fn without_a_server_the_error_tells_its_attempts() {
 }
 
 #[tokio::test]
-async fn a_host_that_no_name_server_knows_is_in_the_error_with_the_cause() {
+async fn the_error_names_a_host_that_does_not_resolve() {
     let client = Client::builder("https://orders.invalid/v1", "sto_test_x").without_retries();
     let error = client.build().unwrap().list_orders().await.unwrap_err();
     let line = error.to_string();

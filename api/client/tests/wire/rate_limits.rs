@@ -1,4 +1,4 @@
-//! What the calls of a client and of its clones do about the rate limit.
+//! Tests how a client and its clones wait for the rate limit.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn client(server: &ScriptedServer, key: &str) -> Client {
     Client::new(&server.base_url, key).unwrap()
 }
 
-/// A list after which this many requests remain, until this many seconds later.
+/// Returns a list that reports this many remaining requests until a reset in `resets_in` seconds.
 fn list(remaining: u64, resets_in: u64) -> Reply {
     Reply::json(200, "[]")
         .header("Date: Tue, 01 Dec 2026 00:00:00 GMT")
@@ -21,7 +21,7 @@ fn list(remaining: u64, resets_in: u64) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clones_wait_for_what_a_429_told_one_of_them() {
+async fn a_429_makes_all_clones_wait() {
     let refused = Reply::json(429, LIMITED).header("Retry-After: 42");
     let server = ScriptedServer::start([refused, list(9, 60), list(8, 60)]).await;
     let client = client(&server, "sto_test_x");
@@ -39,7 +39,7 @@ async fn clones_wait_for_what_a_429_told_one_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_beyond_the_policy_is_an_error_at_once_and_nothing_is_sent() {
+async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     let refused = Reply::json(429, LIMITED).header("Retry-After: 300");
     let server = ScriptedServer::start([refused.header("x-request-id: a"), list(59, 60)]).await;
     let client = client(&server, "sto_test_x");
@@ -63,7 +63,7 @@ async fn a_wait_beyond_the_policy_is_an_error_at_once_and_nothing_is_sent() {
     assert_eq!(began.elapsed(), Duration::from_secs(100));
     assert_eq!(server.requests().len(), 1);
 
-    // Within the policy again.
+    // The remaining wait is now within the policy.
     tokio::time::advance(Duration::from_secs(82)).await;
     client.list_orders().await.unwrap();
 }
@@ -79,7 +79,7 @@ async fn clients_of_different_keys_share_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_wait_for_the_reset_where_nothing_remains_and_meet_no_429() {
+async fn calls_wait_for_the_reset_if_no_requests_remain() {
     let server = ScriptedServer::start([list(1, 20), list(0, 20), list(59, 60)]).await;
     let client = client(&server, "sto_test_x");
     let began = Instant::now();
@@ -92,7 +92,7 @@ async fn calls_wait_for_the_reset_where_nothing_remains_and_meet_no_429() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_resets_in_hours_is_left_to_the_429() {
+async fn calls_do_not_wait_for_a_reset_in_hours_before_a_429() {
     let refused = Reply::json(429, LIMITED).header("Retry-After: 20000");
     let server = ScriptedServer::start([list(0, 20_000), refused]).await;
     let client = client(&server, "sto_test_x");
@@ -104,7 +104,7 @@ async fn a_limit_that_resets_in_hours_is_left_to_the_429() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_that_grows_while_a_call_waits_ends_its_wait() {
+async fn a_hold_that_grows_beyond_the_policy_ends_the_wait() {
     let refused =
         |seconds: u32| Reply::json(429, LIMITED).header(&format!("Retry-After: {seconds}"));
     let server = ScriptedServer::start([refused(40), refused(300).header("x-request-id: b")]).await;

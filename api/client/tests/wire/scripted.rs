@@ -1,12 +1,12 @@
-//! A server on plain sockets that answers requests one by one from a script. It
-//! can send what HTTP libraries prevent.
+//! A server on plain sockets that replies to requests one by one from a script. It can send invalid
+//! HTTP, which HTTP libraries prevent.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The response to one request, after which the connection ends.
+/// The response to one request, after which the connection closes.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: Vec<String>,
@@ -23,7 +23,7 @@ enum End {
 }
 
 impl Reply {
-    /// A response with this status and body.
+    /// Returns a JSON response with this status and body.
     pub fn json(status: u16, body: &str) -> Self {
         Self {
             head: vec![
@@ -37,7 +37,7 @@ impl Reply {
         }
     }
 
-    /// What a proxy answers where the service does not: HTML.
+    /// Returns an HTML response, as proxies send if the service does not respond.
     pub fn html(status: u16) -> Self {
         let mut reply = Self::json(status, "<html><h1>No upstream</h1></html>");
         reply.head[1] = "Content-Type: text/html".to_string();
@@ -77,7 +77,7 @@ impl Reply {
         Self { end: End::Silence, ..Self::close() }
     }
 
-    /// The response as it is sent.
+    /// Returns the response as sent over the socket.
     pub fn text(&self) -> String {
         if self.head.is_empty() {
             return String::new();
@@ -87,37 +87,37 @@ impl Reply {
     }
 }
 
-/// The server. It stops with the runtime of the test.
+/// A scripted server. It stops with the runtime of the test.
 pub struct ScriptedServer {
-    /// Ends in `/v1`.
+    /// The base URL, which ends in `/v1`.
     pub base_url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl ScriptedServer {
-    /// Starts one that gives these replies and then accepts no more connections.
+    /// Starts a server that sends these replies and then accepts no more connections.
     pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
-        let seen = requests.clone();
+        let log = requests.clone();
         tokio::spawn(async move {
             while let Some(reply) = replies.pop_front() {
                 let (socket, _) = listener.accept().await.unwrap();
-                answer(socket, &reply, &seen).await;
+                answer(socket, &reply, &log).await;
             }
         });
         Self { base_url, requests }
     }
 
-    /// The heads of the requests so far.
+    /// Returns the heads of the requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-/// The head of the next request on this connection.
+/// Reads the head of the next request on this connection.
 pub async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
@@ -130,9 +130,9 @@ pub async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     String::from_utf8(request).unwrap()
 }
 
-async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>) {
+async fn answer(mut socket: TcpStream, reply: &Reply, log: &Mutex<Vec<String>>) {
     let request = read_request(&mut socket).await;
-    seen.lock().unwrap().push(request);
+    log.lock().unwrap().push(request);
     socket.write_all(reply.text().as_bytes()).await.unwrap();
     match reply.end {
         End::Close => {}

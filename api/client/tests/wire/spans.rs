@@ -1,4 +1,4 @@
-//! The span of each call, and the events of its retries.
+//! Tests the span of each call and the events of its retries.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::collections::BTreeMap;
@@ -23,12 +23,12 @@ impl Visit for Fields {
     }
 }
 
-/// Keeps all spans and events, at every level and of every crate.
+/// A subscriber that records all spans and events, at every level and of every crate.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Fields>>>);
 
 impl Recorder {
-    /// The number of what was added, from 1.
+    /// Adds a span or an event and returns its number, from 1.
     fn add(&self, metadata: &Metadata<'_>, record: impl FnOnce(&mut Fields)) -> u64 {
         let mut fields = Fields(BTreeMap::from([("target", metadata.target().to_string())]));
         record(&mut fields);
@@ -37,21 +37,22 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// The fields of each span, or each event, of the client, on a line.
+    /// Returns a line with the fields of each event of the client if `events`, otherwise of each
+    /// span.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
-        let own = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
-        let own = own.filter(|fields| fields.0.contains_key("level") == events);
+        let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
+        let records = records.filter(|fields| fields.0.contains_key("level") == events);
         let line = |Fields(fields): &Fields| {
             let shown = fields.iter().filter(|(name, _)| **name != "target");
             shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         };
-        own.map(line).collect()
+        records.map(line).collect()
     }
 }
 
-/// A second subscriber: with one alone, `tracing` asks the subscriber of the thread that first makes
-/// a span, which in another test is none, if anyone wants such spans.
+/// A second subscriber. With only one, `tracing` caches the interest of the thread that first creates
+/// a span, which may belong to a test without a subscriber.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 /// Records the spans and events of this thread.
@@ -128,7 +129,7 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
             &format!("attempts=2 {failed} operation=\"list_orders\" request_id=\"c\" status=504"),
         ]
     );
-    // At a level that subscribers show unless told otherwise.
+    // Subscribers show the level `WARN` by default.
     let events = recorder.lines(true);
     let [first, second] = events.as_slice() else { panic!("{events:?}") };
     let retry = "level=WARN message=cancel_order, attempt 1: 503 Service Unavailable \

@@ -1,4 +1,4 @@
-//! The client over TLS, with whichever library its features choose.
+//! Tests the client over TLS, with the library that its features select.
 
 use crate::scripted::{Reply, read_request};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-/// Starts a server that answers every request over TLS with this list; a client
-/// of it, and its certificate.
+/// Starts a server that sends this list over TLS. Returns a builder of its client, and its
+/// certificate.
 async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
+    let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![certified.cert.der().clone()], key)
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -29,7 +29,7 @@ async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
     tokio::spawn(async move {
         loop {
             let (socket, _) = listener.accept().await.unwrap();
-            // Fails if the client refuses the certificate.
+            // Fails if the client rejects the certificate.
             let Ok(mut socket) = acceptor.accept(socket).await else { continue };
             read_request(&mut socket).await;
             socket.write_all(Reply::json(200, list).text().as_bytes()).await.unwrap();
@@ -37,11 +37,11 @@ async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
         }
     });
     let client = Client::builder(format!("https://localhost:{port}/v1"), "sto_test_x");
-    (client.without_retries(), Certificate::from_der(made.cert.der()).unwrap())
+    (client.without_retries(), Certificate::from_der(certified.cert.der()).unwrap())
 }
 
 #[tokio::test]
-async fn a_trusted_server_is_asked() {
+async fn a_trusted_server_gets_the_request() {
     let (client, certificate) = serve("[]").await;
     let http = reqwest::Client::builder().tls_certs_only([certificate]);
     let orders = client.http(http).build().unwrap().list_orders().await.unwrap();

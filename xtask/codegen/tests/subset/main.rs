@@ -167,7 +167,7 @@ async fn requests_and_answers_follow_the_document() {
 
 fn list(query: &str) -> Result<ListBooksQuery, String> {
     use parameters::{Parameters, SentParameters};
-    let sent = SentParameters::of_query(query, ListBooksQuery::NAMES);
+    let sent = SentParameters::from_query(query, ListBooksQuery::NAMES);
     sent.and_then(|sent| ListBooksQuery::read(&sent)).map_err(|invalid| invalid.to_string())
 }
 
