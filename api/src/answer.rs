@@ -112,7 +112,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Wraps a response whose body is already encoded. The caller must ensure that it encodes a `T`.
+    /// Wraps a response whose body is already encoded. The caller must ensure that it encodes a
+    /// `T`.
     pub fn encoded(response: Response<Body>) -> Json<T> {
         Json(Content::Encoded(response))
     }
@@ -165,9 +166,9 @@ pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Respon
 pub struct Answer<S>(Response<Body>, PhantomData<fn() -> S>);
 
 impl<S: Success> Answer<S> {
-    /// Converts the result of a handler. `complete` adds the headers that depend on an error's status
-    /// and code.
-    pub fn of<E: DocumentedError>(
+    /// Converts the result of a handler. `complete` adds the headers that depend on an error's
+    /// status and code.
+    pub fn from_result<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
     ) -> Result<Answer<S>, Failure> {

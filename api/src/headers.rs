@@ -24,8 +24,8 @@ pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
 /// The `Link` of deprecated operations to the changelog, relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets `Link` on an error: to the section about its code in the API reference, and to the document.
-/// Both are relative to the server.
+/// Sets `Link` on an error: to the section about its code in the API reference, and to the
+/// document. Both are relative to the server.
 pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
     let mut all = LINKS.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);

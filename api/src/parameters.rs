@@ -56,7 +56,8 @@ pub enum Invalid {
     Unknown(Option<String>, &'static [&'static str]),
     /// The body could not be parsed, for this reason.
     Body(String),
-    /// A member of the body does not match its schema. The last field is the expected value in words.
+    /// A member of the body does not match its schema. The last field is the expected value in
+    /// words.
     Member(&'static str, String),
 }
 
@@ -351,7 +352,7 @@ impl Text {
     }
 
     /// Adds a pattern that the text must match.
-    pub const fn of_form(self, form: &'static Pattern) -> Text {
+    pub const fn with_pattern(self, form: &'static Pattern) -> Text {
         Text { form: Some(form), ..self }
     }
 }
@@ -497,8 +498,8 @@ impl Rule for Time {
 /// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` unless its year in
 /// UTC has four digits.
 ///
-/// Unlike chrono, rejects U+2212 as a minus sign, and second 60 except at the end of a day in UTC. A
-/// leap second becomes the next second, because most programs cannot represent it.
+/// Unlike chrono, rejects U+2212 as a minus sign, and second 60 except at the end of a day in UTC.
+/// A leap second becomes the next second, because most programs cannot represent it.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     if !text.is_ascii() {
         return None;
@@ -605,7 +606,7 @@ mod tests {
         assert_eq!(Integer::within(Some(1), None).expected(), "an integer of at least 1");
         assert_eq!(Integer::<i32>::ANY.parse("2147483648"), None);
         static WORD: Pattern = Pattern::new("^[a-zé]*$");
-        let word = Text::within(1, 3).of_form(&WORD);
+        let word = Text::within(1, 3).with_pattern(&WORD);
         // The bounds count characters, not bytes.
         assert_eq!(["é", "ééé"].map(|n| word.parse(n).is_some()), [true, true]);
         assert_eq!(["", "éééé", "A"].map(|n| word.parse(n)), [None, None, None]);

@@ -7,7 +7,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 /// The largest integer that JavaScript represents exactly with all smaller ones, 2^53-1.
 pub const LARGEST_IN_JAVASCRIPT: i64 = (1 << 53) - 1;
 
-/// Formats a time as in the contract: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9 fractional digits.
+/// Formats a time as in the contract: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9 fractional
+/// digits.
 pub fn utc_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }

@@ -720,7 +720,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_pet(request, path.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn list_orders(
@@ -730,7 +730,7 @@ impl<A: Api> DropshotApi for Served<A> {
     ) -> Result<Answer<ListOrdersSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
-        Answer::of(A::list_orders(request, header.0?).await, A::error_headers)
+        Answer::from_result(A::list_orders(request, header.0?).await, A::error_headers)
     }
 
     async fn cancel_order(
@@ -741,7 +741,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::cancel_order(request, path.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 }
 

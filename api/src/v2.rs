@@ -435,7 +435,7 @@ impl Parameters for ListOrdersQuery {
         static CURSOR: Pattern = Pattern::new("^[A-Za-z0-9_-]{1,200}$");
         Ok(ListOrdersQuery {
             complete: sent.optional("complete", &Boolean)?,
-            cursor: sent.optional("cursor", &Text::ANY.of_form(&CURSOR))?,
+            cursor: sent.optional("cursor", &Text::ANY.with_pattern(&CURSOR))?,
             limit: sent
                 .optional("limit", &Integer::<i64>::within(Some(1), Some(1000)))?
                 .unwrap_or(100),
@@ -908,7 +908,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::list_orders(request, query.0?, header.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn get_order(
@@ -920,7 +920,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_order(request, path.0?, header.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn cancel_order(
@@ -931,7 +931,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::cancel_order(request, path.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 }
 

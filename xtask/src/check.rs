@@ -1,8 +1,8 @@
 //! `cargo xtask check`: runs every check, with `--fix` writes what it can, and prints the remaining
 //! problems. `cargo xtask generate` is two of these checks with their fixes.
 //!
-//! The checkout, the documents that the contract emits and the day are parameters, so that tests can
-//! check any document. To add a check, write a function and add it to `CHECKS`.
+//! The checkout, the documents that the contract emits and the day are parameters, so that tests
+//! can check any document. To add a check, write a function and add it to `CHECKS`.
 
 mod canonical;
 mod document;
@@ -32,9 +32,9 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// All checks, in the order in which their fixes depend on each other: new samples in a document may
-/// require a new version, generated files contain the version, and the emitted documents come from
-/// generated code.
+/// All checks, in the order in which their fixes depend on each other: new samples in a document
+/// may require a new version, generated files contain the version, and the emitted documents come
+/// from generated code.
 const CHECKS: [Check; 8] = [
     CANONICAL,
     Check { claim: promises::claim, run: promises::run },

@@ -93,7 +93,7 @@ mod tests {
     fn only_an_unchanged_commit_with_a_note_has_passed() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
-        let repository = Repository::at(directory.path());
+        let repository = Repository::open(directory.path());
         let git = Git { repository: &repository };
         let who = ["-c", "user.name=a", "-c", "user.email=a@store.example"];
         let run = |arguments: &[&str]| git.answer(&[&who, arguments].concat()).unwrap();

@@ -2,9 +2,9 @@
 //!
 //! Redocly lints the documents, and schemathesis sends requests generated from them. The code
 //! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
-//! clients of other generators list and cancel orders. promtool checks alerts and metrics. The tools
-//! are pinned in `tests/judges` and installed in `target/judges`, except promtool, curl, openssl,
-//! ss, nginx, systemd-analyze and Python, which come from Debian.
+//! clients of other generators list and cancel orders. promtool checks alerts and metrics. The
+//! tools are pinned in `tests/judges` and installed in `target/judges`, except promtool, curl,
+//! openssl, ss, nginx, systemd-analyze and Python, which come from Debian.
 
 mod clients;
 mod documents;

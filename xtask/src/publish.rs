@@ -61,7 +61,7 @@ fn unpublished(
     for of in DOCUMENTS {
         let text = repository.read(of.file)?;
         let document = canonical_json::parse(of.file, &text)?;
-        let Some(version) = version::of_document(&document) else {
+        let Some(version) = version::from_document(&document) else {
             let Problem { place, expected, .. } = no_version(of.file, &document);
             return Ok(Err(format!("{place} is not of {expected}")));
         };

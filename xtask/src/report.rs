@@ -47,8 +47,8 @@ impl<'a> Report<'a> {
         self.out.flush()
     }
 
-    /// Calls `run` for each item and adds the results as they arrive. Runs two items per core at the
-    /// same time, because they mostly wait for servers and browsers.
+    /// Calls `run` for each item and adds the results as they arrive. Runs two items per core at
+    /// the same time, because they mostly wait for servers and browsers.
     pub fn add_each<T: Sync>(
         &mut self,
         items: &[T],

@@ -40,11 +40,11 @@ impl Repository {
     /// any directory inside it.
     pub fn here() -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self::at(package.parent().unwrap_or(package))
+        Self::open(package.parent().unwrap_or(package))
     }
 
     /// Returns the checkout in this directory.
-    pub fn at(root: &Path) -> Self {
+    pub fn open(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }
 

@@ -1,5 +1,5 @@
-//! Inserts the code samples, a file of `spec/samples` per operation and language, into the documents
-//! as `x-codeSamples`.
+//! Inserts the code samples, a file of `spec/samples` per operation and language, into the
+//! documents as `x-codeSamples`.
 
 use crate::documents::Document;
 use crate::repository::{Repository, SAMPLES};

@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Option<Version> {
 
 /// Returns the version in `info.version`. A beta version is valid only if all operations of the
 /// document are in beta.
-pub fn of_document(document: &Value) -> Option<Version> {
+pub fn from_document(document: &Value) -> Option<Version> {
     let version = parse(document.pointer("/info/version")?.as_str()?)?;
     (version.pre.is_empty() || is_beta(document)).then_some(version)
 }

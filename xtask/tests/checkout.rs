@@ -57,7 +57,7 @@ impl Checkout {
     /// Creates a checkout with these files of the real one.
     pub fn with(names: &[&str]) -> Checkout {
         let root = tempfile::tempdir().unwrap();
-        let checkout = Checkout { repository: Repository::at(root.path()), root };
+        let checkout = Checkout { repository: Repository::open(root.path()), root };
         for name in names {
             checkout.put(name, &Repository::here().read(name).unwrap());
         }

@@ -1,5 +1,5 @@
-//! Tests the verdicts on changes of a document: on pairs of small documents, and on a change at each
-//! place of the real document.
+//! Tests the verdicts on changes of a document: on pairs of small documents, and on a change at
+//! each place of the real document.
 
 mod every_key;
 mod pairs;

@@ -113,7 +113,7 @@ fn writes_nothing_from_a_broken_document() {
         assert!(!has_client(&root));
     }
     assert_text(
-        &run(&Repository::at(Path::new("/nowhere"))).1,
+        &run(&Repository::open(Path::new("/nowhere"))).1,
         str![[r#"
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   cannot read spec/openapi.json: No such file or directory (os error 2)

@@ -141,14 +141,14 @@ fn without_a_history_the_check_says_so() {
     let clone = tempfile::tempdir().unwrap();
     let (from, to) = (format!("file://{}", root.display()), clone.path().join("clone"));
     git(clone.path(), &["clone", "--quiet", "--depth", "1", &from, to.to_str().unwrap()]);
-    let why = without(Repository::at(&to));
+    let why = without(Repository::open(&to));
     assert!(why.starts_with("the checkout is shallow"), "{why}");
 
     for name in files().into_iter().chain([NAME]) {
         let text = checkout.repository.read(name).unwrap();
         checkout.put(&format!("vendor/store-orders/{name}"), &text);
     }
-    let inside = Repository::at(&root.join("vendor/store-orders"));
+    let inside = Repository::open(&root.join("vendor/store-orders"));
     assert_eq!(without(inside), "this is no git checkout of its own");
 
     git(root, &["branch", "--quiet", "--move", "main", "trunk"]);

@@ -15,7 +15,7 @@ fn missing_tools_are_named_with_the_command_that_installs_them() {
         fs::write(root.path().join(name), pins).unwrap();
     }
     let all = JudgeArgs { judges: Vec::new(), install: false };
-    let error = run_judges(&all, &Repository::at(root.path()), &mut Vec::new());
+    let error = run_judges(&all, &Repository::open(root.path()), &mut Vec::new());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("`cargo xtask judge --install`"), "{error}");
     assert!(!root.path().join("target").exists());

@@ -122,8 +122,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the number of concurrent calls of the client and its clones, from the first attempt to
-    /// the end of the response, with waits; at least 1. Other calls wait until one ends or their
+    /// Limits the number of concurrent calls of the client and its clones, from the first attempt
+    /// to the end of the response, with waits; at least 1. Other calls wait until one ends or their
     /// [`call_timeout`](Self::call_timeout) expires; the time of the [`RetryPolicy`] begins
     /// afterwards. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {

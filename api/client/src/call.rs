@@ -1,5 +1,5 @@
-//! The options of a call and the record of its attempts. Generated methods pass it to the hooks that
-//! send requests.
+//! The options of a call and the record of its attempts. Generated methods pass it to the hooks
+//! that send requests.
 //!
 //! The record keeps the status and headers of each response, because progenitor's errors lack them
 //! if a body is not JSON.

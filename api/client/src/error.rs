@@ -72,9 +72,9 @@ impl Error {
         self
     }
 
-    /// The cursor of the page that failed. The same request with this cursor continues the list; all
-    /// records of earlier pages have been returned. `None` for the first page and for calls without
-    /// pages.
+    /// The cursor of the page that failed. The same request with this cursor continues the list;
+    /// all records of earlier pages have been returned. `None` for the first page and for calls
+    /// without pages.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
@@ -130,8 +130,8 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the server may have carried out an earlier attempt of this call, and the last attempt
-    /// failed with one of these codes.
+    /// True if the server may have carried out an earlier attempt of this call, and the last
+    /// attempt failed with one of these codes.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }

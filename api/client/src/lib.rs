@@ -27,26 +27,28 @@
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
 //!
-//! The crate is not on crates.io: replace `<REPOSITORY>` with the address of its Git repository. With
-//! a local copy of the repository, use `--path COPY/api/client` instead of `--git <REPOSITORY>`.
+//! The crate is not on crates.io: replace `<REPOSITORY>` with the address of its Git repository.
+//! With a local copy of the repository, use `--path COPY/api/client` instead of
+//! `--git <REPOSITORY>`.
 //!
 //! It needs Rust 1.88 and a tokio runtime.
 //!
 //! A [`Response`] dereferences to its value, iterates over it if the value is a list, and has the
 //! status, the rate limit, the request id and the number of attempts. Identifiers have the types
-//! [`OrderId`] and [`PetId`], so that a pet's id cannot be passed as an order's. Methods also accept
-//! plain integers of the types `i64`, `i32` and `u32`; a literal above 2147483647 needs its type, as
-//! in `9000000000_i64`.
+//! [`OrderId`] and [`PetId`], so that a pet's id cannot be passed as an order's. Methods also
+//! accept plain integers of the types `i64`, `i32` and `u32`; a literal above 2147483647 needs its
+//! type, as in `9000000000_i64`.
 //!
 //! # Versions 1 and 2
 //!
 //! [`Client::new`] builds a client of both versions of the API; the base URL may end in either or
-//! none. Use version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which shares
-//! connections, options and limits with the first. Its list has pages, filters and the status of each
-//! order, and [`get_order`](ClientV2::get_order) looks up one order, also after it was cancelled.
+//! none. Use version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which
+//! shares connections, options and limits with the first. Its list has pages, filters and the
+//! status of each order, and [`get_order`](ClientV2::get_order) looks up one order, also after it
+//! was cancelled.
 //!
-//! A stream requests the next page when you have taken all orders of the current one. If a page fails
-//! despite retries, the stream ends with an error, and
+//! A stream requests the next page when you have taken all orders of the current one. If a page
+//! fails despite retries, the stream ends with an error, and
 //! [`list_orders().cursor(…)`](v2::ListOrders::cursor) with the error's [`cursor`](Error::cursor)
 //! continues at that page. You can cancel orders while you read the stream: it skips no others.
 //!
@@ -84,8 +86,8 @@
 //! # Retries
 //!
 //! After 429, 500, 502, 503 or 504, or if the connection is lost or silent for too long, the client
-//! sends the request again. It waits for the time in `Retry-After`, or for increasing delays without
-//! the header. [`RetryPolicy`] limits the number of attempts and the total time.
+//! sends the request again. It waits for the time in `Retry-After`, or for increasing delays
+//! without the header. [`RetryPolicy`] limits the number of attempts and the total time.
 //!
 //! ```
 //! # use store_orders_client::{Client, BuildError};
@@ -97,30 +99,30 @@
 //! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **A lost response.** An order may be cancelled even if the response is lost or is a 500, 502, 503
-//! or 504. The client then sends the `DELETE` again and gets 404 `order_not_found`. In this case
-//! [`Client::cancel_order`] returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) instead of an
-//! error. [`ClientV2::get_order`] returns whether and when the order was cancelled.
+//! **A lost response.** An order may be cancelled even if the response is lost or is a 500, 502,
+//! 503 or 504. The client then sends the `DELETE` again and gets 404 `order_not_found`. In this
+//! case [`Client::cancel_order`] returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) instead
+//! of an error. [`ClientV2::get_order`] returns whether and when the order was cancelled.
 //!
-//! If the connection is lost in the middle of a list, the call fails; it never returns a shorter list,
-//! and it does not retry.
+//! If the connection is lost in the middle of a list, the call fails; it never returns a shorter
+//! list, and it does not retry.
 //!
 //! # Rate limits
 //!
-//! A client and its clones share the rate limit that responses report. A program can start any number
-//! of calls: they wait in a queue, and the key is not banned for requests above the limit.
+//! A client and its clones share the rate limit that responses report. A program can start any
+//! number of calls: they wait in a queue, and the key is not banned for requests above the limit.
 //!
-//! - After a 429, no request is sent until the time in `Retry-After` has passed, plus up to a second,
-//!   so that the clients of an account do not all return at the same moment.
+//! - After a 429, no request is sent until the time in `Retry-After` has passed, plus up to a
+//!   second, so that the clients of an account do not all return at the same moment.
 //! - At most half of the remaining requests (`X-RateLimit-Remaining`) are in flight at once. Before
-//!   the first response, and after an exhausted limit has reset, one request goes first to learn how
-//!   many remain.
+//!   the first response, and after an exhausted limit has reset, one request goes first to learn
+//!   how many remain.
 //! - If none remain and `X-RateLimit-Reset` is within a minute, calls wait for the reset without
 //!   sending a request.
 //! - A request without a response for 5 seconds does not block others any longer.
 //! - Waiting does not count as an attempt. If the wait would end after [`RetryPolicy::total`], the
-//!   call sends nothing and fails at once with [`ErrorKind::RateLimit`]; [`Error::retry_after`] is the
-//!   time until the limit allows requests again.
+//!   call sends nothing and fails at once with [`ErrorKind::RateLimit`]; [`Error::retry_after`] is
+//!   the time until the limit allows requests again.
 //!
 //! This cancels 200 orders on a plan of 60 requests per minute, in little more than 3 minutes:
 //!
@@ -142,8 +144,8 @@
 //! # }
 //! ```
 //!
-//! Clients that are built separately share nothing: build one per key. A new client does not know of
-//! earlier limits; build one, for example, after a ban was lifted. With
+//! Clients that are built separately share nothing: build one per key. A new client does not know
+//! of earlier limits; build one, for example, after a ban was lifted. With
 //! [`ClientBuilder::without_retries`] no call waits.
 //!
 //! [`ClientBuilder::max_in_flight`] limits the number of concurrent calls, for example to limit the
@@ -151,9 +153,9 @@
 //!
 //! # Conditional requests
 //!
-//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list and returns `None`
-//! if the list has not changed, which saves the transfer for programs that poll. Version 2 has the
-//! same for [a page](v2::ListOrders::send_if_changed) and
+//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list and returns
+//! `None` if the list has not changed, which saves the transfer for programs that poll. Version 2
+//! has the same for [a page](v2::ListOrders::send_if_changed) and
 //! [an order](ClientV2::get_order_if_changed).
 //!
 //! # Time-outs
@@ -162,8 +164,8 @@
 //! call, with waits, retries and the body of the response, is limited only if you set
 //! [`ClientBuilder::call_timeout`]. The error says which limit was exceeded.
 //!
-//! The service responds within 5 seconds, so after 10 seconds without a response the client sends the
-//! request again. A cancellation may have been carried out nevertheless.
+//! The service responds within 5 seconds, so after 10 seconds without a response the client sends
+//! the request again. A cancellation may have been carried out nevertheless.
 //!
 //! # The key
 //!

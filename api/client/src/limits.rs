@@ -38,9 +38,9 @@ pub(crate) struct ReportedLimit {
 /// The known state of a key's rate limit.
 ///
 /// Until a response reports the remaining requests, one request is in flight; each response without
-/// a limit doubles this number, for servers without such headers. Then at most half of the remaining
-/// requests are in flight, because other programs may use the same account. If none remain, requests
-/// wait until the limit resets, and then one goes first.
+/// a limit doubles this number, for servers without such headers. Then at most half of the
+/// remaining requests are in flight, because other programs may use the same account. If none
+/// remain, requests wait until the limit resets, and then one goes first.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The requests without a response, by number, with the time at which each was sent.

@@ -33,8 +33,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock. `None` if it is more than a minute:
-    /// either a clock is wrong, or it is the daily limit, for which `Retry-After` of a 429 gives the
-    /// wait.
+    /// either a clock is wrong, or it is the daily limit, for which `Retry-After` of a 429 gives
+    /// the wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

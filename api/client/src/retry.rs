@@ -4,13 +4,14 @@ use std::time::Duration;
 
 /// Decides when a request is retried, and how long a call waits for the rate limit.
 ///
-/// A request is retried after 429, 500, 502, 503 or 504, and if the connection is lost or silent for
-/// too long. The wait is the time in `Retry-After`; without the header it doubles with each attempt,
-/// with jitter. All requests of this API are `GET` and `DELETE` requests, which are safe to repeat.
+/// A request is retried after 429, 500, 502, 503 or 504, and if the connection is lost or silent
+/// for too long. The wait is the time in `Retry-After`; without the header it doubles with each
+/// attempt, with jitter. All requests of this API are `GET` and `DELETE` requests, which are safe
+/// to repeat.
 ///
-/// If no attempts or no time remain, or if `Retry-After` is longer than the remaining time (during a
-/// ban, for example), the last response is returned at once as an error. A call that has not sent a
-/// request then fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit).
+/// If no attempts or no time remain, or if `Retry-After` is longer than the remaining time (during
+/// a ban, for example), the last response is returned at once as an error. A call that has not sent
+/// a request then fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -44,10 +45,10 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the time after which no attempt begins. It starts when the call first waits for the rate
-    /// limit or sends its first attempt. Waiting for the rate limit does not count as an attempt but
-    /// uses up this time: 200 concurrent calls on a plan of 60 requests per minute need about four
-    /// minutes.
+    /// Sets the time after which no attempt begins. It starts when the call first waits for the
+    /// rate limit or sends its first attempt. Waiting for the rate limit does not count as an
+    /// attempt but uses up this time: 200 concurrent calls on a plan of 60 requests per minute need
+    /// about four minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self

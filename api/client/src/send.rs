@@ -145,8 +145,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns an error for progenitor, because reqwest's errors have no constructor. Programs never see
-/// it: [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
+/// Returns an error for progenitor, because reqwest's errors have no constructor. Programs never
+/// see it: [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;

@@ -69,7 +69,8 @@ pub(crate) async fn in_span<T>(
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // The line has the status and request id, which the span gets only at its end, and the wait.
+        // The line has the status and request id, which the span gets only at its end, and the
+        // wait.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }
 }

@@ -1,8 +1,8 @@
-//! Version 2 of the API: lists orders in pages, with filters and the status of each order, and looks
-//! up single orders.
+//! Version 2 of the API: lists orders in pages, with filters and the status of each order, and
+//! looks up single orders.
 //!
-//! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call with
-//! its own retries, waits and span.
+//! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call
+//! with its own retries, waits and span.
 
 use crate::answer::{convert, or_empty, with_outcome};
 use crate::error::Error;

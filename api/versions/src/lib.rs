@@ -1,4 +1,5 @@
-//! The table of API versions, shared by the server and the tools, which do not depend on each other.
+//! The table of API versions, shared by the server and the tools, which do not depend on each
+//! other.
 
 /// A version of the API.
 #[derive(Debug)]

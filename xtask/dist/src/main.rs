@@ -58,7 +58,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
     // Reports anything missing before the build, which takes minutes.
     if !cli.untested {
-        check_passed(&Repository::at(&checkout.root), &[CHANGE, NIGHTLY])
+        check_passed(&Repository::open(&checkout.root), &[CHANGE, NIGHTLY])
             .context("not a tested commit (--untested makes one all the same)")?;
     }
     tools::check()?;

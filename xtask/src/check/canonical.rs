@@ -33,7 +33,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         }
         let canonical = canonical_json::print(&document);
         if canonical != text {
-            problems.push(Problem { reasons, ..Problem::of_text(of.file, canonical, text) });
+            problems.push(Problem { reasons, ..Problem::for_file(of.file, canonical, text) });
         }
         Ok(problems)
     })

@@ -22,7 +22,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let current = files.read_or_empty(&file.name)?;
         if current != file.text {
             let reasons = vec![format!("generated from {}", file.source)];
-            problems.push(Problem { reasons, ..Problem::of_text(&file.name, file.text, current) });
+            problems.push(Problem { reasons, ..Problem::for_file(&file.name, file.text, current) });
         }
     }
     Ok(problems)

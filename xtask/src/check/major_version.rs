@@ -20,7 +20,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 /// Returns the base URLs, and the server's base path, that do not end in the major version.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
-    let Some(version) = version::of_document(document) else {
+    let Some(version) = version::from_document(document) else {
         return vec![no_version(file, document)];
     };
     let path = format!("/v{}", version.major);

@@ -43,7 +43,7 @@ pub enum Fix {
 
 impl Problem {
     /// Returns the problem of a file whose content must be `expected`, which `--fix` can write.
-    pub(super) fn of_text(file: &str, expected: String, found: String) -> Self {
+    pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }
     }

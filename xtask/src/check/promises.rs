@@ -89,7 +89,7 @@ pub fn check_promises(
     let Some((published_version, bytes)) = published.newest(of) else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
     let published = parsed(&name, bytes)?;
-    let Some(version) = version::of_document(document) else {
+    let Some(version) = version::from_document(document) else {
         return Ok(vec![no_version(of.file, document)]);
     };
     let changes = without_duplicates(changes(&published, document, today));
@@ -141,8 +141,8 @@ fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
     distinct
 }
 
-/// Returns a problem if the version is lower than `least`, which the changes require. `raise` is the
-/// fix unless a change is breaking.
+/// Returns a problem if the version is lower than `least`, which the changes require. `raise` is
+/// the fix unless a change is breaking.
 fn low_version(
     of: &Document,
     published: &Version,

@@ -73,9 +73,9 @@ fn first_paragraphs(text: &str) -> String {
     text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns the expected section of a code. Its title has the code in emphasis, because the reference
-/// page omits text in backticks from anchors. If no example has the status, takes it from the
-/// current section.
+/// Returns the expected section of a code. Its title has the code in emphasis, because the
+/// reference page omits text in backticks from anchors. If no example has the status, takes it from
+/// the current section.
 fn section(document: &Value, code: &str, sections: &[String]) -> String {
     let heading = format!(" *{code}*");
     let current =

@@ -143,8 +143,8 @@ impl Findings {
         }
     }
 
-    /// Adds a change for which there is no rule: neutral for a new extension, on which no caller can
-    /// rely, otherwise breaking.
+    /// Adds a change for which there is no rule: neutral for a new extension, on which no caller
+    /// can rely, otherwise breaking.
     pub fn other(&mut self, at: &Place<'_>) {
         if at.key.starts_with("x-") && at.old.is_none() {
             self.neutral(at, "is a new extension");

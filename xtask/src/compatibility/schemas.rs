@@ -1,5 +1,5 @@
-//! Compares schemas, the sets of values that callers send or receive. Each keyword restricts the set
-//! independently, so each is compared independently.
+//! Compares schemas, the sets of values that callers send or receive. Each keyword restricts the
+//! set independently, so each is compared independently.
 
 use super::change::Verdict;
 use super::findings::{Direction, Findings, Place, shorten};
@@ -104,8 +104,8 @@ fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direct
     }
 }
 
-/// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values may
-/// be added. Each value is a promise, and the changelog names new ones.
+/// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values
+/// may be added. Each value is a promise, and the changelog names new ones.
 fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
     let place = |value: &Value| {

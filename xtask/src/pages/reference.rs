@@ -1,4 +1,5 @@
-//! Renders `/docs`, the whole document as static HTML. In browsers with scripts, Scalar replaces it.
+//! Renders `/docs`, the whole document as static HTML. In browsers with scripts, Scalar replaces
+//! it.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};

@@ -11,7 +11,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const LIST: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
                     Content-Length: 2\r\n\r\n";
 
-/// Returns a listener, on which the test plays the server, and a builder of a client without retries.
+/// Returns a listener, on which the test plays the server, and a builder of a client without
+/// retries.
 async fn listen() -> (TcpListener, ClientBuilder) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());

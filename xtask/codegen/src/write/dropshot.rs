@@ -106,14 +106,14 @@ fn method(operation: &Operation) -> TokenStream {
     };
     let call = if invalid_code(operation).is_some() {
         // An invalid parameter is one of the operation's errors, so `?` returns it from the inner
-        // block to `Answer::of`.
+        // block to `Answer::from_result`.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
-            Answer::of(answer.await, A::error_headers)
+            Answer::from_result(answer.await, A::error_headers)
         }
     } else {
         quote! {
-            Answer::of(A::#method_name(request #(, #sets.0?)* #body).await, A::error_headers)
+            Answer::from_result(A::#method_name(request #(, #sets.0?)* #body).await, A::error_headers)
         }
     };
     quote! {

@@ -227,7 +227,7 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
             match (pattern, shouty(field)) {
                 (Some(pattern), Some(name)) => {
                     pattern_static = Some(quote!(static #name: Pattern = Pattern::new(#pattern);));
-                    quote!(#text.of_form(&#name))
+                    quote!(#text.with_pattern(&#name))
                 }
                 _ => text,
             }

@@ -175,7 +175,7 @@ impl CheckedBody for NewBook {
         check_member("title", &self.title, &Text::within(1, 5))?;
         static ITEM_CODE: Pattern = Pattern::new("^[a-z]+$");
         if let Some(value) = &self.item_code {
-            check_member("itemCode", value, &Text::ANY.of_form(&ITEM_CODE))?;
+            check_member("itemCode", value, &Text::ANY.with_pattern(&ITEM_CODE))?;
         }
         if let Some(value) = &self.copies {
             check_member("copies", value, &Integer::<i64>::within(Some(1), None))?;
@@ -439,7 +439,7 @@ impl Parameters for ListBooksHeader {
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
         static X_TRACE: Pattern = Pattern::new("^[a-z]+$");
         Ok(ListBooksHeader {
-            x_trace: sent.optional("X-Trace", &Text::within(2, 8).of_form(&X_TRACE))?,
+            x_trace: sent.optional("X-Trace", &Text::within(2, 8).with_pattern(&X_TRACE))?,
         })
     }
 }
@@ -813,7 +813,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::list_books(request, query.0?, header.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn add_book(
@@ -823,7 +823,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, body } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::add_book(request, body?.0).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn get_book(
@@ -834,7 +834,7 @@ impl<A: Api> DropshotApi for Served<A> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_book(request, path.0?).await };
-        Answer::of(answer.await, A::error_headers)
+        Answer::from_result(answer.await, A::error_headers)
     }
 
     async fn remove_book(
@@ -844,7 +844,7 @@ impl<A: Api> DropshotApi for Served<A> {
     ) -> Result<Answer<RemoveBookSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
-        Answer::of(A::remove_book(request, path.0?).await, A::error_headers)
+        Answer::from_result(A::remove_book(request, path.0?).await, A::error_headers)
     }
 }
 
