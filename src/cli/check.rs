@@ -55,10 +55,10 @@ pub(super) fn format_counts(checked: &CheckOutput) -> String {
         format!("{pending} pending, {shipped} shipped, {cancelled} cancelled")
     }));
     let mut text = format!(
-        "orders    {orders}; version {}\n\
+        "orders    {orders}; change {}\n\
          pets      {}\n\
          accounts  {}\n\
-         keys      {}; version {}",
+         keys      {}; change {}",
         format_count(store.orders_change_number),
         format_count(store.pets),
         format_count(store.accounts),

@@ -89,7 +89,7 @@ struct ReplicaStatus {
 impl SharedStatus {
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = format!(
-            "store     {}\nid        {}\nchanges   {}",
+            "store     {}\nid        {}\nchange    {}",
             self.store,
             self.id,
             HumanCount(self.orders_change_number.unsigned_abs())

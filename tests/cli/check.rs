@@ -50,10 +50,10 @@ $ store-orders check
 ./store-orders-data: not sound
 ...
   orders cannot be read: database disk image is malformed
-orders    unreadable; version 1
+orders    unreadable; change 1
 pets      0
 accounts  1
-keys      1; version 2
+keys      1; change 2
 (1) error: ./store-orders-data: [..] problems found
 $ store-orders check --json
 {"orders":null,"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":1,"keys":1,"problems":[[..],"orders cannot be read: database disk image is malformed"],"countedAccounts":null}
@@ -81,18 +81,18 @@ $ store-orders check
   identity: 0 rows instead of one
   orders: ship_date of 7 is not a date in UTC: "2026-02-31T00:00:00Z"
   limits.snapshot: not a limits file of this version
-orders    2699 pending, 300 shipped, 0 cancelled; version 0
+orders    2699 pending, 300 shipped, 0 cancelled; change 0
 pets      0
 accounts  0
-keys      1; version 2
+keys      1; change 2
 (1) error: ./store-orders-data: 6 problems found
 "#]]);
     execute_sql(&sandbox, "DELETE FROM versions");
     sandbox.session(str![[r#"
-$ store-orders check 2> /dev/null | grep version
+$ store-orders check 2> /dev/null | grep -E 'version|change'
   versions: 0 rows instead of one
   limits.snapshot: not a limits file of this version
-orders    2699 pending, 300 shipped, 0 cancelled; version unreadable
-keys      1; version unreadable
+orders    2699 pending, 300 shipped, 0 cancelled; change unreadable
+keys      1; change unreadable
 "#]]);
 }

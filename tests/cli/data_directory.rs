@@ -55,10 +55,10 @@ $ ls store-orders-data | grep sqlite
 (1)
 $ store-orders restore b.sqlite
 restored ./store-orders-data
-orders    3 pending, 0 shipped, 0 cancelled; version 1
+orders    3 pending, 0 shipped, 0 cancelled; change 1
 pets      0
 accounts  0
-keys      0; version 0
+keys      0; change 0
 "#]]);
 }
 

@@ -204,7 +204,7 @@ wrote backups/[..].sqlite: [..]
 restored [..]
 ...
 [..]: sound
-orders    10 pending, 0 shipped, 0 cancelled; version 1
+orders    10 pending, 0 shipped, 0 cancelled; change 1
 ...
 $ ls $BACKUPS/*.sqlite > kept; wc -l < kept
 14
