@@ -143,7 +143,7 @@ const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum
 
 /// Returns all seeded defects.
 pub fn plants() -> Vec<Plant> {
-    [fields(), headers(), statuses(), paths()].into_iter().flatten().collect()
+    [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
 /// Returns the wire check of today's documents with a new header parameter of version 1's list.
@@ -300,4 +300,63 @@ pub fn removed_operation() -> Plant {
             });
         },
     )
+}
+
+fn lost_filter() -> Plant {
+    plant(
+        "a filter that is gone",
+        "2.0.0.json: v2/listOrders parameter complete was promised",
+        |documents| {
+            let parameters = documents.value(2, "/paths/~1store~1orders/get/parameters");
+            parameters.as_array_mut().unwrap().retain(|one| one["name"] != "complete");
+        },
+        |exchanges| {
+            let refused = response(exchanges, "GET", "/v2/store/orders?pet=7");
+            for (sent, received) in exchanges {
+                if sent.target.contains("complete=") && received.status == 200 {
+                    *received = refused.clone();
+                }
+            }
+        },
+    )
+}
+
+const LISTED: &str = "/components/schemas/ListedOrder/properties";
+
+/// Gives the orders of version 2's list a schema without cancelled ones.
+fn split_order_schema(documents: &mut Documents) {
+    let order = documents.value(2, "/components/schemas/Order").clone();
+    documents.value(2, "/components/schemas")["ListedOrder"] = order;
+    documents.take(2, &format!("{LISTED}/cancelledAt"));
+    documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "cancelled");
+    *documents.value(2, "/components/schemas/OrderPage/properties/orders/items/$ref") =
+        json!("#/components/schemas/ListedOrder");
+}
+
+/// Changes each order of a list of version 2.
+fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
+    each(exchanges, &["v2/listOrders"], 200, |received| {
+        body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));
+    });
+}
+
+fn version_2() -> Vec<Plant> {
+    vec![
+        plant(
+            "a listed value that one operation alone loses",
+            "2.0.0.json: v2/listOrders 200 value Order.status shipped was promised",
+            |documents| {
+                split_order_schema(documents);
+                documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "shipped");
+            },
+            |exchanges| {
+                each_listed_order(exchanges, |order| {
+                    if order["status"] == "shipped" {
+                        order["status"] = json!("sent");
+                    }
+                });
+            },
+        ),
+        lost_filter(),
+    ]
 }
