@@ -145,7 +145,7 @@ spec/openapi.json#/info/version
   expected: 2.0.0 or later, because of a breaking change since 1.4.0
   found:    1.5.0
   - `Order.quantity` `type` changed from "integer" to "string" (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/quantity/type)
-  fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in xtask/src/documents.rs
+  fix: undo the change, or set info.version to 2.0.0, and serve it under /v2: change the URLs of the servers in spec/openapi.json, and base_path in api/versions/src/lib.rs
 CHANGELOG.md
   expected: under "## 2.0.0", each of these names between backticks
   found:    absent

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 /// The maximum number of changes that a problem lists.
 const MAX_LISTED: usize = 12;
-/// The file with the base paths of the server, as messages name it.
-pub(super) const BASE_PATHS: &str = "xtask/src/documents.rs";
+/// The file with the table of API versions and their base paths, as messages name it.
+pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     let claims = DOCUMENTS.map(|of| {
@@ -57,8 +57,8 @@ pub fn check_served(
         let stay = operations_that_stay(&document, today);
         if !stay.is_empty() {
             let fix = format!(
-                "keep a document with the base path {path} in DOCUMENTS of xtask/src/documents.rs \
-                 and api/src/documents.rs until each of them is past its x-sunset"
+                "keep a document with the base path {path} in VERSIONS of {BASE_PATHS} until each \
+                 of them is past its x-sunset"
             );
             problems.push(Problem {
                 place,
