@@ -18,7 +18,6 @@ use tokio::time::Instant;
 pub struct Call {
     pub(crate) policy: RetryPolicy,
     pub(crate) observer: Observer,
-    /// The time limit of the whole call.
     pub(crate) timeout: Option<Duration>,
     /// The permits of `max_in_flight`.
     pub(crate) permits: Option<Arc<Semaphore>>,
@@ -32,7 +31,6 @@ pub struct Call {
 /// The record of a call's attempts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
-    /// The number of attempts.
     pub(crate) attempts: u32,
     /// True if the server may have carried out an attempt before the last one.
     pub(crate) may_be_done: bool,

@@ -189,7 +189,6 @@ impl Error {
     }
 }
 
-/// Returns the message for a call that the client ended.
 fn stopped_message(stopped: Stopped) -> String {
     match stopped {
         Stopped::CallTimeout { limit, while_it } => {

@@ -27,7 +27,6 @@ pub(crate) enum Next {
 /// The rate limit in a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
-    /// The remaining requests.
     pub(crate) remaining: Option<u64>,
     /// The time until the limit resets, if it is known and near.
     pub(crate) resets_in: Option<Duration>,
@@ -45,7 +44,6 @@ pub(crate) struct ReportedLimit {
 pub(crate) struct Limits {
     /// The requests without a response, by number, with the time at which each was sent.
     in_flight: BTreeMap<u64, Instant>,
-    /// The number of requests sent.
     sent: u64,
     held_until: Option<Instant>,
     remaining: u64,
