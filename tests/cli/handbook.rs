@@ -20,10 +20,11 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and the text of each page and of the README.
+/// Returns the path and the text of each page, of the README and of the texts for GitHub.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
-    let paths = pages.into_iter().chain(["README.md".to_string()]);
+    let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];
+    let paths = pages.into_iter().chain(others.map(str::to_string));
     paths.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
