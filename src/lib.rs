@@ -23,6 +23,25 @@
 //! | `private_file` | mode and owner of files in a data directory |
 //! | `blocking` | blocking work, with a limit for each kind |
 //! | [`clock`] | clocks, which tests can set |
+//!
+//! # Words
+//!
+//! | Word | Meaning |
+//! |---|---|
+//! | order | a number of units of one pet; cancellable while `pending`, no longer once `shipped` |
+//! | account | a caller of the API: it has a plan, keys, and windows that all its keys share |
+//! | key | authenticates an account in one environment; the store has only its digest |
+//! | plan | the requests that an account may send per minute and per day |
+//! | window | the minute or day that a counted request begins, and the requests counted in it |
+//! | strike | a 429 that counts towards a ban: over 2 s after the key's first 429 in a minute |
+//! | ban | refuses a key for a time, after as many strikes as its limit per minute |
+//! | batch | the cancellations that the writer executes in one transaction |
+//! | snapshot | the immutable list of all orders at one change number |
+//! | change number | rises with each change of orders, or of accounts and keys |
+//! | history | the changes whose numbers are comparable; a restore or failover begins another |
+//! | generation | the number of a history within a process |
+//! | lease | the second after a confirmed heartbeat in which the primary's answers are valid |
+//! | replica | one of several servers that share a store in PostgreSQL |
 
 #![deny(clippy::disallowed_methods)]
 
