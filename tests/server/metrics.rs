@@ -116,6 +116,30 @@ store_orders_store_reachable gauge {} 1 if the store answers this server.
 store_orders_unready gauge {reason} 1 for the reason why the server is not ready.
 ";
 
+/// The handbook has a row for each metric, with its help text as the meaning.
+#[test]
+fn the_handbook_lists_every_metric() {
+    let page = include_str!("../../src/handbook/operating.md");
+    let rows = page.split("\n## Metrics\n").nth(1).unwrap().lines();
+    let rows = rows.skip_while(|line| !line.starts_with("|---")).skip(1);
+    let listed: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+    let expected = METRICS.lines().map(|line| {
+        let (start, rest) = line.split_once(" {").unwrap();
+        let (name, kind) = start.split_once(' ').unwrap();
+        let (labels, help) = rest.split_once("} ").unwrap();
+        // All histograms have `le`.
+        let labels = labels.split(',').filter(|label| !["", "le"].contains(label));
+        let labels = labels.map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        format!("| `{name}` | {kind} | {labels} | {help} |")
+    });
+    let expected = expected.collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        listed.join("\n"),
+        expected,
+        "replace the table of src/handbook/operating.md by:\n{expected}\n"
+    );
+}
+
 #[tokio::test]
 async fn alerts_and_the_dashboard_name_metrics_that_exist() {
     let setup = setup().with_certificate(TestCertificate::new());
