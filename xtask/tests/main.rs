@@ -18,6 +18,7 @@ mod generate;
 mod history;
 mod judge;
 mod mutants;
+mod picture;
 mod pins;
 mod planted;
 mod promises;

@@ -1,4 +1,4 @@
-//! Checks that two files from which tools read the same version agree.
+//! Checks that files with the same version agree.
 
 use xtask::repository::Repository;
 
@@ -12,4 +12,6 @@ fn the_toolchain_is_the_minimum_rust_version_of_the_workspace() {
     };
     let declared = pinned("Cargo.toml", "rust-version");
     assert_eq!(pinned("rust-toolchain.toml", "channel"), format!("{declared}.0"));
+    let readme = Repository::here().read("README.md").unwrap();
+    assert!(readme.contains(&format!("Rust {declared} or later")));
 }

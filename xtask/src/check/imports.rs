@@ -28,7 +28,7 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     let root = directory.join(name);
     let (mut uses, text) = (Vec::new(), read(&root)?);
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
-    let map: Vec<&str> = text.lines().filter_map(parse_row).collect();
+    let map = modules_in_map(&text);
     let position = |module: &str| map.iter().position(|other| *other == module);
     let mut problems = Vec::new();
     for (file, module, used) in uses {
@@ -51,6 +51,11 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     }
     problems.dedup();
     Ok(problems)
+}
+
+/// Returns the modules in the map of this root file, from top to bottom.
+pub fn modules_in_map(text: &str) -> Vec<&str> {
+    text.lines().filter_map(parse_row).collect()
 }
 
 /// Parses the module from a row of the map, such as "//! | [`cli`] | the command line |".
