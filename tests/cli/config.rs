@@ -1,8 +1,24 @@
 //! Settings: their order of precedence, and the errors of invalid settings.
 
+use std::path::Path;
 use store_orders::config::all_settings;
 use test_server::TestCertificate;
 use testbed::{CliSandbox, ServerProcess, Signal, str};
+
+/// The copy in the handbook is for readers without the program.
+#[test]
+fn the_handbooks_default_file_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/handbook/store-orders.toml");
+    let current = CliSandbox::new().run(&["config", "default"]).done();
+    if std::env::var("SNAPSHOTS").is_ok_and(|action| action == "overwrite") {
+        std::fs::write(&path, &current).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap() == current,
+        "src/handbook/store-orders.toml is not the output of `store-orders config default`; fix: \
+         SNAPSHOTS=overwrite cargo test --workspace --test store_orders default_file_is_current"
+    );
+}
 
 #[test]
 fn flags_override_the_environment_the_file_and_the_defaults() {
