@@ -12,6 +12,7 @@ mod file;
 mod invalid;
 mod listen;
 mod passwords;
+mod renamed;
 mod settings;
 mod store_settings;
 
@@ -22,9 +23,10 @@ pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
+pub use renamed::{OldName, old_names};
 pub use settings::{
     LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
-    with_settings, without_empty_variables,
+    with_set_variables, with_settings,
 };
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 

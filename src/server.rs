@@ -102,8 +102,11 @@ impl Server {
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Called before more files are opened, because it searches the open files.
-        let socket =
-            ListeningSocket::find_and_configure(http.local_addr(), config.stalled_after, &log);
+        let socket = ListeningSocket::find_and_configure(
+            http.local_addr(),
+            config.client_stall_timeout,
+            &log,
+        );
         let mut background = JoinSet::new();
         if let Some(live) = &certificate {
             background.spawn(Arc::clone(live).keep_current(log.clone()));

@@ -179,7 +179,7 @@ const LABEL: &str = "web shop of Acme";
 
 /// A setup with a key of every kind.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
-    let mut setup = TestSetup::new().with_log(captured).with_keyless_per_minute(100_000);
+    let mut setup = TestSetup::new().with_log(captured).with_unauthenticated_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     setup.pending([1, 2]).shipped(3).pet(1, "Rex");
     let good = setup.key(Plan::Business);

@@ -14,7 +14,7 @@ fn error_link_to(reference: &str, document: &str, code: &str) -> String {
 
 #[tokio::test]
 async fn an_unknown_path_outside_the_versions_is_404_without_a_key_and_counts() {
-    let setup = TestSetup::new().with_keyless_per_minute(20);
+    let setup = TestSetup::new().with_unauthenticated_per_minute(20);
     let key = setup.key(Plan::Business);
     let server = setup.serve().await;
     let paths = [

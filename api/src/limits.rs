@@ -21,7 +21,7 @@ pub const MAX_BAN_SECONDS: u32 = 3_600;
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
 /// Maximum requests per minute per client address without a valid key, unless configured.
-pub const KEYLESS_PER_MINUTE: u32 = 1_000;
+pub const UNAUTHENTICATED_PER_MINUTE: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -35,7 +35,7 @@ mod tests {
         for document in DOCUMENTS {
             let emitted = document.json().unwrap();
             let text = emitted["info"]["description"].as_str().unwrap();
-            assert_eq!((MAX_BAN_SECONDS, KEYLESS_PER_MINUTE), (3_600, 1_000));
+            assert_eq!((MAX_BAN_SECONDS, UNAUTHENTICATED_PER_MINUTE), (3_600, 1_000));
             for statement in [
                 format!("within {MINUTE_SECONDS} seconds of its first 429"),
                 format!("banned for {FIRST_BAN_SECONDS} seconds"),

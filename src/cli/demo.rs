@@ -25,7 +25,7 @@ const PETS: [&str; 13] = [
 const ORDERS: i64 = 48;
 
 /// Shorter than for `serve`: the demo's data is not kept.
-const STOP_WITHIN: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
@@ -45,11 +45,11 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut config = ServerConfig {
         log_level: LogLevel::Warning,
         admin_listen: AdminListen::Off,
-        stop_within: STOP_WITHIN,
+        shutdown_timeout: SHUTDOWN_TIMEOUT,
         ..ServerConfig::default()
     };
     config.listen = args.listen.clone().unwrap_or_else(|| free_address(config.listen));
-    let keyless = config.keyless_per_minute;
+    let keyless = config.unauthenticated_per_minute;
     run(
         async |clock, log: &Logger| ServedStore::embedded(store, keyless, clock, log),
         config,

@@ -7,8 +7,9 @@ use super::printer::warn;
 use super::serve::check_settings;
 use super::{Cli, Command, FailureCode, command, show_refusal};
 use crate::config::{
-    ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
-    may_hold_password, unknown_variables, why_invalid, without_empty_variables,
+    ConfigFile, EffectiveSettings, InvalidSettings, OldName, ServerConfig, all_settings,
+    check_environment, may_hold_password, old_names, unknown_variables, why_invalid,
+    with_set_variables,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -23,6 +24,7 @@ use store_orders_api::plans::Plan;
 pub struct Invocation {
     cli: Cli,
     effective: EffectiveSettings,
+    old_names: Vec<OldName>,
 }
 
 /// The reason why a command line was refused.
@@ -43,7 +45,7 @@ impl Invocation {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        let command = || without_empty_variables(command());
+        let command = || with_set_variables(command());
         let mut matches = command().try_get_matches_from(&arguments).or_else(|error| {
             if is_wrong_value(&error) {
                 check_environment()?;
@@ -54,19 +56,21 @@ impl Invocation {
         refuse_ids_beside_input(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
-            let command = without_empty_variables(file.as_defaults(super::command()));
+            let command = with_set_variables(file.as_defaults(super::command()));
             matches = command.try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
-        Ok(Invocation { effective: EffectiveSettings::from_matches(&matches, file.as_ref()), cli })
+        let effective = EffectiveSettings::from_matches(&matches, file.as_ref());
+        Ok(Invocation { cli, effective, old_names: old_names(&arguments, file.as_ref()) })
     }
 
     /// Runs the command; `out` is its standard output.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        if !matches!(self.cli.command, Command::Serve(_))
-            && let Some(variables) = unknown_variables()
-        {
-            warn(format_args!("unknown settings in the environment ignored: {variables}"));
+        if !matches!(self.cli.command, Command::Serve(_)) {
+            self.old_names.iter().for_each(warn);
+            if let Some(variables) = unknown_variables() {
+                warn(format_args!("unknown settings in the environment ignored: {variables}"));
+            }
         }
         if let Some(config) = self.config_to_check() {
             let checked = check_settings(&self.effective, &self.cli.options.store, config);
@@ -77,7 +81,7 @@ impl Invocation {
             }
             checked?;
         }
-        self.cli.run(&self.effective, out)
+        self.cli.run(&self.effective, &self.old_names, out)
     }
 
     /// Returns the settings of a command that needs consistent settings. `config show` does not: it

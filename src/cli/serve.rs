@@ -12,7 +12,7 @@ pub use served_store::ServedStore;
 pub use signals::{EndedBySignal, HangUp, Signals};
 
 use crate::clock::SystemClock;
-use crate::config::{ServerConfig, StoreLocation, unknown_variables};
+use crate::config::{OldName, ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
 use crate::store::postgres::{PostgresStore, SILENT_FOR};
 use crate::store::sqlite::{ServerLock, SqliteStore};
@@ -23,13 +23,21 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Serves this store until a signal stops the server. Locks the data directory, if there is one.
-pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
+/// Logs the old names of settings in use.
+pub fn serve(
+    location: &StoreLocation,
+    config: &ServerConfig,
+    old_names: &[OldName],
+) -> anyhow::Result<()> {
     let mut lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
     };
-    let (confirms, keyless) = (config.confirm_lists, config.keyless_per_minute);
+    let (confirms, keyless) = (config.confirm_lists, config.unauthenticated_per_minute);
     let open = async |clock: Arc<SystemClock>, log: &Logger| {
+        for OldName { old, new } in old_names {
+            warn!(log, "setting renamed"; "old" => old, "new" => new);
+        }
         if let Some(variables) = unknown_variables() {
             warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }

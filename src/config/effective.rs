@@ -1,7 +1,7 @@
 //! The effective settings, each with its value and origin.
 
 use super::passwords::without_passwords;
-use super::settings::{all_settings, is_list, json_value};
+use super::settings::{all_settings, is_list, json_value, with_set_variables};
 use super::{ConfigFile, InvalidSettings, PostgresUrl, ServerConfig};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
@@ -34,7 +34,7 @@ impl EffectiveSettings {
         while let Some((_, subcommand)) = matches.subcommand() {
             matches = subcommand;
         }
-        let all = all_settings();
+        let all = with_set_variables(all_settings());
         let settings = all.get_arguments().filter_map(|arg| Setting::from_arg(arg, matches, file));
         EffectiveSettings(settings.collect())
     }

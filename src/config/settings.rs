@@ -2,6 +2,7 @@
 
 use super::document_settings::DocumentSettings;
 use super::listen::{AdminListen, ListenAddress};
+use super::renamed::{flag, is_set, old_key, variable};
 use super::store_settings::StoreSettings;
 use crate::keys::Environment;
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
@@ -9,9 +10,9 @@ use ipnet::IpNet;
 use slog::Level;
 use std::path::PathBuf;
 use std::time::Duration;
-use store_orders_api::limits::KEYLESS_PER_MINUTE;
+use store_orders_api::limits::UNAUTHENTICATED_PER_MINUTE;
 
-/// The part of `stop_within` that is reserved for the last counts and log lines.
+/// The part of `shutdown_timeout` that is reserved for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
 /// The system counts this time in seconds, and 0 means no limit.
@@ -47,9 +48,9 @@ pub struct ServerConfig {
         value_name = "N",
         env,
         value_parser = at_least_one("with 0, a caller with a wrong key is told 429 and never 401"),
-        default_value_t = KEYLESS_PER_MINUTE
+        default_value_t = UNAUTHENTICATED_PER_MINUTE
     )]
-    pub keyless_per_minute: u32,
+    pub unauthenticated_per_minute: u32,
     /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
     #[arg(
         long = "trusted-proxy",
@@ -84,7 +85,7 @@ pub struct ServerConfig {
         env,
         default_value = "60s"
     )]
-    pub stalled_after: Duration,
+    pub client_stall_timeout: Duration,
     /// Serve a store that was found damaged, in an emergency
     ///
     /// Lists may lack orders. Without this setting, requests and /readyz are answered with 503
@@ -125,7 +126,7 @@ pub struct ServerConfig {
         env,
         default_value = "20s"
     )]
-    pub stop_within: Duration,
+    pub shutdown_timeout: Duration,
     /// The operator's part of the served document.
     #[command(flatten)]
     pub document: DocumentSettings,
@@ -137,13 +138,15 @@ pub fn all_settings() -> Command {
 }
 
 /// Completes the definition of each setting of a command: its variable gets the prefix
-/// `STORE_ORDERS_`, and a switch takes a value, so that a flag can turn off what the file turns on.
+/// `STORE_ORDERS_`, a renamed one takes its old flag, and a switch takes a value, so that a flag can
+/// turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
             return arg;
         };
-        let arg = arg.env(format!("STORE_ORDERS_{key}"));
+        let old_flag = old_key(arg.get_id().as_str()).map(flag);
+        let arg = arg.env(variable(&key)).aliases(old_flag);
         if !matches!(arg.get_action(), ArgAction::SetTrue) {
             return arg;
         }
@@ -153,13 +156,24 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command without empty environment variables, which count as unset.
-pub fn without_empty_variables(command: Command) -> Command {
-    let unset = |arg: Arg| match arg.get_env().and_then(std::env::var_os) {
-        Some(value) if value.is_empty() => arg.env(None::<&str>),
-        _ => arg,
+/// Returns the command without empty environment variables, which count as unset. A setting whose
+/// old variable is set reads that one, unless the new one is set too: a deployment may set both, for
+/// old and new programs.
+pub fn with_set_variables(command: Command) -> Command {
+    let choose = |arg: Arg| {
+        let Some(name) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else {
+            return arg;
+        };
+        let old = old_key(arg.get_id().as_str()).map(variable).filter(|old| is_set(old));
+        match old {
+            _ if is_set(&name) => arg,
+            // Help does not show old names.
+            Some(old) => arg.env(old).hide_env(true),
+            None if std::env::var_os(name).is_some() => arg.env(None::<&str>),
+            None => arg,
+        }
     };
-    command.mut_args(unset).mut_subcommands(without_empty_variables)
+    command.mut_args(choose).mut_subcommands(with_set_variables)
 }
 
 /// Returns true if the setting is a list.
@@ -199,7 +213,7 @@ impl ServerConfig {
 
     /// Time for requests in progress to finish when the server stops.
     pub fn drain_timeout(&self) -> Duration {
-        self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)
+        self.shutdown_timeout - FINAL_FLUSH_RESERVE.min(self.shutdown_timeout / 4)
     }
 }
 
@@ -283,19 +297,21 @@ mod tests {
             command.try_get_matches_from([flag]).map(drop).map_err(|error| error.to_string())
         };
         for (flag, why) in [
-            ("--stalled-after=0s", "must be from 1s to 12h"),
-            ("--stalled-after=13h", "must be from 1s to 12h"),
-            ("--stop-within=0s", "must be from 100ms to 1day"),
-            ("--stop-within=500000000000y", "must be from 100ms to 1day"),
-            ("--keyless-per-minute=0", "with 0, a caller with a wrong key"),
-            ("--keyless-per-minute=-1", "must be a whole number from 1"),
+            ("--client-stall-timeout=0s", "must be from 1s to 12h"),
+            ("--client-stall-timeout=13h", "must be from 1s to 12h"),
+            ("--shutdown-timeout=0s", "must be from 100ms to 1day"),
+            ("--shutdown-timeout=500000000000y", "must be from 100ms to 1day"),
+            ("--unauthenticated-per-minute=0", "with 0, a caller with a wrong key"),
+            ("--unauthenticated-per-minute=-1", "must be a whole number from 1"),
             ("--outdated-lists-mib=0", "with 0, each cancel would cut off"),
             ("--trusted-proxy=10.0.0.1", "a network such as 10.0.0.0/8"),
         ] {
             let error = refusal(flag).unwrap_err();
             assert!(error.contains(why), "{flag}: {error}");
         }
-        for flag in ["--stalled-after=12h", "--stop-within=100ms", "--trusted-proxy=fd00::/8"] {
+        for flag in
+            ["--client-stall-timeout=12h", "--shutdown-timeout=100ms", "--trusted-proxy=fd00::/8"]
+        {
             assert_eq!(refusal(flag), Ok(()));
         }
     }

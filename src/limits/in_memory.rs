@@ -23,20 +23,20 @@ pub struct InMemoryLimits {
     /// Only contains keys that got a 429 or were banned.
     keys: ShardedMap<Strikes>,
     addresses: Mutex<AddressTable>,
-    keyless_per_minute: u32,
+    unauthenticated_per_minute: u32,
     bans: BegunBans,
     log: Logger,
 }
 
 impl InMemoryLimits {
-    /// Creates a limiter without counts. `keyless_per_minute` is the limit per address for requests
-    /// without a valid key. Bans are logged to `log`.
-    pub fn new(keyless_per_minute: u32, log: Logger) -> InMemoryLimits {
+    /// Creates a limiter without counts. `unauthenticated_per_minute` is the limit per address for
+    /// requests without a valid key. Bans are logged to `log`.
+    pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryLimits {
         InMemoryLimits {
             accounts: ShardedMap::new(),
             keys: ShardedMap::new(),
             addresses: Mutex::new(AddressTable::new(MAX_ADDRESSES)),
-            keyless_per_minute,
+            unauthenticated_per_minute,
             bans: BegunBans::default(),
             log,
         }
@@ -131,7 +131,7 @@ impl Limits for InMemoryLimits {
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
         let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
-        self.addresses.lock().admit(address, now, self.keyless_per_minute)
+        self.addresses.lock().admit(address, now, self.unauthenticated_per_minute)
     }
 
     fn bans(&self) -> &BegunBans {

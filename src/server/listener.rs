@@ -32,7 +32,7 @@ impl ListeningSocket {
     /// system does not allow it.
     pub fn find_and_configure(
         address: SocketAddr,
-        stalled_after: Duration,
+        stall_timeout: Duration,
         log: &Logger,
     ) -> Option<ListeningSocket> {
         let socket = find(address).inspect_err(|error| {
@@ -44,7 +44,7 @@ impl ListeningSocket {
         let socket = ListeningSocket(socket.ok()?);
         let options = socket
             .set_nodelay()
-            .and_then(|()| socket.set_stall_timeout(stalled_after))
+            .and_then(|()| socket.set_stall_timeout(stall_timeout))
             .and_then(|()| socket.lengthen_accept_queue());
         if let Err(error) = options {
             warn!(log, "listening socket options not set"; "error" => %error,

@@ -1,5 +1,6 @@
 //! Settings: their order of precedence, and the errors of invalid settings.
 
+use serde_json::Value;
 use std::path::Path;
 use store_orders::config::all_settings;
 use test_server::TestCertificate;
@@ -23,24 +24,28 @@ fn the_handbooks_default_file_is_current() {
 #[test]
 fn flags_override_the_environment_the_file_and_the_defaults() {
     let sandbox = CliSandbox::new();
-    sandbox.write("a.toml", "# mine\nkeyless_per_minute = 1\ntrusted_proxies = [\"10.0.0.0/8\"]\n");
+    sandbox.write(
+        "a.toml",
+        "# mine\nunauthenticated_per_minute = 1\ntrusted_proxies = [\"10.0.0.0/8\"]\n",
+    );
     sandbox.session(str![[r#"
-$ SHOWN='keyless_per_minute|trusted_proxies'
+$ SHOWN='unauthenticated_per_minute|trusted_proxies'
 $ store-orders config show | grep -E $SHOWN
-keyless_per_minute   1000                 default
-trusted_proxies      -                    default
+unauthenticated_per_minute  1000                 default
+trusted_proxies             -                    default
 $ store-orders config show --config a.toml | grep -E $SHOWN
-keyless_per_minute   1                    a.toml:2
-trusted_proxies      10.0.0.0/8           a.toml:3
+unauthenticated_per_minute  1                    a.toml:2
+trusted_proxies             10.0.0.0/8           a.toml:3
 $ STORE_ORDERS_CONFIG=a.toml store-orders config show | grep -E $SHOWN
-keyless_per_minute   1                    a.toml:2
-trusted_proxies      10.0.0.0/8           a.toml:3
-$ export STORE_ORDERS_KEYLESS_PER_MINUTE=2 STORE_ORDERS_TRUSTED_PROXIES=10.1.0.0/16,10.2.0.0/16
+unauthenticated_per_minute  1                    a.toml:2
+trusted_proxies             10.0.0.0/8           a.toml:3
+$ export STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE=2
+$ export STORE_ORDERS_TRUSTED_PROXIES=10.1.0.0/16,10.2.0.0/16
 $ store-orders config show --config a.toml | grep -E $SHOWN
-keyless_per_minute   2                         environment STORE_ORDERS_KEYLESS_PER_MINUTE
-trusted_proxies      10.1.0.0/16, 10.2.0.0/16  environment STORE_ORDERS_TRUSTED_PROXIES
-$ store-orders config show --config a.toml --keyless-per-minute 3 --json | grep -E $SHOWN
-{"key":"keyless_per_minute","value":3,"origin":"flag"},
+unauthenticated_per_minute  2                         environment STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE
+trusted_proxies             10.1.0.0/16, 10.2.0.0/16  environment STORE_ORDERS_TRUSTED_PROXIES
+$ store-orders config show --config a.toml --unauthenticated-per-minute 3 --json | grep -E $SHOWN
+{"key":"unauthenticated_per_minute","value":3,"origin":"flag"},
 {"key":"trusted_proxies","value":["10.1.0.0/16","10.2.0.0/16"],"origin":"environment STORE_ORDERS_TRUSTED_PROXIES"},
 "#]]);
 }
@@ -48,7 +53,8 @@ $ store-orders config show --config a.toml --keyless-per-minute 3 --json | grep 
 #[tokio::test]
 async fn the_server_uses_the_settings_of_the_file() {
     let sandbox = CliSandbox::new();
-    let settings = "listen = \"127.0.0.1:0\"\nkeyless_per_minute = 2\nlog_level = \"off\"\n";
+    let settings =
+        "listen = \"127.0.0.1:0\"\nunauthenticated_per_minute = 2\nlog_level = \"off\"\n";
     sandbox.write("a.toml", settings);
     let quiet = sandbox.serve(&["--config", "a.toml"]);
     let mut statuses = Vec::new();
@@ -163,13 +169,105 @@ fn only_serve_and_config_check_resolve_host_names() {
 $ store-orders backup b.sqlite --config a.toml
 wrote b.sqlite: [..]
 $ store-orders config show --config a.toml | grep listen
-listen               no-such-host.invalid:1  a.toml:1
-admin_listen         no-such-host.invalid:2  a.toml:2
+listen                      no-such-host.invalid:1  a.toml:1
+admin_listen                no-such-host.invalid:2  a.toml:2
 $ store-orders config check a.toml
 (1) error: 2 invalid settings:
 (1)   cannot listen on no-such-host.invalid:1: [..]; fix: choose another address with --listen
 (1)   cannot listen on no-such-host.invalid:2: [..]; fix: choose another address with --admin-listen
 "#]]);
+}
+
+#[test]
+fn an_old_name_works_in_every_source_with_one_warning() {
+    let sandbox = CliSandbox::new();
+    let old = "stop_within = \"1s\"\nstalled_after = \"2s\"\nkeyless_per_minute = 3\n";
+    sandbox.write("a.toml", old);
+    sandbox.session(str![[r#"
+$ config() { store-orders config "$@" > out; grep -E 'per_minute|timeout|valid' out; }
+$ config show --config a.toml
+unauthenticated_per_minute  3                    a.toml:3
+client_stall_timeout        2s                   a.toml:2
+shutdown_timeout            1s                   a.toml:1
+! warning: a.toml:3: keyless_per_minute is now unauthenticated_per_minute
+! warning: a.toml:2: stalled_after is now client_stall_timeout
+! warning: a.toml:1: stop_within is now shutdown_timeout
+$ config check a.toml
+a.toml: the settings are valid
+! warning: a.toml:3: keyless_per_minute is now unauthenticated_per_minute
+! warning: a.toml:2: stalled_after is now client_stall_timeout
+! warning: a.toml:1: stop_within is now shutdown_timeout
+$ config show --stop-within 4s --stalled-after=5s --keyless-per-minute 6
+unauthenticated_per_minute  6                    flag
+client_stall_timeout        5s                   flag
+shutdown_timeout            4s                   flag
+! warning: --keyless-per-minute is now --unauthenticated-per-minute
+! warning: --stalled-after is now --client-stall-timeout
+! warning: --stop-within is now --shutdown-timeout
+$ export STORE_ORDERS_STOP_WITHIN=7s STORE_ORDERS_STALLED_AFTER=8s
+$ export STORE_ORDERS_KEYLESS_PER_MINUTE=9
+$ config show
+unauthenticated_per_minute  9                    environment STORE_ORDERS_KEYLESS_PER_MINUTE
+client_stall_timeout        8s                   environment STORE_ORDERS_STALLED_AFTER
+shutdown_timeout            7s                   environment STORE_ORDERS_STOP_WITHIN
+! warning: STORE_ORDERS_KEYLESS_PER_MINUTE is now STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE
+! warning: STORE_ORDERS_STALLED_AFTER is now STORE_ORDERS_CLIENT_STALL_TIMEOUT
+! warning: STORE_ORDERS_STOP_WITHIN is now STORE_ORDERS_SHUTDOWN_TIMEOUT
+$ STORE_ORDERS_SHUTDOWN_TIMEOUT=10s config show --unauthenticated-per-minute 11
+unauthenticated_per_minute  11                   flag
+client_stall_timeout        8s                   environment STORE_ORDERS_STALLED_AFTER
+shutdown_timeout            10s                  environment STORE_ORDERS_SHUTDOWN_TIMEOUT
+! warning: STORE_ORDERS_KEYLESS_PER_MINUTE is now STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE
+! warning: STORE_ORDERS_STALLED_AFTER is now STORE_ORDERS_CLIENT_STALL_TIMEOUT
+! warning: STORE_ORDERS_STOP_WITHIN is now STORE_ORDERS_SHUTDOWN_TIMEOUT
+$ store-orders config check --stop-within 1s --shutdown-timeout 1s
+(2) error: the argument '--shutdown-timeout <DURATION>' cannot be used multiple times
+$ STORE_ORDERS_STOP_WITHIN=0s store-orders config check
+(1) error: STORE_ORDERS_STOP_WITHIN: invalid value "0s": must be from 100ms to 1day
+"#]]);
+}
+
+#[test]
+fn a_server_logs_the_old_names_in_use() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("a.toml", "stalled_after = \"2s\"\n");
+    let mut serve = sandbox.command(&["serve", "--config", "a.toml", "--stop-within=1s"]);
+    serve.args(["--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+    serve.env("STORE_ORDERS_KEYLESS_PER_MINUTE", "9");
+    let server = ServerProcess::start(&mut serve, &sandbox.path("log")).unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let log = server.wait().unwrap().1;
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let renamed: Vec<String> = lines
+        .filter(|line| line["msg"] == "setting renamed" && line["level"] == "WARN")
+        .map(|line| format!("{} {}", line["old"].as_str().unwrap(), line["new"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        "--stop-within --shutdown-timeout",
+        "STORE_ORDERS_KEYLESS_PER_MINUTE STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE",
+        "a.toml:1: stalled_after client_stall_timeout",
+    ];
+    assert_eq!(renamed, expected, "{log}");
+}
+
+#[test]
+fn only_new_names_are_offered() {
+    let sandbox = CliSandbox::new();
+    for arguments in [
+        &["serve", "--help"][..],
+        &["config", "check", "--help"],
+        &["config", "show", "--help"],
+        &["config", "default"],
+        &["completions", "bash"],
+        &["completions", "fish"],
+    ] {
+        let variables = [("STORE_ORDERS_STOP_WITHIN", "1s")];
+        let text = sandbox.run_with(arguments, &variables).stdout.to_lowercase().replace('-', "_");
+        assert!(text.contains("shutdown_timeout"), "{text}");
+        for old in ["stop_within", "stalled_after", "keyless_per_minute"] {
+            assert!(!text.contains(old), "{arguments:?}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -197,8 +295,9 @@ fn unknown_variables_are_named_in_a_warning() {
 #[test]
 fn an_empty_variable_counts_as_unset() {
     let sandbox = CliSandbox::new();
-    sandbox.write("a.toml", "keyless_per_minute = 7\n");
-    let mut variables = vec!["PGPASSWORD".to_string(), "STORE_ORDERS_COLOUR".to_string()];
+    sandbox.write("a.toml", "unauthenticated_per_minute = 7\n");
+    let others = ["PGPASSWORD", "STORE_ORDERS_COLOUR", "STORE_ORDERS_STOP_WITHIN"];
+    let mut variables = others.map(str::to_string).to_vec();
     variables.extend(
         all_settings().get_arguments().filter_map(|arg| {
             arg.get_env().map(|variable| variable.to_string_lossy().into_owned())

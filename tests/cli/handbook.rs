@@ -183,7 +183,7 @@ fn pages_name_this_version() {
         assert!(parsed.is_ok(), "{line}");
     }
     // The server stops within 15 + 20 s; the cluster kills it after 45 s.
-    for seconds in ["STOP_DELAY: 15s", "STOP_WITHIN: 20s", "GracePeriodSeconds: 45"] {
+    for seconds in ["STOP_DELAY: 15s", "SHUTDOWN_TIMEOUT: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
 }

@@ -144,7 +144,7 @@ fn the_systemd_unit_agrees_with_the_program() {
 
     // systemd must not kill a server that stops as it should.
     let stop_timeout = Duration::from_secs(value("TimeoutStopSec").parse().unwrap());
-    assert!(stop_timeout > ServerConfig::default().stop_within);
+    assert!(stop_timeout > ServerConfig::default().shutdown_timeout);
 
     let commands = commands();
     let variables: Vec<String> = commands

@@ -23,7 +23,7 @@ const ADDRESSES: [&str; 5] =
 const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
-const KEYLESS_PER_MINUTE: u32 = 7;
+const UNAUTHENTICATED_PER_MINUTE: u32 = 7;
 
 /// The interval at which the limiter removes expired entries.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
@@ -151,7 +151,7 @@ impl Both {
         clock: &Arc<ManualClock>,
     ) -> (Arc<InMemoryLimits>, LimitsFile, UnboundedReceiver<NewBan>) {
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE, log.clone()));
+        let limits = Arc::new(InMemoryLimits::new(UNAUTHENTICATED_PER_MINUTE, log.clone()));
         let record =
             LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
         let (sender, begun) = unbounded_channel();
@@ -268,7 +268,8 @@ impl Both {
         let ip = ADDRESSES[address].parse().unwrap();
         let decision = futures::executor::block_on(self.limits.admit_keyless(ip, now));
         self.last_reset = decision.status().resets_in;
-        let expected = self.model.keyless(COUNTED_AS[address], KEYLESS_PER_MINUTE, self.wall());
+        let expected =
+            self.model.keyless(COUNTED_AS[address], UNAUTHENTICATED_PER_MINUTE, self.wall());
         assert_eq!(self.outcome(decision), expected, "{ip}");
     }
 

@@ -13,7 +13,7 @@ async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer
 /// Starts a server that admits five requests a minute without a key, behind proxies of these
 /// networks.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
-    let mut setup = TestSetup::new().with_keyless_per_minute(5);
+    let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();
     setup.config.trusted_proxies = networks;
     let key = setup.key(Plan::Free);
@@ -85,7 +85,7 @@ async fn behind_a_trusted_proxy_each_address_has_its_own_minute() {
 
 #[tokio::test]
 async fn with_a_limit_of_0_every_request_without_a_key_gets_429() {
-    let setup = TestSetup::new().with_keyless_per_minute(0);
+    let setup = TestSetup::new().with_unauthenticated_per_minute(0);
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
     let refused = send_without_key(&server, &[]).await;

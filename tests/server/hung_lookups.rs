@@ -42,7 +42,7 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let store = Connection::open(data.path().join("store.sqlite")).unwrap();
     store.execute_batch(HANG).unwrap();
     drop(store);
-    let flags = ["--admin-listen", "127.0.0.1:0", "--stop-within", "5s"];
+    let flags = ["--admin-listen", "127.0.0.1:0", "--shutdown-timeout", "5s"];
     let server = data.serve(&flags).unwrap();
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();

@@ -289,7 +289,7 @@ async fn requests_are_counted_by_route_method_and_status() {
 
 #[tokio::test]
 async fn refusals_are_counted_by_plan_and_window() {
-    let setup = setup().with_keyless_per_minute(2);
+    let setup = setup().with_unauthenticated_per_minute(2);
     let (minute, day) = (setup.enterprise_key(3, 100), setup.enterprise_key(100, 2));
     let free = setup.key(Plan::Free);
     let server = setup.serve().await;

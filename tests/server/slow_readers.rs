@@ -73,7 +73,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let bound = mib.to_string();
     let listen = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
     // Do not disconnect clients that read nothing.
-    let server = data.serve(&[&listen[..], &["--stalled-after", "1h"]].concat()).unwrap();
+    let server = data.serve(&[&listen[..], &["--client-stall-timeout", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
     let client = super::unchecked_client(&server, &other);
 

@@ -10,9 +10,9 @@ use test_server::{CapturedLog, TestSetup};
 async fn a_client_that_reads_nothing_is_cut_off() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
-    setup.config.stalled_after = Duration::from_secs(1);
+    setup.config.client_stall_timeout = Duration::from_secs(1);
     // The stop would take this long if the client were not disconnected.
-    setup.config.stop_within = Duration::from_secs(60);
+    setup.config.shutdown_timeout = Duration::from_secs(60);
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;

@@ -64,7 +64,7 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     let (data, key) = data_with(MANY_ORDERS);
-    let server = data.serve(&["--stop-within", "1s"]).unwrap();
+    let server = data.serve(&["--shutdown-timeout", "1s"]).unwrap();
     let reader = slow_reader(server.address().unwrap(), &key).await;
     server.signal(Signal::INT).unwrap();
     let (ended, log) = server.exited().await;
@@ -147,7 +147,7 @@ async fn a_second_signal_ends_the_server_at_once() {
     let (data, key) = data_with(MANY_ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         // Longer than this test waits.
-        let server = data.serve(&["--stop-within", "1h"]).unwrap();
+        let server = data.serve(&["--shutdown-timeout", "1h"]).unwrap();
         let reader = slow_reader(server.address().unwrap(), &key).await;
         server.signal(Signal::TERM).unwrap();
         wait_until_stopping(&server).await;

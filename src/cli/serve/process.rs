@@ -95,7 +95,7 @@ impl Process {
             tokio::spawn(watchdog);
             signals.stop(self.hang_up, || reload(&server, &self.log)).await;
             systemd::notify(&self.log, NotifyState::Stopping);
-            let deadline = Instant::now() + self.config.stop_delay + self.config.stop_within;
+            let deadline = Instant::now() + self.config.stop_delay + self.config.shutdown_timeout;
             let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
             let address = server.address();
             let stopping = async {

@@ -22,16 +22,16 @@ pub struct ServedStore {
 
 impl ServedStore {
     /// Combines a store in a data directory with its limiter, which counts in memory and saves the
-    /// counts to a file. `keyless_per_minute` limits the requests of an address without a valid
-    /// key. Blocks.
+    /// counts to a file. `unauthenticated_per_minute` limits the requests of an address without a
+    /// valid key. Blocks.
     pub fn embedded(
         store: SqliteStore,
-        keyless_per_minute: u32,
+        unauthenticated_per_minute: u32,
         clock: Arc<SystemClock>,
         log: &Logger,
     ) -> anyhow::Result<ServedStore> {
         let directory = store.path().parent().unwrap_or(Path::new("."));
-        let limits = Arc::new(InMemoryLimits::new(keyless_per_minute, log.clone()));
+        let limits = Arc::new(InMemoryLimits::new(unauthenticated_per_minute, log.clone()));
         let counting = Arc::clone(&limits);
         let file = LimitsFile::open(directory, store.id()?, counting, clock, log.clone());
         let persister = LimitsPersister::start(file).context("cannot start the limits file")?;
@@ -41,8 +41,12 @@ impl ServedStore {
 
     /// Combines a store that servers share with its limiter, which counts in the database. Call it
     /// inside a tokio runtime.
-    pub fn shared(store: PostgresStore, keyless_per_minute: u32, log: &Logger) -> ServedStore {
-        let limits = Arc::new(store.limits(keyless_per_minute, log.clone()));
+    pub fn shared(
+        store: PostgresStore,
+        unauthenticated_per_minute: u32,
+        log: &Logger,
+    ) -> ServedStore {
+        let limits = Arc::new(store.limits(unauthenticated_per_minute, log.clone()));
         ServedStore { store: Arc::new(store), limits, persister: None }
     }
 }

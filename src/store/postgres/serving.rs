@@ -63,10 +63,10 @@ impl PostgresStore {
         Ok(PostgresStore { sessions, replica })
     }
 
-    /// Starts the rate limiter. An address may send `keyless_per_minute` requests without a valid
-    /// key. Call it within a tokio runtime.
-    pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
-        PostgresLimits::start(self.sessions.clone(), keyless_per_minute, log)
+    /// Starts the rate limiter. An address may send `unauthenticated_per_minute` requests without a
+    /// valid key. Call it within a tokio runtime.
+    pub fn limits(&self, unauthenticated_per_minute: u32, log: Logger) -> PostgresLimits {
+        PostgresLimits::start(self.sessions.clone(), unauthenticated_per_minute, log)
     }
 
     /// Removes this server from the table `replicas`.

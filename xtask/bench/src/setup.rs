@@ -14,7 +14,8 @@ use testbed::{DataDir, Program, ServerProcess};
 /// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
 
-/// Disables the limit of requests without a key, because the generator has only one address.
+/// Disables the limit of requests without a key, because the generator has only one address. The
+/// old name of `--unauthenticated-per-minute`, because the build of `--program` may be older.
 const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 
 /// The settings of a run.

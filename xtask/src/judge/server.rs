@@ -37,7 +37,8 @@ impl LiveServer {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
         // The rate limit for unauthenticated requests must not interfere.
-        let process = data.serve(&[&["--keyless-per-minute", "1000000"], flags].concat())?;
+        let process =
+            data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
     }
 

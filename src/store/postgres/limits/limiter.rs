@@ -62,10 +62,10 @@ impl PostgresLimits {
     /// runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
-        keyless_per_minute: u32,
+        unauthenticated_per_minute: u32,
         log: Logger,
     ) -> PostgresLimits {
-        let memory = InMemoryLimits::new(keyless_per_minute, log.clone());
+        let memory = InMemoryLimits::new(unauthenticated_per_minute, log.clone());
         let shared = Arc::new(Shared {
             memory,
             decided_at: AtomicI64::default(),

@@ -39,7 +39,7 @@ pub struct TestSetup {
     other_limits: Option<Arc<dyn Limits>>,
     /// Keeps the limits across restarts.
     limits_file: Mutex<Option<LimitsFile>>,
-    keyless_per_minute: u32,
+    unauthenticated_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     /// If set, the server uses TLS.
@@ -67,7 +67,7 @@ impl TestSetup {
             limits,
             other_limits: None,
             limits_file: Mutex::new(None),
-            keyless_per_minute: 1_000,
+            unauthenticated_per_minute: 1_000,
             log,
             log_buffer: None,
             certificate: None,
@@ -83,8 +83,8 @@ impl TestSetup {
     }
 
     /// Sets the limit per minute of callers without a valid key.
-    pub fn with_keyless_per_minute(mut self, keyless_per_minute: u32) -> TestSetup {
-        self.keyless_per_minute = keyless_per_minute;
+    pub fn with_unauthenticated_per_minute(mut self, unauthenticated_per_minute: u32) -> TestSetup {
+        self.unauthenticated_per_minute = unauthenticated_per_minute;
         self.restarted()
     }
 
@@ -184,7 +184,8 @@ impl TestSetup {
 
     fn restarted_with(mut self, clock: ManualClock) -> TestSetup {
         self.clock = Arc::new(clock);
-        self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute, self.log.clone()));
+        self.limits =
+            Arc::new(InMemoryLimits::new(self.unauthenticated_per_minute, self.log.clone()));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
         let file = LimitsFile::open(
             self.directory.path(),

@@ -52,7 +52,7 @@ impl Server {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
         // A revoked key must be answered 401, never 429.
-        command.args(["--keyless-per-minute", "1000000"]);
+        command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());

@@ -261,8 +261,8 @@ pub struct ServedPostgres {
 }
 
 impl ServedPostgres {
-    pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
-        self.wait(async { self.store.limits(keyless_per_minute, log) })
+    pub fn limits(&self, unauthenticated_per_minute: u32, log: Logger) -> PostgresLimits {
+        self.wait(async { self.store.limits(unauthenticated_per_minute, log) })
     }
 
     pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
