@@ -101,7 +101,7 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let mut rust_flags = STATIC.map(str::to_string).to_vec();
     rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
-    cargo.args(["build", "--release", "--locked", "--package", "store-orders"]);
+    cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
     // With an explicit target, the flags apply to the program but not to procedural macros, which
     // are shared libraries.
     cargo.args(["--target", triple]);
@@ -111,7 +111,7 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     if !cargo.status().context("cannot run cargo")?.success() {
         bail!("the server does not compile");
     }
-    Ok(checkout.target_directory().join(triple).join("release/store-orders"))
+    Ok(checkout.target_directory().join(triple).join("dist/store-orders"))
 }
 
 /// Writes the files that come with the program: its own output, licences and documents.
