@@ -23,11 +23,29 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
 
 /// Raises the change number of this scope and returns it. The rows that change must get it.
 pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
-    let raise = match scope {
-        ChangeScope::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
-        ChangeScope::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
+    let last = read_last_changes(connection)?;
+    let number = 1 + match scope {
+        ChangeScope::Orders => last.orders,
+        ChangeScope::Keys => last.keys,
     };
-    connection.prepare_cached(raise)?.query_row([], |row| row.get(0))
+    set_change_number(connection, scope, number)?;
+    Ok(number)
+}
+
+/// Sets the change number of this scope, in the transaction that read the last one.
+pub fn set_change_number(
+    connection: &Connection,
+    scope: ChangeScope,
+    number: i64,
+) -> rusqlite::Result<()> {
+    // Without a primary key in WHERE, or with RETURNING, SQLite creates a temporary table, which
+    // costs more than the update.
+    let update = match scope {
+        ChangeScope::Orders => "UPDATE versions SET orders = ?1 WHERE only_row = 1",
+        ChangeScope::Keys => "UPDATE versions SET keys = ?1 WHERE only_row = 1",
+    };
+    connection.prepare_cached(update)?.execute([number])?;
+    Ok(())
 }
 
 /// A cache of the last changes, valid until the WAL index shows a new commit.

@@ -4,7 +4,7 @@
 use super::SqliteStore;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
-use super::last_changes::{raise_change_number, read_last_changes};
+use super::last_changes::{raise_change_number, read_last_changes, set_change_number};
 use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::blocking::run;
 use crate::clock::BootInstant;
@@ -147,8 +147,8 @@ impl Store for Arc<SqliteStore> {
                 if !outcomes.contains(&Some(CancelOutcome::Cancelled)) {
                     return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
                 }
-                let change_numbers =
-                    Some((before, raise_change_number(transaction, ChangeScope::Orders)?));
+                set_change_number(transaction, ChangeScope::Orders, before + 1)?;
+                let change_numbers = Some((before, before + 1));
                 Ok(CancelledBatch { outcomes, generation, change_numbers })
             })
         })
