@@ -41,20 +41,21 @@ impl ChangeNumber {
         ChangeNumber { generation, number: 0 }
     }
 
-    /// True for the state before the first change: a read after it must read every row.
+    /// True for the state before the first change. To catch up from this state, read every row.
     pub fn is_beginning(self) -> bool {
         self.number == 0
     }
 
-    /// True if data at this change may contain changes that data at the other change lacks.
+    /// True if data read after the change `self` may contain changes that data read after the
+    /// change `other` lacks.
     pub fn has_more_than(self, other: ChangeNumber) -> bool {
         self.generation != other.generation || self.number > other.number
     }
 
-    /// Returns the change that a list at `self` reflects once the orders that a batch cancelled are
-    /// removed from it. `numbers` are the store's change numbers before and after the batch.
-    /// Returns `self` if the batch began at another change: the list then lacks changes of another
-    /// process.
+    /// Returns the change that a list reflects once the orders that a batch cancelled are removed
+    /// from it. `self` is the change that the list reflects now; `numbers` are the store's change
+    /// numbers before and after the batch. If the number before the batch is not that of `self`,
+    /// the list lacks a change of another process, and the result is `self`.
     #[must_use]
     pub fn after(self, generation: u64, numbers: Option<(i64, i64)>) -> ChangeNumber {
         match numbers {

@@ -1,5 +1,6 @@
 //! Detects a primary with a different history. The journal records a number and a unique id for
-//! each change. A journal without the last change that this process has seen is another history.
+//! each change. If a journal lacks the last change that this process has seen, the primary has a
+//! different history.
 //!
 //! A primary's answer is accepted if the lease is valid and the history is the same as before.
 
@@ -16,7 +17,7 @@ pub struct Change<I> {
     pub id: I,
 }
 
-/// The last change that this process has seen, and its generation. Outlives sessions.
+/// The last change that this process has seen, and its generation. It is kept when a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
@@ -29,9 +30,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Records a change as seen. Fails unless the primary's journal has the last seen change
-    /// (`is_known`). Call it before using the rows that came with the change, so that no used row
-    /// is later than the last seen change.
+    /// Records `change` as the last seen change. Fails unless the primary's journal has the previous
+    /// one (`is_known`). Call this before you use the rows that came with the change: no row in use
+    /// may be later than the last seen change.
     pub fn accept(
         &mut self,
         generation: u64,
@@ -68,8 +69,8 @@ pub struct Opening<I> {
 }
 
 impl<I> Opening<I> {
-    /// Records the last change as seen. Requires a confirmed commit, because a replaced primary may
-    /// report changes that no other server has.
+    /// Records the journal's last change as seen. Requires a confirmed commit, because a replaced
+    /// primary may report changes that no other server has.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
         seen.advance(self.generation, self.last);
     }
@@ -84,7 +85,8 @@ pub enum AnswerRejected {
     OtherHistory,
 }
 
-/// The answer of a primary: its last change, and whether its journal has the last seen change.
+/// A primary's answer to a query of its journal: the journal's last change, and whether the journal
+/// contains the change that this process saw last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer<I> {
     last: Change<I>,
@@ -94,7 +96,9 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// The journal's last row, and whether the journal has the row named in the query.
+    /// Creates an answer. `last` is the journal's last row. `orders` and `keys` are the numbers of
+    /// the last changes of orders and of keys. `is_known` is true if the journal has the change
+    /// that the query looked up.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
@@ -114,8 +118,8 @@ impl<I> Answer<I> {
         self.accept(generation, seen)
     }
 
-    /// Returns the last changes for the key cache, with the time before which every acknowledged
-    /// change is included.
+    /// Returns the last changes for the key cache. They include every change that was acknowledged
+    /// before their `as_of`.
     pub fn with_as_of<T: Time>(
         self,
         generation: u64,
@@ -137,8 +141,8 @@ impl<I> Answer<I> {
         Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
-    /// Begins a session to this server, in a new generation if its journal lacks the last seen
-    /// change.
+    /// Begins a session to the primary that gave this answer. If the primary's journal lacks the
+    /// last seen change, the session gets a new generation.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let previous = seen.last.as_ref().map(|(generation, _)| *generation);
         let generation = previous.map_or(0, |generation| generation + u64::from(!self.is_known));

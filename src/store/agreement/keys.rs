@@ -1,33 +1,34 @@
-//! Plans how cached keys follow the store, and limits how long they are valid without an answer.
+//! Plans how cached keys catch up with the store, and limits how long they stay valid while the
+//! store does not answer.
 
 use super::change_numbers::{ChangeNumber, LastChanges};
 use super::lease::Time;
 use super::list::{CatchUp, ListState};
 use std::time::Duration;
 
-/// The validity of cached keys after the store was last queried. A revocation takes effect within
-/// this time; without newer data no key is accepted.
+/// The time for which cached keys stay valid after they were known to be current. A revocation takes
+/// effect within this time. Afterwards no key is accepted until the store has answered again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// True if keys read at `as_of` are still valid.
+/// True if keys that were current at `as_of` are still valid.
 pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
     now <= as_of + KEYS_CURRENT_FOR
 }
 
-/// The step by which cached keys catch up with the store.
+/// The way in which cached keys catch up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysCatchUp {
     /// The cache is up to date.
     Current,
     /// Replace cached rows by the rows of the answer; the cache then reflects this change.
     Rows(ChangeNumber),
-    /// Empty the cache, because too much has changed or the generation is another one; the cache
-    /// then reflects this change.
+    /// Empty the cache, because too much has changed or the generation is another one. The empty
+    /// cache then reflects this change.
     Empty(ChangeNumber),
 }
 
-/// Plans how keys cached at one change catch up with the store at another. `rows_after` is set if
-/// the answer has all rows that changed after it.
+/// Plans how keys that reflect the change `cached` catch up with the change `stored`. If
+/// `rows_after` is set, the answer has all rows that changed after the change `rows_after`.
 pub fn keys_catch_up(
     cached: ChangeNumber,
     stored: ChangeNumber,
@@ -42,8 +43,9 @@ pub fn keys_catch_up(
     }
 }
 
-/// True if a key that was read at a change may enter the cache. Changes up to `cached` are not read
-/// again, so a row that was read before them would stay outdated.
+/// True if a key that was read at the change `read` may enter a cache that reflects the change
+/// `cached`. The cache does not read changes up to `cached` again, so an older row would stay
+/// outdated.
 pub fn may_enter_cache(read: ChangeNumber, cached: ChangeNumber) -> bool {
     !cached.has_more_than(read)
 }
@@ -58,8 +60,8 @@ pub struct PolledChanges<T> {
 }
 
 impl<T: Time> PolledChanges<T> {
-    /// The answer of a store. `as_of` is the start of the query, or the last confirmed heartbeat if
-    /// that was earlier.
+    /// Creates the answer of a store. `as_of` is the start of the query, or the last confirmed
+    /// heartbeat if it was sent earlier.
     pub fn new(last_changes: LastChanges, as_of: T) -> PolledChanges<T> {
         PolledChanges { last_changes, as_of }
     }

@@ -1,11 +1,12 @@
-//! Leases: the time until which answers of a primary are valid, and from which a session may
-//! acknowledge changes. A replaced primary keeps answering reads without noticing.
+//! Leases. Answers of a primary are valid until the session's lease expires. A new session
+//! acknowledges no change until all leases on an older primary have expired. Both are necessary
+//! because a replaced primary continues to answer reads.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// The validity of a lease, from the sending of its last confirmed heartbeat. An older session's
-/// lease may therefore be valid for as long after another primary was reached.
+/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. When a
+/// session reaches a new primary, leases on the old primary can still be valid for this long.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 /// A point in time of any clock.
@@ -43,9 +44,10 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// The earlier of the query's start (`asked`) and the last confirmed heartbeat. The answer
-    /// includes every change acknowledged before this time, since a replaced primary lacks only
-    /// later commits. None before the first heartbeat.
+    /// Returns the earlier of the query's start (`asked`) and the sending of the last confirmed
+    /// heartbeat; `None` before the first heartbeat. The answer includes every change that was
+    /// acknowledged before this time: the primary had not been replaced when the heartbeat was
+    /// sent, so it lacks only later changes.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -63,9 +65,9 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// The wait of a session to `server` that was opened at `opened`. `before` is the server and
-    /// the wait of the previous session. The wait begins with the *first* session to a server;
-    /// reopening does not prolong it.
+    /// Returns the wait of a session to `server` that was opened at `opened`. `before` is the
+    /// server and the wait of the previous session. The wait begins with the *first* session to a
+    /// server; further sessions to the same server do not prolong it.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,
@@ -78,7 +80,7 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Fails with the end of the wait unless it is over.
+    /// Returns proof that the wait is over. Before that, returns the end of the wait as an error.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
-        // The session is reopened within the first second, and after it.
+        // The next session to the same server opens within the first second, or after it.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

@@ -12,45 +12,45 @@ pub struct ListState<S, R> {
     applied: ChangeNumber,
     /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
-    /// The last change that the snapshot reflects once the pending removals are taken out.
+    /// The last change that the snapshot reflects once the pending removals are applied.
     reflected_after_removals: ChangeNumber,
 }
 
-/// The step by which a snapshot catches up with the store.
+/// The way in which a snapshot catches up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CatchUp {
     /// The snapshot is up to date.
     Nothing,
-    /// Take the pending removals out; the snapshot then reflects this change.
+    /// Apply the pending removals; the snapshot then reflects this change.
     Removals(ChangeNumber),
-    /// Apply the rows of the answer, and take the pending removals out; the snapshot then reflects
-    /// this change.
+    /// Apply the rows of the answer and the pending removals; the snapshot then reflects this
+    /// change.
     Rows(ChangeNumber),
-    /// Read and apply the rows after this change, and take the pending removals out.
+    /// Read the rows that changed after this change, and apply them and the pending removals.
     ReadingAfter(ChangeNumber),
-    /// Reread everything, and discard the pending removals: this is the beginning of another
-    /// generation.
+    /// Another generation has begun: discard the pending removals and read every row. The change is
+    /// the beginning of that generation.
     ReadingAll(ChangeNumber),
 }
 
 impl<S, R: Default> ListState<S, R> {
-    /// A snapshot that reflects this change.
+    /// Creates a list from a snapshot that reflects the change `applied`.
     pub fn new(snapshot: S, applied: ChangeNumber) -> ListState<S, R> {
         let pending_removals = R::default();
         ListState { snapshot, applied, pending_removals, reflected_after_removals: applied }
     }
 
-    /// The last change that the list reflects once the pending removals are taken out: it only
-    /// needs the rows after this change.
+    /// The last change that the list reflects once the pending removals are applied. To catch up,
+    /// the list needs only the rows that changed after this change.
     pub fn reflected_after_removals(&self) -> ChangeNumber {
         self.reflected_after_removals
     }
 
     /// Adds a batch of cancellations of this process to the pending removals. `numbers` are the
     /// store's change numbers before and after the batch. If the list does not reflect the change
-    /// before the batch, nothing is added: the batch then arrives with the rows of the missing
-    /// changes. A list that lacks the cancelled orders but reflects an earlier change would share
-    /// its ETag with a different list.
+    /// before the batch, nothing is added: the cancelled orders arrive later, with the rows of the
+    /// missing changes. Otherwise the list would lack the cancelled orders but reflect an earlier
+    /// change, and would share its ETag with a different list.
     pub fn cancelled(
         &mut self,
         generation: u64,
@@ -64,8 +64,8 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Plans how the snapshot catches up with the store at this change. `rows_after` is set if the
-    /// answer has all rows that changed after it.
+    /// Plans how the snapshot catches up with the change `stored`. If `rows_after` is set, the
+    /// answer has all rows that changed after the change `rows_after`.
     pub fn plan(&self, stored: ChangeNumber, rows_after: Option<ChangeNumber>) -> CatchUp {
         if !stored.has_more_than(self.applied) {
             return CatchUp::Nothing;
@@ -83,9 +83,10 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Replaces the snapshot by one that reflects this change. `remove_done` deletes the pending
-    /// removals whose orders the new snapshot lacks. Orders cancelled meanwhile stay pending,
-    /// except in a new generation, whose list never had them.
+    /// Replaces the snapshot by one that reflects the change `applied`. `remove_done` deletes the
+    /// pending removals whose orders the new snapshot lacks; removals of orders cancelled meanwhile
+    /// stay pending. A new generation discards all of them, because its list never had these
+    /// orders.
     pub fn publish(
         &mut self,
         snapshot: S,
@@ -134,11 +135,11 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.reflected_after_removals(), change(6));
-        // Another process brought the store to 7.
+        // The batch follows change 7 of another process, which the list does not reflect.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.reflected_after_removals(), change(6));
-        // A refresh reached 9 before the writer did.
+        // A refresh reaches the change 9 before the batch that made this change is added.
         assert!(publish(&mut list, change(9)).is_empty());
         assert!(!cancel(&mut list, 1, (8, 9)));
     }

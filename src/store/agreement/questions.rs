@@ -1,5 +1,5 @@
-//! Shares queries for the last changes among list requests. Several queries are in flight at once.
-//! A list request takes the answer to the first query that is sent after the request arrived: an
+//! Shares queries for the last changes among list requests. Several queries can be in flight at
+//! once. A list request uses the first query that is sent after the request arrived, because an
 //! earlier query may miss a commit in between.
 
 use super::lease::Time;
@@ -29,13 +29,14 @@ impl<C> SharedQueries<C> {
         &mut self.next
     }
 
-    /// Returns the query to send now, if a list request awaits it and fewer than `most` queries are
-    /// in flight.
+    /// Returns the query to send now, if a list request waits for its answer and fewer than `most`
+    /// queries are in flight.
     pub fn due(&self, most: usize) -> Option<&C> {
         (self.is_awaited && self.under_way < most).then_some(&self.next)
     }
 
-    /// Takes the next query to send it. List requests that arrive from now on wait for `after`.
+    /// Returns the next query, which the caller must send now. List requests that arrive later join
+    /// the query `after`.
     pub fn send(&mut self, after: C) -> C {
         self.is_awaited = false;
         self.under_way += 1;
@@ -48,9 +49,10 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// The earliest time for the query after one sent at `sent`, if up to `most` queries may be in
-/// flight. Spreads queries over one round trip: otherwise a burst of list requests would send them
-/// all at once, and the next request would wait almost a round trip before its query can be sent.
+/// Returns the earliest time at which the next query may be sent, if the last one was sent at
+/// `sent`. Spreads the `most` queries that may be in flight over one round trip. Otherwise a burst
+/// of list requests would send all of them at once, and the next request would wait for almost a
+/// round trip until a query may be sent again.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }
@@ -78,8 +80,8 @@ mod tests {
         assert_eq!(questions.due(2), Some(&3));
     }
 
-    /// The waiting times of list requests that arrive every millisecond for ten round trips, in
-    /// milliseconds and ascending.
+    /// Simulates list requests that arrive every millisecond for ten round trips. Returns their
+    /// waiting times in milliseconds, in ascending order.
     fn waiting_times_ms(round_trip: u32, most: usize) -> Vec<u32> {
         let mut questions = SharedQueries::new(Vec::<u32>::new());
         let (mut in_flight, mut waits) = (VecDeque::<(u32, Vec<u32>)>::new(), Vec::new());

@@ -1,19 +1,19 @@
-//! Tracks which changes a read in pages covers, because rows change between the pages.
+//! Determines which changes a read in several pages includes: rows can change between two pages.
 
 use super::change_numbers::ChangeNumber;
 
 /// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
-    /// All rows that exist now; they do not show which ones were removed.
+    /// All rows that exist now. The rows do not show what was removed before.
     All,
     /// Rows that changed after the change of this number.
     After(i64),
 }
 
 impl ReadScope {
-    /// Returns the rows to read after this change in a session of this generation; none if the
-    /// change is of another generation.
+    /// Returns the rows that a list or cache reflecting the change `after` must read in a session
+    /// of this generation. Returns `None` if the change is of another generation.
     pub fn rows_after(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
@@ -21,26 +21,26 @@ impl ReadScope {
     }
 }
 
-/// The changes that a read of orders covers.
+/// The changes that a read of orders includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
     /// The last change whose rows were read, except rows that a later change has rewritten.
     pub reached: ChangeNumber,
-    /// True if no later change was committed meanwhile: the orders reflect all changes up to
-    /// `reached`.
+    /// True if the orders are exactly those as of the change `reached`. False if a later change may
+    /// already have rewritten some of them.
     pub is_all: bool,
 }
 
 impl OrdersRead {
-    /// A read of every order, page by page. `before` and `last` are the store's last changes before
-    /// and after it. Pages may contain some of the changes in between.
+    /// A read of all orders, page by page. `before` and `last` are the store's last changes before
+    /// and after the read. The pages may include some of the changes in between.
     pub fn whole(before: ChangeNumber, last: ChangeNumber) -> OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
     /// A read of one page, which contains whole changes up to the number `highest`. `before` is the
-    /// store's last change before the read. After a full page there may be later changes, which may
-    /// have rewritten rows that the page therefore lacks.
+    /// store's last change before the read. If the page is full, there may be later changes, and
+    /// rows that they have rewritten are missing from the page.
     pub fn page(
         after: ChangeNumber,
         before: ChangeNumber,
