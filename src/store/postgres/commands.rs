@@ -1,10 +1,10 @@
 //! The store's interface for the operator's commands.
 //!
-//! A change reads its rows without a lock. Then it sends all writes at once, from taking the change
-//! lock to the COMMIT, so that a command never holds the lock while it waits for an answer or is
-//! suspended. Each statement sees everything committed before (READ COMMITTED), and changes are
-//! committed in the order of their numbers. If another change was committed since the rows were
-//! read, the change is retried.
+//! A command reads the rows that it changes without a lock. Then it sends all statements of the
+//! change at once, from the change lock to the COMMIT, so that it never holds the lock while it
+//! waits for an answer or is suspended. Each statement sees everything that was committed before it
+//! started (READ COMMITTED), and changes are committed in the order of their numbers. If another
+//! change has altered the rows since they were read, the command repeats its change.
 
 mod blocking;
 mod check;
@@ -62,7 +62,7 @@ impl PostgresCommands {
         Ok(commands)
     }
 
-    /// Connects to the primary at this URL, whatever its schema.
+    /// Connects to the primary at this URL, without checking its schema.
     fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
@@ -75,7 +75,7 @@ impl PostgresCommands {
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection), url: url.clone() })
     }
 
-    /// Connects to the database of the request counts, whatever its schema.
+    /// Connects to the database of the request counts, without checking its schema.
     fn open_limits(&self) -> Result<PostgresCommands, StoreError> {
         PostgresCommands::open(&self.url.limits())
     }
@@ -85,7 +85,8 @@ impl PostgresCommands {
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Opened first, so that nothing is done if the database of the counts is missing.
+        // Connect to the database of the counts first: if it is missing, this fails before anything
+        // has changed.
         let (limits, before) = (self.open_limits()?, self.id()?);
         limits.run(async |client| require_current(client, LIMITS).await)?;
         let result = work()?;
@@ -126,7 +127,8 @@ async fn end_transaction<T>(
 ) -> Result<T, StoreError> {
     match result {
         Ok(result) => {
-            // Fails if an earlier error was ignored. COMMIT would then roll back without an error.
+            // This statement fails if `work` ignored an earlier error. COMMIT would roll back and
+            // report no error.
             transaction.execute("SELECT", &[]).await.map_err(write_error)?;
             let before = link.unconfirmed();
             transaction.commit().await.map_err(commit_error)?;
@@ -178,8 +180,8 @@ impl Engine for PostgresCommands {
     }
 }
 
-/// Commits these writes as one change, with pipelined statements. Writes nothing and returns false
-/// if rows in its scope changed after the given last change.
+/// Commits these writes as one change, with pipelined statements. Returns false, and writes
+/// nothing, if something in `scope` has changed since the given last changes.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
@@ -203,7 +205,7 @@ pub(super) async fn write_at_once(
         client.query(lock, &[]),
         client.execute(record, &change),
         join_all(writes),
-        // After an error this rolls back.
+        // COMMIT rolls back if an earlier statement failed.
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
@@ -217,8 +219,8 @@ pub(super) async fn write_at_once(
     if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
 }
 
-/// Converts the error of a COMMIT, or of a statement sent together with it. Without an answer the
-/// change may have been made.
+/// Converts the error of a COMMIT, or of a statement sent together with it. If no answer has
+/// arrived, the change may have been made.
 fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(_) => lock_error(error),
@@ -226,8 +228,8 @@ fn commit_error(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Locks the store exclusively until the transaction ends: against `migrate` and `restore`, servers
-/// and changes. Returns the next change number.
+/// Locks the store until the transaction ends. Meanwhile no server, `migrate`, `restore` or other
+/// change can begin. Returns the next change number.
 async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error)?;
@@ -266,8 +268,8 @@ impl OperatorStore for PostgresCommands {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // Uses the database's clock. If a failover moves the clock, some steps of a long command
-        // are too long or too short.
+        // `heard_at` is a time of the database's clock. If a failover moves that clock, some steps
+        // of a long command are too long or too short.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

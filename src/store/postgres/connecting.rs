@@ -1,8 +1,8 @@
 //! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
 //! is not in recovery.
 //!
-//! Each host is a separate attempt, because tokio-postgres' list of hosts waited 12 s for a primary
-//! that was stopped (SIGSTOP).
+//! Each host is a separate attempt: tokio-postgres, given all hosts, waited 12 s for a primary that
+//! was stopped (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -34,8 +34,9 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Selects whether the server accepts writes, and its identity. The timeline is empty on a standby,
-/// where its function fails. Also sets what startup options cannot: only the schema of the store is
-/// searched, and `transaction_timeout`, which exists since PostgreSQL 17, is off.
+/// where the function that returns the timeline fails. Also changes two settings that startup
+/// options cannot change: restricts the search path to the schema of the store, and turns off
+/// `transaction_timeout`, which only PostgreSQL 17 and later have.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
@@ -93,7 +94,7 @@ pub struct ServerIdentity {
 pub struct ConnectError(String);
 
 impl ConnectError {
-    /// Joins the refusals of all hosts.
+    /// Combines the reasons of all hosts.
     pub fn no_primary(refusals: &[String]) -> ConnectError {
         ConnectError(refusals.join("; "))
     }
@@ -107,7 +108,8 @@ pub struct Target {
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
-    /// Shared by all connections: creating it may read every certificate of the system.
+    /// All connections share it, because creating a connector may read every certificate of the
+    /// system.
     tls: MakeRustlsConnect,
 }
 
@@ -139,8 +141,8 @@ pub async fn connect(
     Err(ConnectError::no_primary(&refusals))
 }
 
-/// Looks up every address of every host, in the order of the URL. Failed look-ups and unusable TLS
-/// settings are added to `refusals`.
+/// Looks up every address of every host, in the order of the URL. Adds failed look-ups and unusable
+/// TLS settings to `refusals`.
 pub async fn targets(
     url: &PostgresUrl,
     limit: Duration,
@@ -205,7 +207,7 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: String| ConnectError(format!("{target}: {why}"));
     let mut config = url.session();
-    // Later options win.
+    // PostgreSQL uses the last of repeated options.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
     config
         .options(options)
@@ -247,7 +249,7 @@ async fn open(
     let (client, connection) = config.connect(tls).await.map_err(explain)?;
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
-    // If the rest fails, dropping the driver closes the socket.
+    // If a later step fails, dropping the driver closes the socket.
     let row = client.query_typed_one(SELECT_IDENTITY, &[]).await.map_err(explain)?;
     let flag = |column| row.try_get::<_, bool>(column).map_err(explain);
     if flag(0)? {

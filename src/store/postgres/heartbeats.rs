@@ -1,6 +1,6 @@
 //! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
-//! `replicas`, which changes `xmax`; every few seconds it writes the row, which changes `xmin`. The
-//! database's clock is not used, because a failover may move it.
+//! `replicas`, which changes `xmax`; every few seconds it writes the row instead, which changes
+//! `xmin`. The database's clock is not used, because a failover may move it.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
@@ -46,8 +46,8 @@ pub async fn remove_silent(
 }
 
 /// Waits until each server sends another heartbeat, at most [`HEARTBEAT_TIMEOUT`]. Returns the
-/// first heartbeats, and the ids of the servers that sent no further one: they were killed or
-/// suspended, or cannot reach the database.
+/// heartbeats before the wait, and the ids of the servers that sent no further one: they were
+/// killed or suspended, or cannot reach the database.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {

@@ -1,6 +1,6 @@
 //! The journal: one row for each change, written under the change lock. Its last row has the
 //! numbers of the last changes. A server also looks up the last change that it has seen: if the
-//! journal lacks that change, its history is another one.
+//! journal lacks that change, the primary has a different history.
 //!
 //! Change numbers are in the columns `changes.version` and `changed_in` of orders, accounts and
 //! keys.
@@ -12,15 +12,17 @@ use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change in the table `changes`. It includes the table's oid, because `pg_restore
-/// --clean` recreates the table with another oid. `VACUUM FULL` keeps the oid.
+/// The id of a change in the table `changes`. It includes the table's oid, because a restored row
+/// has its old `id`: `pg_restore --clean` recreates the table with another oid. `VACUUM FULL` keeps
+/// the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers of the last changes. It reads two pages of the index.
 pub const SELECT_LAST: &str =
     "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 
-/// Selects the last change, and whether the journal has the change of this number and id.
+/// Selects the last change, and whether the journal has the change with the number `$1` and the id
+/// `$2`.
 pub fn select_last_and_known() -> String {
     format!(
         "
@@ -30,9 +32,10 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old: a server that was away
-/// for longer rereads everything. The age of the successor counts, so that after a long pause the
-/// last row stays for another 10 minutes. At 2,000 changes a second the table takes 120 MB.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. A server that was away for
+/// longer finds its last seen change missing, and rereads everything. The age of the successor
+/// counts because servers look up the last row until a successor exists, however old the row is. At
+/// 2,000 changes a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT version, lead(made_at) OVER (ORDER BY version) AS followed_at
@@ -55,7 +58,7 @@ pub type JournalSeen = journal::Seen<String>;
 pub type JournalAnswer = journal::Answer<String>;
 
 /// Reads an answer from its first row: the last row of the journal and, in the fifth column,
-/// whether the journal has the change named in the query.
+/// whether the journal has the change that the query looked up.
 pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };
@@ -91,8 +94,8 @@ pub async fn query_journal(
     parse_answer(&rows.map_err(read_error)?)
 }
 
-/// Takes the change lock, which lets one transaction at a time make changes; it is released when
-/// the transaction ends. The table `versions` serves only as this lock.
+/// Takes the change lock, so that only one transaction at a time makes changes. The lock is
+/// released when the transaction ends. The table `versions` serves only as this lock.
 pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
 /// Takes the change lock. Returns the next change number.
@@ -116,10 +119,11 @@ pub async fn record_change(
     Ok(())
 }
 
-/// Adds the next change to the journal: of orders if `$1`, otherwise of keys. If one of the orders
-/// `$2` changed after the change `$3`, or a key after `$4`, or the change lock has no row, the
-/// number is NULL, which violates a constraint and so aborts the transaction. Damaged rows whose
-/// number is beyond the journal's last one are ignored.
+/// Adds the next change to the journal: a change of orders if `$1`, otherwise of keys. Aborts the
+/// transaction if one of the orders `$2` changed after the change `$3`, if a key changed after the
+/// change `$4`, or if the table of the change lock is empty: the number is then NULL, which
+/// violates a constraint. Ignores damaged orders whose change number is higher than the journal's
+/// last one.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (version, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (
@@ -130,8 +134,9 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE version + 1 END
     FROM changes ORDER BY version DESC LIMIT 1";
 
-/// Removes some of the rows that no server needs any more. `floor` is the last row removed so far;
-/// returns the new one. The floor avoids rereading dead rows that a long snapshot keeps.
+/// Removes some old rows of the journal. `floor` is the number of the last removed row; returns the
+/// new one. Starting at the floor avoids rereading dead rows, which stay in the table while another
+/// transaction keeps a long snapshot.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

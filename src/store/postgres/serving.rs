@@ -45,9 +45,9 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. With `confirms_lists`, every freshness query of a list is a commit. Servers
-    /// without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed
-    /// from the table `replicas`.
+    /// Opens the store. With `confirms_lists`, every freshness query of a list request is a commit.
+    /// Servers without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are
+    /// removed from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
@@ -73,8 +73,8 @@ impl PostgresStore {
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
-        // On the writer: the lock timeout of other connections is shorter than the time for which a
-        // heartbeat may lock this row.
+        // Use the writer's connection: a heartbeat may lock this row for longer than the lock
+        // timeouts of the other connections.
         let removal = async {
             let _writing = session.writing.lock().await;
             deregister(&session.writer.client, &self.replica).await
@@ -82,7 +82,7 @@ impl PostgresStore {
         session.answer(timeout, removal).await
     }
 
-    /// Returns the current session, and the rows that it must read after this change.
+    /// Returns the current session, and the rows that a caller that reflects this change must read.
     fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
         match ReadScope::rows_after(after, session.generation) {
@@ -171,8 +171,8 @@ impl Store for PostgresStore {
         let session = current(&self.sessions)?;
         let last_seen = self.replica.last_seen().last().map(|change| change.number);
         if last_seen > Some(*session.confirmed.borrow()) {
-            // A list lacked the order. The heartbeat confirms the list's changes while the row is
-            // read.
+            // No commit has confirmed the last seen change yet. Request a heartbeat, which can
+            // confirm it while the row is read.
             session.heartbeat_wanted.notify_one();
         }
         let query = format!(
@@ -239,7 +239,7 @@ impl Store for PostgresStore {
         let session = current(&self.sessions)?;
         with_time_limit(REQUEST_TIMEOUT, async {
             let connection = session.open_another(&WRITER).await?;
-            // Repeated if a command has changed keys in between.
+            // If a command has changed keys in between, `write_at_once` returns false: try again.
             while !write_at_once(
                 &connection,
                 Scope::Keys,
@@ -256,9 +256,9 @@ impl Store for PostgresStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // The interval is checked again: a cache that was just reread may lack the last recorded
-        // use. Only the latest use of each key is recorded. Locked rows are skipped, because
-        // waiting for one would delay all other keys.
+        // Check the interval between two uses again: a cache that was just reread may lack the last
+        // recorded use. Record only the latest use of each key. Skip locked rows, because waiting
+        // for one would delay all other keys.
         let update = "
             WITH use AS (SELECT k AS key, max(t) AS at
                          FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
@@ -284,17 +284,18 @@ impl Store for PostgresStore {
     }
 }
 
-/// The rows that one statement reads of a whole list. Each statement has its own snapshot: a
-/// snapshot that lasts for seconds would keep vacuum from removing dead rows of the request counts.
+/// The number of rows that one statement reads. A read of more rows takes several statements, each
+/// with its own snapshot: a snapshot that lasts for seconds would keep vacuum from removing dead
+/// rows of the request counts.
 pub const PAGE_ROWS: i64 = 50_000;
 
-/// Selects a page of all orders, from an id on.
+/// Selects a page of all orders, from the id `$1` on.
 const ALL_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
 
-/// Selects the orders of the next changes. A page has only whole changes, so it may have a few rows
-/// more than [`PAGE_ROWS`].
+/// Selects a page of the orders that changed after the change `$1`. A page has only whole changes,
+/// so it may have a few rows more than [`PAGE_ROWS`].
 const CHANGED_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
     FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
@@ -302,8 +303,8 @@ const CHANGED_ORDERS: &str = "
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
-/// Sends every order. Orders that change meanwhile may be sent in either state; they are read
-/// again, because the result names the last changes before the read.
+/// Sends every order, page by page. An order that changes meanwhile may be sent in its old or new
+/// state. The caller reads it again, because the result includes only the changes before the read.
 async fn send_all(
     session: &Session,
     replica: &Replica,
@@ -321,7 +322,7 @@ async fn send_all(
     Ok(OrdersRead::whole(before.orders_change(), last.orders_change()))
 }
 
-/// Sends the orders of the next changes.
+/// Sends one page of the orders that changed after the change `after`.
 async fn send_changed(
     session: &Session,
     replica: &Replica,
@@ -337,9 +338,9 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Runs `read_rows` with a separate connection and the last changes before the read. Returns its
-/// result and the last changes after the read. On the shared connections, other requests would wait
-/// for a long read.
+/// Calls `read_rows` with a separate connection and the last changes before the read. Returns its
+/// result and the last changes after the read. The connection is separate because a long read on a
+/// shared one would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     replica: &Replica,
@@ -353,7 +354,7 @@ async fn with_scan_connection<T>(
     };
     let work = async {
         let result = read_rows(&connection.client, last_changes().await?).await?;
-        // This also checks that the history is still the same.
+        // Reading the last changes again also checks that the history is still the same.
         Ok((result, last_changes().await?))
     };
     tokio::select! {
@@ -362,7 +363,7 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders of a page. Returns their number, and the highest value of this column.
+/// Sends the orders of a page. Returns their number, and the highest value of the column `column`.
 async fn send_page(
     client: &Client,
     query: &str,

@@ -23,7 +23,8 @@ pub const KEEPALIVE_RETRIES: u32 = 4;
 /// TCP user timeout: a connection ends if the peer acknowledges no data for this long.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// A new session refuses a primary on which another server's commit waits longer for standbys.
+/// A new session refuses a primary on which a commit of another server has waited for standbys for
+/// longer than this.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -34,7 +35,7 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A batch with less time left is not sent: its late answer would end a working session.
+/// The minimum time left to send a batch. With less, its late answer would end a working session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The time that a batch waits for each of its two locks, the change lock and the row of an order,
@@ -47,7 +48,7 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of an answer that waits for no commit. Then the session ends.
+/// Timeout of an answer that does not wait for a commit. A late answer ends the session.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of a statement that reads a page of orders.
@@ -56,7 +57,7 @@ pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 /// The time that a request waits to be counted, unless its deadline comes first.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
-/// Timeout of counting a batch of requests. Then the session ends.
+/// Timeout of counting a batch of requests. A late answer ends the session.
 pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 
 /// `Retry-After` of a request that could not be counted.
@@ -73,8 +74,8 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server counts as serving for this time after it last wrote its row, which it does every 10 s.
-/// Meanwhile long commands slow down to spare it, even if it was killed.
+/// A server is treated as running until this long after it last wrote its row, which it does every
+/// 10 s. During this time long commands pause for its requests, even if the server was killed.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// A server without heartbeats for this time is removed from the table `replicas` by the others.
@@ -93,34 +94,35 @@ pub struct ServerLimits {
     pub idle_ms: u64,
 }
 
-/// Cancels orders: in a transaction it holds the change lock.
+/// For cancelling orders. The idle timeout is short because the transaction holds the change lock.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
+/// For querying the last changes for lists and keys, and for reading the few orders and keys that
+/// changed.
 pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
 /// The most freshness queries in flight on one connection. With several, a list request seldom
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Reads pets.
+/// For reading pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
-/// Sends heartbeats. They need not wait for locks: only this server locks its row.
+/// For heartbeats. The lock timeout is short, because only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
 /// The number of batches of counts in flight: a request waits at most a quarter of a round trip
 /// until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// Counts requests.
+/// For counting requests.
 pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 
-/// Reads whole tables.
+/// For reading whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Runs one command. It waits for locks up to the documented [`COMMAND_TIMEOUT`]. Its statements
-/// have no limit: `check`, `restore` and `migrate` read whole tables.
+/// For one command. Waits for locks are limited to the documented [`COMMAND_TIMEOUT`]. Statements
+/// have no timeout: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {
@@ -132,7 +134,7 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // A cancellation is answered in time, whichever locks it waits for.
+    // A cancellation is answered in time, even if it waits for both locks.
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
@@ -146,25 +148,26 @@ const _: () = {
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
     // A command that polls for heartbeats misses none.
     assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
-    // The lease of a server whose commit waits that long for standbys has expired.
+    // If a server's commit has waited this long for standbys, the server's lease has expired.
     assert!(ms(LEASE) <= ms(STANDBY_LIMIT));
     // A lost peer is detected after the same time with and without unacknowledged data.
     let silent_ms = ms(KEEPALIVE_IDLE) + KEEPALIVE_RETRIES as u64 * ms(KEEPALIVE_INTERVAL);
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
-    // The lease of a server has expired before its row is removed.
+    // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
     // PostgreSQL ends a slow statement before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A look-up of a row is answered in time even if all look-ups before it wait for a lock.
     assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
-    // Even if all freshness queries wait for a lock, keys stay current and the session goes on.
+    // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even behind all other batches and a removal of expired rows.
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // count.sql assumes that the clock was set back if a count is more than a second later.
+    // count.sql assumes that the clock was set back if another count has a time more than a second
+    // later than its own.
     assert!(LIMITER.statement_ms < 1_000);
 };

@@ -54,10 +54,10 @@ where
     link.closed.notify_one();
 }
 
-/// True if a notice may say that a COMMIT no longer waits for the standby. The message is
-/// translated and has no SQLSTATE, so it is recognised by the routine in PostgreSQL's source. There
-/// are other warnings, such as those before transaction wraparound. A warning without a routine
-/// counts, to be safe.
+/// True if a notice may report that a COMMIT did not wait for the standby. The message is
+/// translated and has no SQLSTATE, so the notice is recognised by the name of the routine in
+/// PostgreSQL's source. Other warnings, such as those before transaction wraparound, come from
+/// other routines. To be safe, a warning without a routine is treated as such a report.
 fn cancels_standby_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
     severity == Some(Severity::Warning)
         && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")

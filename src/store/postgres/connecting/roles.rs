@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 /// Settings that correctness and latency depend on. `default_transaction_read_only` is not set,
 /// because operators use it to fence a primary. `client_min_messages` must be `warning`: otherwise
-/// PostgreSQL does not report a cancelled wait for the standby. `jit` delayed a batch by 130 ms,
-/// and starting parallel workers would delay a list.
+/// PostgreSQL does not report a cancelled wait for the standby. `jit` is off because it delayed a
+/// batch by 130 ms, and parallel workers are off because starting them would delay a list.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
@@ -25,8 +25,8 @@ pub struct Role {
     /// The `application_name`.
     pub name: &'static str,
     limits: ServerLimits,
-    /// Allows sequential scans. Other roles read a few rows by an index; the planner could choose a
-    /// scan because its statistics are outdated after an import.
+    /// Allows sequential scans. Roles without scans read only a few rows, through an index. After
+    /// an import, outdated statistics could make the planner choose a scan for them.
     scans: bool,
 }
 
@@ -37,7 +37,7 @@ impl Role {
 
     /// Formats the startup options. They override the settings of the database and the database
     /// role, and earlier options. The keepalives let PostgreSQL detect a lost client after 30 s;
-    /// otherwise its transaction would keep its locks.
+    /// otherwise the client's transaction would keep its locks.
     pub fn options(&self) -> String {
         let mut options = String::new();
         let limits = [
@@ -68,8 +68,8 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads pets, and records the uses of keys. PostgreSQL ends a slow statement before its late
-/// answer would end the session.
+/// Reads pets, and records the uses of keys. PostgreSQL cancels a slow statement before the timeout
+/// of its answer, which would end the session.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.

@@ -4,7 +4,7 @@ use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Longer than this test takes.
+/// A timeout that the test does not reach.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The message `AuthenticationCleartextPassword` of PostgreSQL's protocol 3.0.

@@ -34,8 +34,8 @@ pub enum TlsMode {
 }
 
 impl PostgresTls {
-    /// Returns the mode for this host. The default is `disable` for this machine, and `verify-full`
-    /// for any other.
+    /// Returns the mode for this host. The default is `disable` for a host on this machine, and
+    /// `verify-full` for any other host.
     pub fn mode_for(&self, host: &Host) -> TlsMode {
         let default_mode = || match host {
             Host::Tcp(name) => {
@@ -54,7 +54,7 @@ impl PostgresTls {
         }
     }
 
-    /// Sets a parameter of the URL. Returns false if it is not about TLS.
+    /// Applies a parameter of the URL. Returns false if the parameter is not about TLS.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

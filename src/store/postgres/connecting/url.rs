@@ -24,11 +24,12 @@ pub struct PostgresUrl {
 /// The error of parsing a URL. It never quotes text that may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
-    /// The scheme is another one, or missing.
+    /// The scheme is missing, or is not `postgres`.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// Part of a user name or a password would be taken for a host, a database or a parameter.
-    // The message has no at sign: the text before one would be redacted as a possible password.
+    // The message has no at sign, because the text before an at sign would be redacted as a
+    // possible password.
     #[error(
         "percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question \
          mark, %25 for a percent sign"
@@ -186,8 +187,9 @@ impl FromStr for PostgresUrl {
         }
         let without_tls = format!("postgres://{location}?{}", others.join("&"));
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
-            // The cause names the parameter but no value. But if a password contains `&`, its rest
-            // looks like a parameter, so the cause is left out if there may be a password.
+            // The cause quotes the name of a parameter. If a password contains `&`, the rest of the
+            // password looks like a parameter, so leave the cause out if the URL may have a
+            // password.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");

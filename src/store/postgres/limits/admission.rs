@@ -1,6 +1,6 @@
-//! Counts a batch of requests in the windows of their accounts, and decides on each request. The
-//! one statement commits by itself, so that a suspended server holds no lock. It returns the counts
-//! before the batch, from which the decisions are computed.
+//! Counts a batch of requests in the windows of their accounts, and decides on each request. One
+//! statement counts them in its own transaction, so that a suspended server holds no lock. The
+//! statement returns the counts before the batch, from which this module computes the decisions.
 
 use crate::limits::{
     AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
@@ -10,16 +10,17 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The most accounts of one batch. With 84 bytes an account, two answers fit into the buffers of a
-/// socket. So PostgreSQL can commit even if the server is suspended and reads no answer.
+/// The maximum number of accounts in a batch. An answer has 84 bytes per account, so two answers
+/// fit into the buffers of a socket. PostgreSQL can therefore commit even if the server is
+/// suspended and reads no answer.
 pub const MAX_ACCOUNTS: usize = 500;
 
-/// The most expired rows that one statement removes, so that it holds their locks only for
+/// The maximum number of expired rows that one statement removes. It holds their locks only for
 /// milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// Plans the statement once, for single rows. Commits do not wait for the disk or a standby: a
-/// failover may lose the last counts.
+/// PostgreSQL plans the statement once, for single rows. Commits do not wait for the disk or a
+/// standby, so a failover may lose the last counts.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";
@@ -35,8 +36,9 @@ impl Admission {
     }
 
     /// Counts these requests atomically in both windows of their accounts, with the same result as
-    /// the limiter in memory. An account has the limits of its last request. The decisions are in
-    /// the order of the requests. After an error the requests may have been counted.
+    /// the limiter in memory. If requests of one account have different limits, the last request's
+    /// limits apply to all. Returns the decisions in the order of the requests. After an error the
+    /// requests may have been counted.
     pub async fn run(
         &self,
         client: &Client,
@@ -89,7 +91,7 @@ pub fn unavailable(request: &KeyedRequest) -> Decision {
 
 /// Removes up to `REMOVED_PER_STATEMENT` expired rows. Returns true if there may be more.
 pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
-    // A minute window may close up to a minute after the day window.
+    // Keep a row for a minute after its day window: its minute window may close that much later.
     let delete = format!(
         "DELETE FROM limits_accounts WHERE account = ANY (ARRAY(
              SELECT account FROM limits_accounts

@@ -1,6 +1,6 @@
-//! The rate limiter of several servers. It counts waiting requests in batches, on a connection of
-//! the store's session. Strikes, bans and requests without a valid key are counted in this server's
-//! memory, so that a flood does not reach the database.
+//! The rate limiter that several servers share. Counts waiting requests in batches, on a connection
+//! of the store's session. Strikes, bans and requests without a valid key are counted in this
+//! server's memory, so that a flood does not reach the database.
 
 use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
@@ -48,7 +48,8 @@ struct WaitingRequest {
 }
 
 struct Shared {
-    /// Counts strikes, bans and requests without a valid key, but no windows of accounts.
+    /// Counts strikes, bans and requests without a valid key. The windows of accounts are in
+    /// PostgreSQL.
     memory: InMemoryLimits,
     /// Monotonic time of the last decision, in nanoseconds.
     decided_at: AtomicI64,
@@ -58,8 +59,8 @@ struct Shared {
 }
 
 impl PostgresLimits {
-    /// Starts counting through these sessions, until the limiter is dropped. Call it within a tokio
-    /// runtime.
+    /// Starts a task that counts requests in the current session, until the limiter is dropped.
+    /// Call this within a tokio runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
         unauthenticated_per_minute: u32,
@@ -81,7 +82,8 @@ impl PostgresLimits {
 type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
-    /// Counts in one session after the other, until the queue is closed.
+    /// Counts requests in the current session, and in the next one when it ends, until the queue is
+    /// closed.
     async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
         loop {
             let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
@@ -99,7 +101,7 @@ impl Shared {
                 Some(()) = session.ending.guard("counts requests", counts) => return,
                 _ = session.ending.ended() => {}
             }
-            // Otherwise the loop would use the ended session again.
+            // Wait for another session: the receiver may still have the session that ended.
             if sessions.wait_for(|now| !is_session(now, &session)).await.is_err() {
                 return;
             }
@@ -128,8 +130,9 @@ impl Shared {
             .for_each(|(waiting, decision)| self.decide(waiting, decision));
     }
 
-    /// Awaits the result of a statement; none if it failed. A failed batch may have been counted,
-    /// so it is not sent again: its requests are refused when their senders are dropped.
+    /// Returns the result of a statement, or `None` if the statement failed. The caller must not
+    /// send a batch again after a failure, because PostgreSQL may have counted it. Dropping the
+    /// batch refuses its requests.
     async fn answer<T>(
         &self,
         session: &Session,
@@ -137,7 +140,7 @@ impl Shared {
     ) -> Option<T> {
         let counted = async { statement.await.map_err(engine_error("counted")) };
         let counted = session.answer(COUNT_LIMIT, counted).await;
-        // The lease is checked because a replaced primary answers too.
+        // Check the lease, because a replaced primary answers too.
         match counted.and_then(|counted| session.require_lease().map(|()| counted)) {
             Ok(counted) => {
                 if self.failure.lock().take().is_some() {
@@ -152,7 +155,8 @@ impl Shared {
         }
     }
 
-    /// Answers a request. A refusal counts as a strike even if the client has gone away.
+    /// Sends the decision to the waiting request. A refusal counts as a strike even if the client
+    /// has gone away.
     fn decide(&self, waiting: WaitingRequest, decision: Decision) {
         let WaitingRequest { request, now, sent, key_id, decision: sender, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));
@@ -160,7 +164,8 @@ impl Shared {
         let _ = sender.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
-    /// Refuses a request if its counts do not matter. This saves a round trip.
+    /// Returns a refusal if the request must be refused whatever its counts are. This saves a round
+    /// trip.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         // With a daily limit of zero every request is refused.
         if request.limits.per_day == 0 {
@@ -175,7 +180,7 @@ impl Shared {
             sleep(REMOVAL_INTERVAL).await;
             let decided_at = self.decided_at.load(Ordering::Relaxed);
             self.memory.remove_expired(Timestamp::from_nanos(decided_at));
-            // After an error the next attempt is a minute later.
+            // An error ends this loop; the next round tries again.
             while let Ok(true) = remove_expired(&session.limits.client).await {}
         }
     }
@@ -194,7 +199,8 @@ fn is_session(current: &Current, session: &Arc<Session>) -> bool {
     current.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Takes waiting requests, of at most [`MAX_ACCOUNTS`] accounts; `None` if the queue is closed.
+/// Removes the next batch of requests from the queue, with at most [`MAX_ACCOUNTS`] different
+/// accounts. Returns `None` if the queue is closed.
 async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
@@ -218,7 +224,7 @@ impl Limits for PostgresLimits {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Requests do not wait for a session.
+        // Without a session, refuse at once: requests do not wait for the next session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }

@@ -1,4 +1,5 @@
-//! Ties a database of request counts to one store: account ids of different stores are unrelated.
+//! Ties a database of request counts to one store, because an account id means another account in
+//! another store.
 
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;

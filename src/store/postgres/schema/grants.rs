@@ -34,7 +34,7 @@ pub enum Rights {
 }
 
 /// Returns the statements that grant a server's role these rights in the database of this
-/// connection. The owner of the tables runs them; they can be repeated.
+/// connection. The owner of the tables runs the statements, and may run them again.
 pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<String, StoreError> {
     let quoted = "SELECT quote_ident(current_database()), quote_ident(current_schema()),
                          quote_ident($1)";
