@@ -30,9 +30,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Records `change` as the last seen change. Fails unless the primary's journal has the previous
-    /// one (`is_known`). Call this before you use the rows that came with the change: no row in use
-    /// may be later than the last seen change.
+    /// Records `change` as the last seen change. Fails unless the primary's journal has the
+    /// previous one (`is_known`). Call this before you use the rows that came with the change: no
+    /// row in use may be later than the last seen change.
     pub fn accept(
         &mut self,
         generation: u64,

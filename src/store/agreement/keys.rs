@@ -6,8 +6,8 @@ use super::lease::Time;
 use super::list::{CatchUp, ListState};
 use std::time::Duration;
 
-/// The time for which cached keys stay valid after they were known to be current. A revocation takes
-/// effect within this time. Afterwards no key is accepted until the store has answered again.
+/// The time for which cached keys stay valid after they were known to be current. A revocation
+/// takes effect within this time. Afterwards no key is accepted until the store has answered again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
 /// True if keys that were current at `as_of` are still valid.

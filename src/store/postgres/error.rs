@@ -21,7 +21,7 @@ impl PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// The error, with the operator's remedy if one is known.
+    /// Returns the error, with the operator's remedy if one is known.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),
@@ -46,7 +46,7 @@ impl From<tokio_postgres::Error> for PostgresError {
     }
 }
 
-/// An error and its causes on one line. A cause that the error quotes is not repeated.
+/// Joins an error and its causes on one line. Leaves out a cause that the error itself quotes.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -71,7 +71,7 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     move |error| {
         let error = PostgresError::from(error);
         if error.state == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {
-            // The server was fenced: another host may be the primary now.
+            // The server was made read-only, so another host may be the primary now.
             return unreachable_because(error.with_advice());
         }
         match advice(&error) {
@@ -122,7 +122,7 @@ pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
 
-/// Fails unless a table used as a lock has its one row: without the row it locks nothing.
+/// Fails unless a table used as a lock has its one row: without the row, nothing is locked.
 pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());

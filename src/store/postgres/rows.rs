@@ -28,7 +28,7 @@ pub fn parse_value<T: FromStr<Err: Display>>(
     })
 }
 
-/// Reads the order in six columns, from `first` on.
+/// Reads an order from six columns, starting at the column `first`.
 pub fn read_order(row: &tokio_postgres::Row, first: usize) -> Result<ChangedOrder, StoreError> {
     Ok(ChangedOrder {
         id: value(row, first)?,

@@ -107,12 +107,12 @@ pub const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// Advisory lock of `migrate` and `restore`: one of them at a time runs on a database. The number
-/// is "stor" in ASCII, then 1.
+/// Advisory lock of `migrate` and `restore`, so that only one of them at a time runs on a database.
+/// The number is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// Advisory lock of commands during which no server may use the store. A server takes it shared
-/// while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
+/// Advisory lock of commands during which no server may use the store. A server takes the lock in
+/// shared mode while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 /// The schema version that a database records.

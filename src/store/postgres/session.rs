@@ -1,9 +1,9 @@
 //! A session: five connections to one database server, each with a fixed role. If one of them is
 //! lost, or an answer is late, all five are closed. Answers of an ended session are discarded.
 //!
-//! A replaced primary still answers reads. So answers are valid only until a second after the
-//! *sending* of the last confirmed heartbeat. A heartbeat is a commit, which a replaced primary
-//! with a synchronous standby cannot confirm.
+//! A replaced primary still answers reads. So answers are valid only until a second after the last
+//! confirmed heartbeat was *sent*. A heartbeat is a commit, which a replaced primary with a
+//! synchronous standby cannot confirm.
 
 mod durability;
 mod ending;
@@ -60,7 +60,7 @@ pub struct Session {
     pub writer: Connection,
     /// The statements of `writer`.
     pub batch_statements: BatchStatements,
-    /// Locked while the writer is used, so that the statements of two batches do not mix.
+    /// Locked while a batch uses the writer, so that the statements of two batches do not mix.
     pub writing: tokio::sync::Mutex<()>,
     /// Queries the last changes for lists and keys, and the schema version. Each statement is its
     /// own transaction.
@@ -74,8 +74,8 @@ pub struct Session {
     /// Read-locked by pipelined statements for single rows; write-locked by other statements, which
     /// need the reader exclusively.
     pub reading: RwLock<()>,
-    /// Sends only heartbeats: statements of other transactions in between would end working
-    /// sessions.
+    /// Sends only heartbeats: statements of other transactions among those of a heartbeat would end
+    /// working sessions.
     pub heartbeat: Connection,
     /// The statements of `heartbeat`.
     pub heartbeat_statements: HeartbeatStatements,
@@ -87,11 +87,11 @@ pub struct Session {
     pub limits: Connection,
     /// The statement of `limits`.
     pub admission: Admission,
-    /// Uses a clock that includes time during which the machine is suspended.
+    /// The lease. Its clock also advances while the machine is suspended.
     lease: Mutex<Lease<BootInstant>>,
     /// Records the end of the session.
     pub ending: Ending,
-    /// Set if the schema has changed so that this program should no longer serve the store.
+    /// The reason why this program should no longer serve the store. Set if the schema has changed.
     outdated: Mutex<Option<String>>,
     url: PostgresUrl,
     target: Target,
@@ -120,9 +120,9 @@ impl Session {
         self.lease.lock().renew(sent)
     }
 
-    /// Records that a confirmed commit has seen the change of this number, so that no failover
-    /// loses the change. A change can be visible before it is confirmed if its own wait for the
-    /// standby was cancelled.
+    /// Records that a confirmed commit has seen the change of this number, so no failover can lose
+    /// the change. A change that is visible may still be unconfirmed: its own wait for the standby
+    /// may have been cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -164,8 +164,8 @@ impl Session {
             self.ending.end(&format_args!("the {role} connection was closed"));
         }
         self.list_queries.close();
-        // Closed explicitly, because tasks may still own the session. Waiting requests fail at
-        // once.
+        // Close the connections explicitly, because tasks may still own the session. Requests that
+        // wait for an answer then fail at once.
         let Session { writer, freshness, reader, heartbeat, limits, .. } = self;
         for connection in [writer, freshness, reader, heartbeat, limits] {
             connection.close();
@@ -185,8 +185,8 @@ impl Session {
             polled.last_changes.keys_change().has_more_than(*after)
                 && after.generation == self.generation
         };
-        // Keys are read only if they changed. Otherwise a lock on the table of keys would make
-        // valid cached keys fail.
+        // Read keys only if they have changed. Otherwise a lock on the table of keys would make
+        // every poll fail, and the server would refuse valid cached keys.
         let Some(after) = after.filter(is_older) else {
             return Ok(PolledKeys { polled, changes: None });
         };
@@ -235,7 +235,7 @@ impl Session {
         Ok((polled, keys))
     }
 
-    /// Returns the last changes of an answer for lists, if the lease is valid.
+    /// Accepts an answer for list requests if the lease is valid. Returns its last changes.
     pub fn accept_under_lease(
         &self,
         replica: &Replica,
@@ -247,7 +247,7 @@ impl Session {
         })
     }
 
-    /// Returns the last changes of an answer, without checking the lease.
+    /// Accepts an answer without checking the lease. Returns its last changes.
     pub fn accept(
         &self,
         replica: &Replica,
@@ -256,7 +256,8 @@ impl Session {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
-    /// Calls `decide` on an answer with the last seen change.
+    /// Calls `decide`, which accepts or rejects an answer, with the last seen change. Fails if it
+    /// rejects the answer.
     pub fn with_seen<T>(
         &self,
         replica: &Replica,
@@ -265,7 +266,8 @@ impl Session {
         self.require_accepted(replica.with_seen(decide))
     }
 
-    /// Fails if an answer was rejected or the session has ended. Another history ends the session.
+    /// Fails if an answer was rejected or the session has ended. An answer of a different history
+    /// ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
             Ok(accepted) => self.ending.require_open().map(|()| accepted),
@@ -335,12 +337,12 @@ pub fn is_connection_error(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
-/// A batch of this many requests is sent at once: under steady load every scheduler round could add
-/// more.
+/// The number of requests at which [`gather_requests`] stops: under steady load every scheduler
+/// round could add more.
 const MAX_GATHERED: usize = 256;
 
 /// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived
-/// together share a statement. `waiting` returns their number.
+/// together share a statement. `waiting` returns the number of waiting requests.
 pub(super) async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {

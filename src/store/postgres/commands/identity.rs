@@ -10,7 +10,7 @@ use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
 /// Gives the store another id, and advances the ids of future accounts and keys past all ids that
-/// it may have used. Fails if a server uses the store. Returns the new id.
+/// the store may have used. Fails if a server uses the store. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

@@ -65,7 +65,7 @@ impl PostgresCommands {
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // After an error this rolls back.
+                // COMMIT rolls back if an earlier statement failed.
                 client.batch_execute("COMMIT"),
             );
             locked.map_err(commit_error)?;

@@ -1,5 +1,5 @@
-//! The command `migrate`. It opens its connections without the check of the schema, because the
-//! other commands refuse a database that is not up to date.
+//! The command `migrate`. Unlike other commands, it also accepts a database whose schema is missing
+//! or too old.
 
 use super::PostgresCommands;
 use crate::store::StoreError;
@@ -16,7 +16,8 @@ use tokio_postgres::error::SqlState;
 pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     let store = PostgresCommands::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
-    // Done first, so that nothing is changed if the role may not create a database.
+    // Create the database of the counts first: if the role may not do this, nothing else has
+    // changed.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut steps: Vec<String> = created.into_iter().collect();

@@ -1,4 +1,5 @@
-//! Restores a backup of the embedded store into PostgreSQL, which is how a store moves there.
+//! Restores a backup of the embedded store into PostgreSQL. This is how a store moves from SQLite
+//! to PostgreSQL.
 
 use super::PostgresCommands;
 use super::identity::{set_last_id, set_store_id};
@@ -41,7 +42,7 @@ pub fn restore(
     let backup = Connection::open(path)?;
     let fill = || {
         commands.write(async |transaction| {
-            // A server may have started since the backup was read.
+            // Lock the store now, because a server may have started since the backup was read.
             let change_number = lock_store(transaction).await?;
             require_empty(transaction).await?;
             refuse_names_with_nul(&backup)?;

@@ -34,7 +34,7 @@ pub struct ReplicaRow {
 }
 
 impl PostgresCommands {
-    /// Returns the servers that use the store, the latest writer of its row first.
+    /// Returns the servers that use the store. The server that wrote its row last comes first.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "
             SELECT id, program, address, list_version,
@@ -46,14 +46,15 @@ impl PostgresCommands {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease: then no server has a valid lease on a replaced primary any more. Afterwards the
-    /// answers of all servers include everything that was committed here before.
+    /// of a lease: after that time no server has a valid lease on a replaced primary. From then on
+    /// the answers of all servers include everything that was committed here before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();
         self.runtime.block_on(async {
             let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
-            // After an error, such as a lost connection, waiting for the whole time is enough.
+            // After an error, such as a lost connection, wait for the whole time, which is always
+            // enough.
             if !matches!(all_beat, Ok(Ok(()))) {
                 sleep_until(until).await;
             }

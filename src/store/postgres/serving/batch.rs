@@ -1,8 +1,8 @@
 //! Cancels a batch of orders in one transaction and one round trip.
 //!
 //! The transaction first takes the change lock, so that changes are committed in the order of their
-//! numbers. It stores the batch's id with each order that it cancels: after a lost answer the same
-//! batch is sent again, and finds the orders that it cancelled.
+//! numbers. It stores the batch's id with each order that it cancels. If the answer is lost, the
+//! same batch is sent again, and recognises the orders that it has already cancelled by this id.
 
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::error::{
@@ -29,17 +29,18 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// The result of `update` for an order that this batch has cancelled, instead of its status.
+/// The value that the statement `update` returns instead of a status for an order that this batch
+/// has cancelled.
 const OWN: &str = "own";
 
 /// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Too little time is left to carry it out.
+    /// Too little time is left to carry out this cancellation.
     Expired,
-    /// The first for this order: it gets the outcome of the update.
+    /// The first cancellation of this order in the batch. It gets the outcome of the update.
     First(i64),
-    /// A further one for this order, which by then is no longer pending.
+    /// A further cancellation of this order, which is no longer pending after the first one.
     Duplicate(i64),
 }
 
@@ -49,24 +50,24 @@ pub struct Batch {
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
-    /// The earliest deadline of the requests: no cancellation may be carried out after its request
-    /// was answered. None if all have expired.
+    /// The earliest deadline of the requests, because no cancellation may be carried out after its
+    /// request was answered. `None` if all have expired.
     pub deadline: Option<Instant>,
-    /// One for each cancellation.
+    /// One slot for each cancellation.
     slots: Vec<Slot>,
 }
 
 /// The result of a batch.
 pub struct BatchResult {
-    /// One for each cancellation; none if it had expired.
+    /// One outcome for each cancellation; `None` if the cancellation had expired.
     pub outcomes: Vec<Option<CancelOutcome>>,
-    /// The numbers of the last changes of orders before and after the batch; none if it cancelled
-    /// nothing, or had done so in an earlier attempt.
+    /// The numbers of the last changes of orders before and after the batch. `None` if the batch
+    /// cancelled nothing, or if an earlier attempt made its cancellations.
     pub change_numbers: Option<(i64, i64)>,
 }
 
 impl Batch {
-    /// Collects the cancellations that have time left to be carried out.
+    /// Collects the cancellations that still have enough time left.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let mut batch = Batch {
             id: format!("{:032x}", rand::random::<u128>()),
@@ -95,9 +96,9 @@ impl Batch {
         batch
     }
 
-    /// Carries the batch out within this time, unless an earlier attempt did. After an error it may
-    /// have been carried out. PostgreSQL itself ends waits for locks in time: a late answer would
-    /// be taken for a lost connection.
+    /// Carries out the batch within this time, unless an earlier attempt has done so. After an
+    /// error the batch may have been carried out. PostgreSQL limits the waits for locks, because a
+    /// late answer would be treated as a lost connection.
     pub async fn carry_out(
         &self,
         session: &Session,
@@ -130,7 +131,8 @@ impl Batch {
         );
         begun.map_err(write_error)?;
         limited.map_err(write_error)?;
-        // The client library hides COMMIT's tag, which is ROLLBACK if one of these failed.
+        // Check each statement: if one of them failed, COMMIT rolls back, but the client library
+        // does not report this.
         let locked = locked.map_err(write_error)?;
         let updated = updated.map_err(write_error)?;
         committed.map_err(write_error)?;
@@ -165,22 +167,22 @@ impl Batch {
         self.slots.iter().map(outcome).collect()
     }
 
-    /// The outcomes if all cancellations have expired.
+    /// Returns the outcomes of a batch whose cancellations have all expired.
     pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
         vec![None; self.slots.len()]
     }
 }
 
-/// Reads from a row of `update` the last changes of orders before and after the batch; none if it
-/// cancelled nothing.
+/// Reads the numbers of the last changes of orders before and after the batch from a row of
+/// `update`. Returns `None` if the batch cancelled nothing.
 fn change_numbers(
     session: &Session,
     replica: &Replica,
     row: &Row,
 ) -> Result<Option<(i64, i64)>, StoreError> {
     let Some(number) = value(row, 3)? else { return Ok(None) };
-    // If the journal lacks the last seen change, this fails, and the next attempt finds in another
-    // generation that the batch was carried out.
+    // If the journal lacks the last seen change, `accept` fails and the session ends. The next
+    // attempt, in another generation, finds that the batch was carried out.
     let change = JournalChange { number, id: value(row, 4)? };
     let before: i64 = value(row, 2)?;
     let is_known = value(row, 5)?;
@@ -189,7 +191,7 @@ fn change_numbers(
     Ok(Some((before, number)))
 }
 
-/// Returns the time left for a batch; `None` if it is too late to send it.
+/// Returns the time left for a batch; `None` if too little is left to send the batch.
 pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     let remaining = deadline.saturating_duration_since(now);
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
@@ -203,7 +205,7 @@ fn lock_wait(limit: Duration) -> Option<Duration> {
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
-/// Waits for an open session, at most until this time.
+/// Waits for an open session, at most until the time `until`.
 async fn wait_for_session(
     sessions: &watch::Receiver<Current>,
     until: Instant,
@@ -246,7 +248,7 @@ pub async fn carry_out(
             Err(error) => error,
         };
         drop(writing);
-        // The batch may have been carried out, so from now on retry until its deadline.
+        // The batch may have been carried out, so retry until its deadline from now on.
         waits_until = deadline;
         let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
         if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
@@ -328,8 +330,9 @@ mod tests {
         assert_eq!(batch.slots, [first, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// After a promotion a batch waits until older leases have expired. If this takes until its
-    /// deadline, the batch must not end the new session.
+    /// After a promotion a batch waits until older leases have expired. If the wait lasts almost
+    /// until the batch's deadline, the batch is not sent: its late answer would end the new
+    /// session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

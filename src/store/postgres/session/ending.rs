@@ -31,13 +31,14 @@ impl Ending {
     /// Waits until the session has ended. Returns the reason.
     pub async fn ended(&self) -> String {
         let mut why = self.0.subscribe();
-        // This cannot fail: `self` holds the sender.
+        // `wait_for` cannot fail, because `self` owns the sender.
         let ended = why.wait_for(Option::is_some).await;
         ended.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// Runs a task of the session, and ends the session if the task panics. Without heartbeats, for
-    /// example, the session would refuse every list and key until the server is restarted.
+    /// Runs a task of the session. If the task panics, ends the session, because the next session
+    /// starts the task again. Otherwise a session without heartbeats, for example, would refuse
+    /// every list and key until the server is restarted.
     pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
         let result = AssertUnwindSafe(work).catch_unwind().await;
         result.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()

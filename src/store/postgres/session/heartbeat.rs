@@ -1,7 +1,7 @@
-//! The heartbeat: a commit four times a second, which a primary with a synchronous standby can
-//! confirm only while it is the primary. It locks the replica's own row, which is enough to write
-//! to the WAL. It does not take the change lock, because then every list would fail during an
-//! import.
+//! The heartbeat: a commit four times a second. A primary with a synchronous standby can confirm a
+//! commit only until it is replaced, so a confirmed heartbeat proves that it was still the primary.
+//! The heartbeat locks the replica's own row, which is enough to write to the WAL. It does not take
+//! the change lock: during an import it would wait for the lock, and every list would fail.
 
 use super::Session;
 use super::prepared::HeartbeatStatements;
@@ -21,16 +21,16 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// The pause between two checks of the schema and removals of old rows. Each removal also waits at
-/// most this long for the reader.
+/// The pause between two rounds of [`tidy`]. A round also waits at most this long for the reader
+/// connection.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of heartbeats between two updates of the replica's row. At 4 heartbeats a second this
-/// is 10 s. Each update leaves a dead row.
+/// is 10 s. The heartbeats in between only lock the row, because each update leaves a dead row.
 const BEATS_PER_ROW_UPDATE: u32 = 40;
 
-/// Commits a heartbeat, which renews the session's lease and confirms the changes that it saw. It
-/// only locks the replica's row, and updates the row if `writes_row` is set.
+/// Commits a heartbeat, which renews the session's lease and confirms the changes that the
+/// heartbeat can see. Only locks the replica's row, unless `writes_row` is set.
 pub async fn beat(
     session: &Session,
     replica: &Replica,
@@ -60,8 +60,9 @@ pub async fn beat(
     Ok(session.renew_lease(sent))
 }
 
-/// Adds the replica's row. Fails while a command keeps servers away. A command that begins later
-/// finds the row and refuses to run, so data read from now on stays valid while the row exists.
+/// Adds the replica's row. Fails while a command keeps servers away. Such a command that begins
+/// later finds the row and refuses to run, so data read from now on stays valid while the row
+/// exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_version)
@@ -97,8 +98,8 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
         if replica.has_left() {
             return;
         }
-        // A late answer ends the session, and so this loop. If other errors persist, the lease
-        // expires.
+        // A late answer ends the session, and so this loop. Other errors are ignored: if they
+        // persist, the lease expires.
         let beat = beat(session, replica, number % BEATS_PER_ROW_UPDATE == 2);
         let _ = session.answer(READ_LIMIT, beat).await;
         if session.ending.require_open().is_err() {
@@ -121,7 +122,7 @@ pub async fn tidy(session: &Session, silent_for: Duration) {
             Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
             _ => None,
         });
-        // Errors are ignored: the next round removes the rows.
+        // Ignore errors: the next round removes the rows.
         if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.write()).await
             && let removing = remove_old(&session.reader.client, floor)
             && let Ok(removed) = session.answer(READ_LIMIT, removing).await

@@ -1,9 +1,10 @@
-//! Freshness queries of list requests. Each is one statement, which reads the store's last change
-//! and the orders that the list lacks in one snapshot. All list requests that arrive before the
-//! query is sent share it.
+//! Freshness queries, which find out for list requests if the list in memory is current. Each query
+//! is one statement. It reads the store's last change, and the orders that changed since the list
+//! was read, in one snapshot. All list requests that arrive before a query is sent share its
+//! answer.
 //!
-//! A list request never uses a query that was sent before it arrived, because the query may miss a
-//! commit in between. The next query is pipelined, without waiting for earlier answers.
+//! A list request never uses a query that was sent before the request arrived, because that query
+//! may miss a commit in between. The next query is sent without waiting for earlier answers.
 
 use super::replica::Replica;
 use super::{Session, gather_requests};
@@ -29,19 +30,19 @@ use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
-/// Queries that commit are sent one after the other.
+/// The maximum number of queries in flight if each query is a commit.
 const MAX_COMMITTING_QUERIES: usize = 1;
 
-/// The most changed orders in an answer: as many as one batch of cancellations has. Larger changes,
-/// by imports or the operator, are read separately.
+/// The maximum number of changed orders in an answer: as many as a batch of cancellations can
+/// change. Larger changes, by imports or the operator, are read separately.
 const MAX_CHANGED_ORDERS: i64 = 1_024;
 
-/// Selects the last change, whether the journal has the last seen change (`$1`, `$2`), and the
-/// orders that changed after the list's change `$3`, up to one more than [`MAX_CHANGED_ORDERS`]; no
-/// orders if `$3` is NULL. With `commits` it locks the row of the replica `$4` in a mode compatible
-/// with the heartbeat's lock. The lock writes to the WAL, so the commit waits for the standby. The
-/// last column is true if the row was locked. The statement is its own transaction, and commits by
-/// itself.
+/// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
+/// and the orders that changed after the list's change `$3`, up to one more than
+/// [`MAX_CHANGED_ORDERS`]. If `$3` is NULL, selects no orders. With `commits`, the statement also
+/// locks the row of the replica `$4`, in a mode compatible with the heartbeat's lock. The lock
+/// writes to the WAL, so the statement's commit waits for the standby. The last column is true if
+/// the row was locked.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -62,7 +63,7 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The last change of the list of the latest request.
+    /// The change that the list in memory reflects, as the latest of the requests reported it.
     list: Option<ChangeNumber>,
 }
 
@@ -81,7 +82,8 @@ impl Default for ListQueries {
 }
 
 impl ListQueries {
-    /// Joins the next query for a list at this change. Returns none if the session has ended.
+    /// Joins a list request to the next query. `list` is the change that the list in memory
+    /// reflects. Returns a receiver of the answer, or `None` if the session has ended.
     pub fn join(&self, list: Option<ChangeNumber>) -> Option<watch::Receiver<FreshnessAnswer>> {
         let mut queries = self.queries.lock();
         let next = queries.as_mut()?.join();
@@ -92,7 +94,8 @@ impl ListQueries {
         Some(answer)
     }
 
-    /// Waits until a query can be sent with at most `most` in flight, and takes it.
+    /// Waits until a list request has joined the next query and fewer than `most` queries are in
+    /// flight. Then returns the query, which the caller must send.
     async fn next_due(&self, most: usize) -> NextQuery {
         loop {
             if self.waiting(most) > 0 {
@@ -105,7 +108,7 @@ impl ListQueries {
         }
     }
 
-    /// The number of list requests that wait for the next query; 0 if it cannot be sent yet.
+    /// The number of list requests that wait for the next query; 0 if the query cannot be sent yet.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -124,7 +127,8 @@ impl ListQueries {
     }
 }
 
-/// Answers list requests until the session ends. With `commits`, the standby confirms every query.
+/// Sends queries and answers list requests until the session ends. With `commits`, the standby
+/// confirms every query.
 pub async fn answer_list_queries(session: &Session, replica: &Replica, commits: bool) {
     if let Err(error) = answer_until_ended(session, replica, commits).await {
         session.ending.end(&ErrorChain(&error));
@@ -138,8 +142,8 @@ async fn answer_until_ended(
 ) -> Result<(), StoreError> {
     let select = session.freshness.client.prepare(&select(commits)).await.map_err(read_error)?;
     let mut ended = pin!(session.ending.ended());
-    // Until the wait is over, another replica may answer from a replaced primary. An order missing
-    // from a list of this session could reappear in a list of that replica.
+    // Until the wait is over, another replica may have a valid lease on a replaced primary. Its
+    // lists could still contain an order that a list of this session no longer contains.
     let wait_is_over = loop {
         match session.wait.over(Instant::now()) {
             Ok(wait_is_over) => break wait_is_over,
@@ -168,7 +172,7 @@ async fn answer_until_ended(
                 let query = query_store(session, &select, replica, list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, query);
                 in_flight.push(async move {
-                    // There are no receivers if the clients have gone away.
+                    // Without receivers this has no effect: the clients may have gone away.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                     sent.elapsed()
                 });
@@ -210,7 +214,8 @@ async fn query_store(
     Ok(FreshnessReport { history: session.history, last_changes, changes })
 }
 
-/// Reads the orders that changed after the list's change; none if they are too many.
+/// Reads the orders that changed after the list's change. Returns `None` if the list is current or
+/// the orders are too many.
 fn read_changes(
     rows: &[Row],
     list: Option<ChangeNumber>,

@@ -1,5 +1,5 @@
-//! Opens sessions: whenever one ends, the next is opened. If its journal lacks the last change that
-//! this server has seen, a new generation begins.
+//! Opens the next session whenever a session ends. If the journal of the new session's primary
+//! lacks the last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::ending::Ending;
@@ -39,7 +39,7 @@ pub struct Opener {
     pub url: PostgresUrl,
     /// This server process.
     pub replica: Arc<Replica>,
-    /// Makes every freshness query of lists a commit.
+    /// Makes every freshness query of a list request a commit.
     pub confirms_lists: bool,
     /// The time without heartbeats after which a server's row is removed.
     pub silent_for: Duration,
@@ -97,8 +97,8 @@ impl Opener {
         opened
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit. The commit is
-    /// necessary because a replaced primary also claims to be the primary.
+    /// Opens a session to the first host that is a primary and confirms a commit. A host's own
+    /// claim is not enough, because a replaced primary also claims to be the primary.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
@@ -149,8 +149,8 @@ impl Opener {
         let store_id = match with_time_limit(READ_LIMIT, usable).await {
             Ok(id) => id,
             Err(error) => {
-                // Otherwise a command would wait until the server counts as silent. Errors do not
-                // matter.
+                // Remove this server's row: a command that finds the row waits for heartbeats,
+                // which this server does not send. Ignore errors: the command then waits longer.
                 let _ =
                     with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
@@ -165,8 +165,8 @@ impl Opener {
         let opening = answer.opening(&last_seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
-            // Read after the journal: if the table is replaced in between, the next query detects
-            // it.
+            // Read the table's oid after its last change: if the table is replaced in between, the
+            // next query no longer finds that change.
             let query = "SELECT CAST('changes'::regclass::oid AS text)";
             let journal: String =
                 value(&writer.client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
@@ -240,16 +240,17 @@ async fn open_other_connections(
     Ok([freshness?, reader?, heartbeat?, limits?])
 }
 
-/// Identifies the history of change numbers. Numbers may be used again after a promotion, a crash
-/// of a PostgreSQL with `fsync` off, or a restore of the journal, whose table then has another oid.
-/// The address is excluded, because replicas may reach one server at different addresses.
+/// Identifies the history of change numbers. Numbers may be used again after a promotion (another
+/// timeline), a crash of a PostgreSQL with `fsync` off (another start time), or a restore of the
+/// journal (another oid). The address is excluded, because replicas may reach one server at
+/// different addresses.
 fn history(store_id: &str, journal: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
     history_of(&[store_id, journal, system, timeline, started])
 }
 
-/// Fails if the store is another one than in the session before: requests are counted by account
-/// ids, which belong to one store.
+/// Fails if the database has another store than in the session before: requests are counted by
+/// account id, and an id means another account in another store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(

@@ -8,9 +8,9 @@ use tokio_postgres::{Client, Error, Statement};
 /// Limits lock waits within the transaction. `SET LOCAL` takes no parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// Cancels the pending orders of a batch, and selects the resulting state of each. With READ
-/// COMMITTED the snapshot is taken after the change lock, so the state of orders that it does not
-/// cancel is final: shipped, cancelled (perhaps by an earlier attempt of this batch) or absent.
+/// Cancels the pending orders of a batch, and selects the resulting state of each order. With READ
+/// COMMITTED the snapshot is taken after the change lock. So each order that is not cancelled here
+/// was shipped, cancelled (perhaps by an earlier attempt of this batch) or absent before.
 fn update_orders() -> String {
     format!(
         "
@@ -91,8 +91,8 @@ impl HeartbeatStatements {
     }
 }
 
-/// The first column of a [`KeyChange`](crate::store::KeyChange) in the rows of [`KeyStatements`],
-/// after the columns of [`parse_answer`](super::super::journal::parse_answer).
+/// The first column of a [`KeyChange`](crate::store::KeyChange) in the rows of [`KeyStatements`].
+/// The columns before it are for [`parse_answer`](super::super::journal::parse_answer).
 pub const KEY_COLUMNS: usize = 5;
 
 /// Statements for keys. Each reads the store's last change, and accounts and keys, in one snapshot.

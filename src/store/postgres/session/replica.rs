@@ -39,7 +39,7 @@ impl Replica {
         self.state.lock().address = address;
     }
 
-    /// Records that the server stops, which ends its heartbeats.
+    /// Records that the server is stopping, which ends its heartbeats.
     pub fn leave(&self) {
         self.state.lock().has_left = true;
     }
@@ -83,7 +83,7 @@ impl Replica {
         self.state.lock().last_seen.clone()
     }
 
-    /// The values of its row: the address, and the last change of its list.
+    /// The values for the replica's row: the address, and the last change that its list reflects.
     pub fn row_values(&self) -> (String, i64) {
         let state = self.state.lock();
         (state.address.clone(), state.listed.number)

@@ -74,7 +74,7 @@ fn tokenize(setting: &str) -> Vec<Token> {
     tokens
 }
 
-/// Splits at the closing quotation mark; `""` is an escaped one.
+/// Splits at the closing quotation mark; `""` is an escaped quotation mark.
 fn split_quoted(text: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), text);
     while let Some((part, after)) = rest.split_once('"') {
