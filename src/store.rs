@@ -7,7 +7,7 @@
 //! | `error` | the errors of a store |
 //! | `order_rows`, `account_rows` | the rows, as plain values for both engines |
 //! | `freshness` | types for querying the last changes |
-//! | `agreement` | the decisions by which several servers keep the store's promises |
+//! | `agreement` | the decisions by which several servers share one store consistently |
 //! | `statements`, `value` | executing SQL that both engines share, and its values |
 //! | `rules` | the rules that changes must follow, and their error messages, on both engines |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
@@ -61,7 +61,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of concurrent single-row lookups of one server.
 pub const ROW_LOOK_UPS: u32 = 16;
 
-/// The longest wait of the readiness check for the store: less than a scrape may take.
+/// The maximum time that the readiness check waits for the store. A scrape has a longer timeout.
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait of a command for the writes of servers and other commands.
@@ -87,7 +87,8 @@ pub type OrderSender = mpsc::Sender<Vec<ChangedOrder>>;
 /// Returns true once a check should stop.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
-/// Synchronous standbys, which must confirm each commit. Zero on an engine without standbys.
+/// Synchronous standbys, which must confirm each commit. Both numbers are zero on an engine without
+/// standbys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
     /// The number of standbys that must confirm.
@@ -103,23 +104,25 @@ pub struct Standbys {
 /// how many it starts. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Queries the last changes, including every change that any process committed before the call.
-    /// Every list request calls it, so an embedded engine does not allocate. `list` is the change
-    /// that the caller's list reflects; the answer may include the orders that changed since.
+    /// Queries the last changes. The answer includes every change that any process committed before
+    /// the call. `list` is the change that the caller's list reflects; the answer may contain the
+    /// orders that changed after it. Every list request makes this call, so an embedded engine does
+    /// not allocate memory for the answer.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
-    /// The last changes, including every change that any process committed before the call. `None`
-    /// if the engine cannot read them without waiting.
+    /// Returns the last changes, including every change that any process committed before the call.
+    /// Returns `None` if the engine cannot read them without waiting.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
 
     /// Identifies the history that change numbers belong to. All servers of a store return the same
-    /// value, also after a restart. It changes if numbers may have been reused, as after a restore
-    /// or a failover.
+    /// value, also after a restart. The value changes if change numbers may have been reused, as
+    /// after a restore or a failover.
     fn history(&self) -> Result<u64, StoreError>;
 
-    /// Reads the last changes and the time that they are as of, without delaying list requests.
+    /// Reads the last changes, and the time at which they were current, without delaying list
+    /// requests.
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         Ok(self.poll_keys(None).await?.polled)
     }
@@ -131,10 +134,10 @@ pub trait Store: Send + Sync {
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Sends every order whose row changed after `after`, in ascending order of id. After number 0,
-    /// these are all listed orders without the removed ones; they may include changes made during
-    /// the read, whose numbers are above `reached`. After any other number, the read may stop
-    /// before the last change to limit the number of rows. Fails if the store has another
+    /// Sends every order that changed after the change `after`, in ascending order of id. If the
+    /// number of `after` is 0, sends all orders that are not cancelled; they may include changes
+    /// made during the read, whose numbers are above `reached`. After any other number, the read
+    /// may stop before the last change to limit the number of rows. Fails if the store has another
     /// generation.
     async fn send_orders_since(
         &self,
@@ -175,8 +178,8 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL to the operator, through the store.
     fn announce(&self, _url: String) {}
 
-    /// Signs the server off. It is the last call: the server serves no list afterwards. Logs what
-    /// could not be done within `timeout`.
+    /// Prepares the store for the end of this server. It is the last call: the server serves no
+    /// list afterwards. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.

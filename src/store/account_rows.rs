@@ -14,7 +14,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 /// The maximum number of changed accounts and keys that one poll reads.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
-/// Selects the columns of [`KeyChange::read`] for the keys in `$keys`, a table or subquery.
+/// Selects the columns of [`KeyChange::read`] for the keys in `keys`, a table or subquery.
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT accounts.id, plan, per_minute, per_day, closed_at IS NOT NULL, name,
@@ -24,9 +24,9 @@ pub fn select_keys(keys: &str) -> String {
     )
 }
 
-/// Selects the columns of [`KeyChange::read`] for the accounts and keys whose last change is after
-/// `$after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number so that
-/// engines always use its index, whatever number of rows they estimate.
+/// Selects the columns of [`KeyChange::read`] for the accounts and keys whose change number is
+/// above `after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number so
+/// that engines always use its index, whatever number of rows they estimate.
 pub fn select_changed_keys(change_number: &str, after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {
@@ -56,8 +56,8 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads the columns of `select_changed_keys`, starting at `first`. The account has six; the
-    /// nine of the key are NULL if the row is only an account.
+    /// Reads the columns of `select_changed_keys`, starting at the column `first`: six of the
+    /// account, then nine of the key. The nine are NULL if the row is only an account.
     pub fn read(row: &Row<'_>, first: usize) -> Result<KeyChange, StoreError> {
         let (plan, limits) = row.plan_and_limits(first + 1)?;
         let account = AccountRow {
@@ -89,17 +89,17 @@ impl KeyChange {
     }
 }
 
-/// The latest ban of a key, in the column `first` and the two that follow.
+/// Reads the latest ban of a key from three columns, starting at the column `first`.
 pub fn key_ban(row: &Row<'_>, first: usize) -> Result<KeyBan, StoreError> {
     let ends_at_ms = row.get::<Option<i64>>(first)?.unwrap_or(0);
     let seconds = row.get::<Option<u32>>(first + 1)?.unwrap_or(0);
     Ok(KeyBan { ends_at_ms, seconds, number: row.get(first + 2)? })
 }
 
-/// The fields of an account that requests with its keys need.
+/// The fields of an account that a server needs to handle requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
-    /// Its row in the store.
+    /// The id of its row in the store.
     pub id: i64,
     /// Its name, for the log.
     pub name: Box<str>,
@@ -107,11 +107,11 @@ pub struct AccountRow {
     pub plan: Plan,
     /// The limits in force.
     pub limits: PlanLimits,
-    /// A closed account's keys are all refused.
+    /// True if the account is closed. All its keys are then refused.
     pub is_closed: bool,
 }
 
-/// The fields of a key and its account that requests with the key need.
+/// The fields of a key and its account that a server needs to handle requests with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
     /// The row of the key in the store.
@@ -120,7 +120,7 @@ pub struct KeyRow {
     pub id: Arc<str>,
     /// Wall time in milliseconds from which the key is refused.
     pub expires_at_ms: Option<i64>,
-    /// True if the operator revoked this key, as opposed to closing its account.
+    /// True if the operator revoked this key. Closing the account does not set it.
     pub is_revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
@@ -140,7 +140,7 @@ pub struct Account {
     pub name: String,
     /// The customer's plan.
     pub plan: Plan,
-    /// The limits in force: the plan's, or Enterprise's own.
+    /// The limits in force. Enterprise accounts have their own limits; other plans have fixed ones.
     #[serde(flatten, serialize_with = "in_camel_case")]
     pub limits: PlanLimits,
     /// The number of its keys that are neither revoked nor expired.
@@ -161,11 +161,11 @@ fn in_camel_case<S: Serializer>(limits: &PlanLimits, serializer: S) -> Result<S:
 pub struct NewKey<'a> {
     /// The name of its account.
     pub account: &'a str,
-    /// The environment it is valid in.
+    /// The environment that the key is valid in.
     pub environment: Environment,
     /// `None` if it never expires.
     pub expires_after: Option<Duration>,
-    /// The operator's name for the key. Logs do not contain it, only the id.
+    /// The operator's name for the key. Logs show only the key's id.
     pub label: Option<&'a str>,
 }
 
@@ -198,13 +198,13 @@ pub struct KeyRecord {
     pub id: String,
     /// The name of its account.
     pub account: String,
-    /// The environment it is valid in.
+    /// The environment that the key is valid in.
     pub environment: Environment,
     /// The time of issue.
     pub issued_at: i64,
     /// The time of expiry.
     pub expires_at: Option<i64>,
-    /// The earlier of its revocation and the closing of its account.
+    /// The time at which the key was revoked or its account was closed, whichever was earlier.
     pub revoked_at: Option<i64>,
     /// The last use, to the minute.
     pub used_at: Option<i64>,

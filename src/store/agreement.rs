@@ -5,7 +5,7 @@
 //!
 //! | File | Its decision |
 //! |---|---|
-//! | `lease` | until when answers of a primary are valid, and from when a session may acknowledge |
+//! | `lease` | until when answers of a primary are valid; when a session may acknowledge changes |
 //! | `journal` | if a primary has a different history |
 //! | `questions` | which query for the last changes a list request uses |
 //! | `list` | how a list in memory catches up with the store |

@@ -40,10 +40,10 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// Returns true if a server uses the store. Long commands then pause for its requests.
     fn is_served(&self) -> Result<bool, StoreError>;
 
-    /// Counts the store's rows and checks it for problems, all at one moment.
+    /// Counts the store's rows and checks it for problems, in one snapshot.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Waits until the answers of every server include the last change. With an embedded engine
-    /// they do at once.
+    /// Waits until the answers of every server include the last change. The default does not wait,
+    /// because the server of an embedded engine sees each change at once.
     fn await_servers(&self) {}
 }

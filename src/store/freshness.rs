@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Hashes the parts that identify a history: the store's id and every event that may have lost
-/// changes.
+/// Hashes the parts that identify a history: the store's id, and values that differ after any event
+/// that may have lost changes.
 pub fn history_of(parts: &[&str]) -> u64 {
     let mut hash = Sha256::new();
     for part in parts {
@@ -35,7 +35,7 @@ pub enum ChangeScope {
     Keys,
 }
 
-/// The last changes, and the time that they are as of.
+/// The last changes, and the time at which they were current.
 pub type PolledChanges = keys::PolledChanges<BootInstant>;
 
 /// The last changes, with the accounts and keys that changed, read at one moment.
@@ -72,7 +72,7 @@ pub struct FreshnessReport {
 /// All orders that changed after a change.
 #[derive(Debug)]
 pub struct ChangedOrders {
-    /// The number of the change before the first of these changes.
+    /// The orders are those that changed after this change.
     pub after: ChangeNumber,
     /// In ascending order of id.
     pub orders: Vec<ChangedOrder>,
@@ -81,7 +81,8 @@ pub struct ChangedOrders {
 /// The answer of a pending query, `None` until it arrives. All waiting callers share an error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The answer to a query for the last changes, or a receiver of it that many callers can share.
+/// The answer to a query for the last changes, or a receiver for the answer that many callers can
+/// share.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// The answer was available at once.

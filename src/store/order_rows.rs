@@ -31,7 +31,7 @@ impl Status {
     }
 }
 
-/// An order as a list shows it, borrowed from the store's row.
+/// An order in a list, borrowed from the store's row.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedOrder<'a> {

@@ -1,5 +1,5 @@
-//! The rules that changes must follow on every engine, and their error messages. Engines add the
-//! SQL.
+//! The rules that changes must follow on every engine, and their error messages. Each engine
+//! applies them in its own SQL.
 
 use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
@@ -109,7 +109,8 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {MAX_NAME_CHARS} characters; this one has {length}"
         )));
     }
-    // `escape_debug` marks exactly the characters that terminals cannot display, and quotes.
+    // `escape_debug` marks the characters that terminals cannot display. It also escapes quotes and
+    // backslashes, which are allowed here.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(

@@ -1,8 +1,8 @@
 //! The embedded store: one SQLite file in the data directory. The server and the operator's
 //! commands can have it open at the same time.
 //!
-//! It uses WAL, so that readers never wait for a writer, and `synchronous=FULL`, so that a commit
-//! is on the disk before it is acknowledged.
+//! The store uses WAL, so that readers never wait for a writer, and `synchronous=FULL`, so that a
+//! commit is on the disk before it is acknowledged.
 //!
 //! | File | Its job |
 //! |---|---|
@@ -56,8 +56,9 @@ use write_access::WriteAccess;
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The length of the write-ahead log, in pages (16 MiB), from which each commit of the server
-/// attempts a checkpoint. While commands read, an attempt often cannot finish, and costs the commit
-/// two more fsyncs. Four times SQLite's default of 1,000 pages makes attempts rare.
+/// attempts a checkpoint. An attempt costs the commit two more fsyncs, and often cannot finish
+/// while commands read. The value makes attempts rare: it is four times SQLite's default of 1,000
+/// pages.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store.
@@ -66,13 +67,13 @@ pub struct SqliteStore {
     path: PathBuf,
     /// The only connection of this process that writes.
     writer: WriteAccess,
-    /// For long reads: changed orders.
+    /// Reads changed orders, which may take long.
     scanner: Mutex<Connection>,
-    /// For reads of keys: noticing a revocation must not wait for a long read.
+    /// Reads keys. It is separate because a revocation must not wait for a long read.
     keys: Mutex<Connection>,
-    /// For reads of single rows.
+    /// Reads single rows.
     reader: Mutex<Connection>,
-    /// For reads of the last changes only, so that the lock is never held for long.
+    /// Reads only the last changes, so that its lock is never held for long.
     last_changes: Mutex<CachedLastChanges>,
     files: Arc<OpenFiles>,
     /// Damage found while reading the orders.
@@ -82,8 +83,9 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in this directory for a server that has the server lock, or for the only
-    /// process that uses it. Creates a missing store and migrates an older one.
+    /// Opens the store in this directory for a server, which must have the server lock, or for a
+    /// process that is the only user of the store. Creates a missing store and migrates an older
+    /// one.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let open = || {
@@ -96,7 +98,7 @@ impl SqliteStore {
     }
 
     /// Opens or creates the store for a command. If a server is running, leaves migrations and
-    /// checkpoints to it.
+    /// checkpoints to the server.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let no_server = keep_servers_away(directory);
@@ -125,7 +127,8 @@ impl SqliteStore {
     fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let scanner = connect(&path)?;
-        // This connection sorts changed orders. The file system of temporary files may be full.
+        // This connection sorts changed orders. SQLite must sort in memory, because the file system
+        // for its temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
         let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
         let last_changes = CachedLastChanges::open(&path)?;
@@ -144,8 +147,8 @@ impl SqliteStore {
         })
     }
 
-    /// Moves the write-ahead log into the store's file and empties it. Returns false if other
-    /// processes prevented this until the timeout by reading or writing.
+    /// Moves the write-ahead log into the store's file and empties it. Returns false if reads or
+    /// writes of other processes prevented this until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
         let deadline = Instant::now() + timeout;
         let writer = self.writer.lock_for_server(timeout)?;

@@ -1,4 +1,4 @@
-//! Executing SQL statements that both engines share. `$1` is the first parameter.
+//! Executes SQL statements that both engines share. `$1` is the first parameter.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, Value};
@@ -12,7 +12,8 @@ pub type Parameters<'a> = &'a [&'a dyn Parameter];
 
 /// A connection or transaction that executes statements.
 pub trait Statements {
-    /// Executes a statement that writes. An engine may delay it to the end of the change.
+    /// Executes a statement that writes. An engine may delay the statement to the end of the
+    /// change.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
     /// Visits the rows of a query.

@@ -17,13 +17,13 @@ pub enum Value {
 
 /// A type that can be a statement's parameter.
 pub trait Parameter {
-    /// Converts it to a value.
+    /// Converts the parameter to a value.
     fn value(&self) -> Value;
 }
 
 /// A type that a column can be read as.
 pub trait FromValue: Sized {
-    /// Converts a value. Returns `None` if it has another type or is out of range.
+    /// Converts a value. Returns `None` if the value has another type or is out of range.
     fn from_value(value: &Value) -> Option<Self>;
 }
 

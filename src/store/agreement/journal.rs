@@ -103,8 +103,9 @@ impl<I> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// Returns the last changes for a list request. If the lease is still valid when the answer
-    /// arrives, the answer reflects every change that was acknowledged before the query.
+    /// Returns the last changes for a list request. Fails unless the lease is still valid when the
+    /// answer arrives: only then does the answer reflect every change that was acknowledged before
+    /// the query.
     pub fn accept_under_lease<T: Time>(
         self,
         generation: u64,

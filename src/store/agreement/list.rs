@@ -12,7 +12,7 @@ pub struct ListState<S, R> {
     applied: ChangeNumber,
     /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
-    /// The last change that the snapshot reflects once the pending removals are applied.
+    /// The last change that the snapshot will reflect once the pending removals are applied.
     reflected_after_removals: ChangeNumber,
 }
 

@@ -8,7 +8,7 @@ use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
 
-/// The maximum number of problems that each check shows.
+/// The maximum number of problems that each check reports.
 pub const MAX_PROBLEMS: usize = 20;
 
 /// Tables and columns of dates.
@@ -47,7 +47,8 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Checks that a table has its one row. Writers lock this row, or it contains the store's id.
+    /// Checks that a table has exactly one row: writers lock this row, or it contains the store's
+    /// id.
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));

@@ -17,8 +17,8 @@ pub const STEP_RECORDS: usize = 10_000;
 /// changes, which more list requests would have to read.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
-/// The pause after a step, as a multiple of the step's time. On a busy machine, steps and pauses
-/// take longer.
+/// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so
+/// lengthens the pauses too.
 const PAUSE_FACTOR: u32 = 3;
 
 /// The longest pause. Without it, a command that was suspended during a step would pause for
@@ -28,7 +28,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// An import that ended before its last record.
 #[derive(Debug)]
 pub struct UnfinishedImport {
-    /// The result so far, which stays in the store.
+    /// The records imported and skipped so far. Imported records stay in the store.
     pub completed: ImportOutcome,
     /// The number of records to import.
     pub total: usize,
@@ -64,7 +64,7 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
-/// The error of work in steps that stopped before its last item.
+/// The error of work in steps that ended before its last item.
 pub struct UnfinishedSteps {
     /// The number of completed items.
     pub completed: usize,
@@ -103,7 +103,7 @@ pub fn in_steps(
 }
 
 /// Imports these records in steps. Their ids must ascend so that each step changes few pages of the
-/// list. Calls `progress` after each step with the result so far; it can stop the import.
+/// list. Calls `progress` after each step with the result so far; `progress` can stop the import.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
     records: Records<'_>,

@@ -53,7 +53,7 @@ pub struct Connection {
     pub client: Client,
     /// The server at the other end.
     pub server: ServerIdentity,
-    /// The connection's end and its unconfirmed commits.
+    /// Reports the connection's end, and its commits that no standby confirmed.
     pub link: Arc<Link>,
     driver: Driver,
 }

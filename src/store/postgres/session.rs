@@ -49,7 +49,7 @@ pub struct Session {
     pub generation: u64,
     /// The store's id.
     pub store_id: String,
-    /// Identifies the history of change numbers, equally on every server of the store.
+    /// Identifies the history of change numbers. All servers of the store have the same value.
     pub history: u64,
     /// The database server.
     pub server: ServerIdentity,

@@ -11,10 +11,10 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of a new session's first commits. Then another host is tried.
+/// Timeout of each of a new session's first commits. After it another host is tried.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
-/// TCP keepalive: idle time, interval, number of probes. In total they take as long as
+/// TCP keepalive: idle time, interval, number of probes. In total the probes take as long as
 /// [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast with and without unsent data.
 pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The time that a batch waits for each of its two locks, the change lock and the row of an order,
-/// unless it has less time left.
+/// unless the batch has less time left.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Time reserved for the execution of a batch besides its two lock waits.
@@ -111,8 +111,8 @@ pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 /// For heartbeats. The lock timeout is short, because only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
-/// The number of batches of counts in flight: a request waits at most a quarter of a round trip
-/// until its batch can be sent.
+/// The number of batches of counts that can be in flight. With four, a request waits at most a
+/// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
 /// For counting requests.
@@ -139,11 +139,11 @@ const _: () = {
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
     assert!(WRITER.idle_ms < ms(REQUEST_TIMEOUT));
-    // The test write ends before the readiness check, which can then report why it failed.
+    // The test write ends before the readiness check, so the check can report why the write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
     // A batch waits long enough for a session to open at one host.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
-    // A lease survives two lost heartbeats, or one that waits for a lock.
+    // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
     // A command that polls for heartbeats misses none.

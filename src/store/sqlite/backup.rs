@@ -68,7 +68,7 @@ fn interrupted() -> StoreError {
 }
 
 /// Copies a snapshot of the store in this directory to a file that only its owner can read. Servers
-/// and commands can continue. Returns the file's length in bytes. If interrupted, removes the
+/// and commands can run meanwhile. Returns the file's length in bytes. If interrupted, removes the
 /// unfinished copy and fails.
 pub fn back_up(
     directory: &Path,
@@ -126,8 +126,8 @@ pub fn restore(
 /// A copy that is not published yet. Dropping it removes the copy.
 struct StagedCopy {
     target: PathBuf,
-    /// On the target's file system, so that a rename can publish the copy. It is a directory so
-    /// that files that SQLite creates next to the copy are removed too.
+    /// A directory on the target's file system, so that a rename can publish the copy. Files that
+    /// SQLite creates next to the copy are removed with the directory.
     directory: TempDir,
 }
 
@@ -193,7 +193,7 @@ fn copy_pages(
     progress: CopyProgress<'_>,
     is_interrupted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<()> {
-    // `StagedCopy::publish` syncs the complete copy.
+    // Do not sync each step: `StagedCopy::publish` syncs the complete copy.
     copy.pragma_update(None, "synchronous", "OFF")?;
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

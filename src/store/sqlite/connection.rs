@@ -46,14 +46,14 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Most errors are of reads; `doing` changes the action of the others.
+/// Reports a failed read, because most errors are of reads. [`doing`] replaces the action.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
     }
 }
 
-/// Replaces the failed action in an engine's error. It is a participle, such as `written`.
+/// Replaces the failed action in an engine's error by `participle`, such as `written`.
 pub fn doing(participle: &'static str) -> impl FnOnce(StoreError) -> StoreError {
     move |error| match error {
         StoreError::Engine { source, .. } => StoreError::Engine { doing: participle, source },

@@ -15,8 +15,8 @@ pub fn quick_check_until(
     first_problem(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
-/// Returns the problems in a row of one of SQLite's checks. Each has a line, below a heading with
-/// the name of the database.
+/// Returns the problems in a row of one of SQLite's checks. Below a heading with the name of the
+/// database, the row has one line per problem.
 pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }

@@ -21,7 +21,8 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
     connection.prepare_cached(SELECT_LAST_CHANGES)?.query_row([], last_changes_in)
 }
 
-/// Raises the change number of this scope and returns it. The rows that change must get it.
+/// Raises the change number of this scope and returns it. The caller must store it in the rows that
+/// it changes.
 pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
     let last = read_last_changes(connection)?;
     let number = 1 + match scope {
@@ -53,7 +54,8 @@ pub fn set_change_number(
 pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
-    /// The header before `last_changes` was read. `None` if each call must read them.
+    /// The header of the WAL index before `last_changes` was read. `None` if the header could not
+    /// be read; then each call queries SQLite.
     header: Option<Header>,
     last_changes: LastChanges,
 }

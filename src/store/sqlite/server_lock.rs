@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest wait of a starting server for a command that keeps servers away.
+/// The maximum time that a starting server waits for a command that keeps servers away.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -49,8 +49,8 @@ impl ServerLock {
         Ok(lock)
     }
 
-    /// Writes the addresses of this server and its admin listener to the lock file. The error of
-    /// the next server and the operator's commands show them.
+    /// Writes the addresses of this server and its admin listener to the lock file. The operator's
+    /// commands show the addresses, and so does the error of a second server.
     pub fn record_addresses(
         &mut self,
         address: SocketAddr,
@@ -128,7 +128,7 @@ fn refusal(error: TryLockError, mut file: File, directory: &Path) -> StoreError 
     }
 }
 
-/// Reads the holder's description of itself. Empty while the holder is still writing it.
+/// Reads the holder's description of itself. The result is empty if the holder is still writing.
 fn read_holder(file: &mut File) -> String {
     std::io::read_to_string(file).unwrap_or_default()
 }

@@ -185,7 +185,7 @@ impl Store for Arc<SqliteStore> {
     }
 
     async fn leave(&self, timeout: Duration, log: &Logger) {
-        // The checkpoint's own timeout does not cover a disk that blocks.
+        // On a disk that blocks, the checkpoint exceeds its own timeout, so limit the wait as well.
         let emptying = self.blocking(move |store| store.checkpoint(timeout / 2));
         let error = match tokio::time::timeout(timeout, emptying).await {
             Ok(Ok(true)) => return,
@@ -200,8 +200,8 @@ impl Store for Arc<SqliteStore> {
     async fn try_write(&self) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // SQLite skips writing an unchanged row, but always writes this number to the
-                // file's header.
+                // The test must really write. SQLite skips writing an unchanged row, but always
+                // writes this number to the file's header.
                 let id: i64 =
                     transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
                 Ok(transaction.pragma_update(None, "application_id", id)?)
@@ -230,7 +230,8 @@ impl Store for Arc<SqliteStore> {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // Compare with the row: a cache that was just reloaded may lack the last use.
+                // Check the interval against the row: a cache that was just reloaded may lack the
+                // last use.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
@@ -251,8 +252,8 @@ fn send_rows_since(
     to: &OrderSender,
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(if needs_full_scan(connection, after)? {
-        // Scans the table in order of id. After number 0 the list is empty, so cancelled orders
-        // need not be removed from it.
+        // Scans the table in order of id. A caller at number 0 has an empty list, so it need not
+        // remove cancelled orders.
         "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
          FROM orders NOT INDEXED
          WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"

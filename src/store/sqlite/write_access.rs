@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 /// it matters.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
-/// The longest wait of a batch of cancellations to begin.
+/// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The longest wait of a server's other writes to begin. Shorter, because a batch that arrives
-/// meanwhile waits for them.
+/// The maximum time that other writes of a server wait until they can begin. It is shorter, because
+/// a batch that arrives meanwhile must wait for them.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -52,7 +52,7 @@ pub struct WriteAccess {
     /// A waiting command locks this file.
     intent: File,
     files: Arc<OpenFiles>,
-    /// The last write found the disk full, and no checkpoint has succeeded since.
+    /// True if a write found the disk full and no checkpoint has succeeded since.
     lacks_room: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ impl WriteGuard<'_> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // If the file system does not support locks, servers do not pause.
+            // On a file system without locks, servers do not pause for commands.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),
@@ -127,14 +127,14 @@ impl WriteGuard<'_> {
         transaction
     }
 
-    /// Fails if the files of the store were removed or replaced, so that commits are lost.
+    /// Fails if the files of the store were removed or replaced, because commits to them are lost.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         self.access.files.require_in_place()
     }
 
-    /// Handles the error of a write. If the disk is full, a server makes a checkpoint, now and, if
-    /// that fails, before its next write. The write-ahead log may fill the disk before it is long
-    /// enough for an automatic checkpoint.
+    /// Handles the error of a write. If the disk is full, a server makes a checkpoint at once; if
+    /// the checkpoint fails, the server repeats it before its next write. The write-ahead log may
+    /// fill the disk before it is long enough for an automatic checkpoint.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
@@ -224,7 +224,7 @@ mod tests {
         let batch = || {
             let mut writer = store.writer.lock_for_server(Duration::from_secs(60)).unwrap();
             in_transaction(&mut writer, |_| {
-                // The time of a disk sync.
+                // Takes as long as syncing a commit to the disk.
                 std::thread::sleep(Duration::from_millis(5));
                 Ok(())
             })

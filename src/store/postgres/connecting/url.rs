@@ -24,7 +24,7 @@ pub struct PostgresUrl {
 /// The error of parsing a URL. It never quotes text that may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
-    /// The scheme is missing, or is not `postgres`.
+    /// The scheme is missing, or is neither `postgres` nor `postgresql`.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// Part of a user name or a password would be taken for a host, a database or a parameter.
