@@ -19,7 +19,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// Returns both readings after this time.
+    /// Returns both readings advanced by this duration.
     pub fn after(self, elapsed: Duration) -> Now {
         Now {
             monotonic: self.monotonic.saturating_add(elapsed),
@@ -79,7 +79,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Creates a clock that stands at this wall time, on a machine that has just booted.
+    /// Creates a clock that shows this wall time, on a machine that has just booted.
     pub fn new(wall: Duration) -> ManualClock {
         let now = Now { monotonic: Duration::ZERO, wall };
         ManualClock { now: Mutex::new(now), boot_number: 1, age_at_start: Duration::ZERO }

@@ -32,9 +32,9 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
-/// The pause between two queries for changed keys and accounts. On PostgreSQL an answer is as of
-/// the last confirmed heartbeat, up to 250 ms before, so a single late answer does not make the
-/// cache refuse keys.
+/// The pause between two queries for changed keys and accounts. An answer of PostgreSQL reflects
+/// the state at the last confirmed heartbeat, which may be 250 ms ago. The pause is so short that
+/// the cached keys stay valid even if one answer is late.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The number of uses of keys that one transaction records. Cancellations wait for the transaction,
@@ -50,10 +50,10 @@ pub struct KeyCache {
     reflected: Mutex<ChangeNumber>,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time that the cached keys are current as of, in milliseconds after `opened`. Measured
-    /// with the time since boot: it includes suspension, and tests do not move it.
+    /// The time at which the cached keys were current, in milliseconds after `opened`. It uses the
+    /// clock since boot, which includes time of suspension and which tests do not move.
     refreshed_at_ms: AtomicU64,
-    /// Rows of keys, and the Unix milliseconds of uses to record in the store.
+    /// Uses to record in the store: the key's row, and the time in Unix milliseconds.
     uses: Mutex<Vec<(i64, i64)>>,
     /// Uses that could not be recorded yet, sorted by row. Requests do not lock it.
     unrecorded_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
@@ -126,8 +126,8 @@ impl KeyCache {
     }
 
     /// True if no key had this digest at an earlier lookup and no key has changed since. An
-    /// embedded engine checks this without a statement, so a client that keeps sending such a key
-    /// is cheap.
+    /// embedded engine checks this without a statement, so a client that repeats such a key costs
+    /// little.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -149,8 +149,8 @@ impl KeyCache {
         (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
     }
 
-    /// For this time, looks up keys from this address after all others, because the address is over
-    /// its limit of requests without a valid key.
+    /// Looks up keys from this address after the keys from all other addresses, for the time
+    /// `lasts`, because the address is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }
@@ -159,7 +159,7 @@ impl KeyCache {
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.next().await;
-            // After an error or a panic, the dropped senders notify the waiting requests.
+            // If `answer` fails or panics, its dropped senders notify the waiting requests.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }

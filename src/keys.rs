@@ -40,12 +40,12 @@ impl Environment {
 }
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The length of both prefixes. A test checks that they are equal.
+/// The length of both prefixes. A test checks that both have this length.
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only during its issue; the store only gets the digest, and `Debug`
-/// does not show it.
+/// A whole API key. It exists only while it is issued: the store gets only the digest. `Debug` does
+/// not show the key.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {

@@ -117,7 +117,7 @@ pub enum Decision {
     Limited(RateLimitStatus, Window),
     /// 429 `key_banned`.
     Banned {
-        /// Its reset is the end of the ban.
+        /// The status for the headers. Its reset is the end of the ban.
         status: RateLimitStatus,
         /// True if this request began the ban.
         begins: bool,

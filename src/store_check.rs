@@ -2,10 +2,10 @@
 //! store's structure in the background after the start. A damaged page may read as fewer orders, so
 //! a damaged store is not served unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection: spread over
-//! several transactions, it would mistake a page that is read later for a missing one. The
-//! write-ahead log grows while a read transaction is open, so the check ends after ten seconds,
-//! finished or not: a million orders take about one (55 MB/s, measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection. In several
+//! transactions it would report a page as missing that a later transaction reads. The write-ahead
+//! log grows while a read transaction is open, so the check ends after ten seconds, even if it has
+//! not finished. A million orders take about one second (55 MB/s, measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The longest read transaction of the check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A check that runs or has finished.
+/// A check that is running or has finished.
 #[derive(Clone, Debug)]
 pub struct StoreCheck(Arc<Inner>);
 
@@ -86,7 +86,7 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        // Set once: no check starts if damage is known.
+        // `damage` is set only once: no check starts if damage is already known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
             "fix" => "stop the server, run `store-orders check`, and restore a backup");

@@ -44,7 +44,7 @@ impl CachedKeys {
         self.absent.insert(digest, at);
     }
 
-    /// Creates a key from this row, and caches it if `enters`.
+    /// Creates a key from this row, and caches it if `enters` is true.
     pub fn add(&self, digest: Digest, row: KeyRow, enters: bool) -> Arc<KnownKey> {
         let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
         if enters {

@@ -43,7 +43,7 @@ impl KeyRefusal {
 /// An issued key and its account. Authentication, rate limits and the log share it.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// The row in the store when it was read.
+    /// The key's row, as it was read from the store.
     pub row: KeyRow,
     /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
     used_at_ms: AtomicI64,
@@ -71,8 +71,7 @@ impl KnownKey {
         is_expired(self.row.expires_at_ms, now.wall_ms()).then_some(KeyRefusal::Expired)
     }
 
-    /// Returns true if the caller must record this use, which is the case for one caller per
-    /// minute.
+    /// Returns true if the caller must record this use. At most one caller per minute gets true.
     pub(super) fn claim_use(&self, now_ms: i64) -> bool {
         let last = self.used_at_ms.load(Ordering::Relaxed);
         // `abs_diff`, so that uses are also recorded after the wall clock was set back.

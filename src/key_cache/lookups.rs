@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 /// The maximum number of keys in one statement. Each takes an index lookup.
 const MAX_KEYS: usize = 512;
 
-/// The maximum number of remembered addresses that are over their limit.
+/// The maximum number of addresses in `shed`.
 const SHED_ADDRESSES: usize = 4_096;
 
 /// The result of looking up a key.
@@ -26,7 +26,7 @@ pub struct LookedUp {
     pub as_of: BootInstant,
 }
 
-/// A request that waits for its key.
+/// A request that waits for the lookup of its key.
 pub struct Waiter {
     /// The digest of the key.
     pub digest: Digest,
@@ -38,7 +38,7 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<WaitingQueues>,
     added: Notify,
-    /// Addresses over their limit of requests without a valid key, and when this ends.
+    /// Addresses that are over their limit of requests without a valid key, and when this ends.
     shed: Cache<IpAddr, BootInstant>,
 }
 
@@ -60,7 +60,8 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// For this time, looks up keys from this address after all others.
+    /// Looks up keys from this address after the keys from all other addresses, for the time
+    /// `lasts`.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(network(address), BootInstant::now() + lasts);
     }

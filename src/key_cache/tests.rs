@@ -182,7 +182,7 @@ async fn find<const N: usize>(
 }
 
 /// Presents these keys concurrently. Returns true for each key that the cache accepts, and `None`
-/// if it does not know.
+/// for each key that it cannot decide on.
 async fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
     find(cache, keys).await.map(|result| result.map(|result| result.is_ok()))
 }

@@ -1,5 +1,5 @@
-//! Counts requests without a valid key by address, in a table of bounded size. Its only purpose is
-//! to shed floods.
+//! Counts requests without a valid key by address, in a table of bounded size. The counts only
+//! serve to shed floods.
 
 use super::timestamp::Timestamp;
 use super::window::FixedWindow;

@@ -66,7 +66,8 @@ impl InMemoryLimits {
         self.keys.retain(|strikes| strikes.is_relevant(now));
     }
 
-    /// Returns a refusal if the key is banned. Takes a newer ban of the key's row into account.
+    /// Returns a refusal if the key is banned. First applies the ban in the key's row, if it is
+    /// newer.
     pub(crate) fn refuse_banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;

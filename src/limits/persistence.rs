@@ -1,7 +1,7 @@
 //! Saves the windows of accounts in the limits file (`limits.snapshot` in the data directory), to
-//! restore them after a restart. It is separate from the store, so that damage to it affects no
-//! orders or keys. A separate thread writes the whole file if something has changed, so no request
-//! waits for it.
+//! restore them after a restart. The file is separate from the store, so that damage to it affects
+//! no orders or keys. A separate thread writes the whole file if something has changed, so that no
+//! request waits for a write.
 
 mod file_report;
 mod persister;
@@ -46,7 +46,8 @@ pub struct LimitsFile {
     /// True once the counts of earlier runs have been read from the file. Until then it must not be
     /// overwritten.
     is_restored: bool,
-    /// Wall time minus monotonic time in the file. `None` forces the next write.
+    /// The difference of wall time minus monotonic time at the last write. `None` forces the next
+    /// write.
     wall_offset_nanos: Option<i64>,
     next_cleanup: Timestamp,
 }
@@ -265,7 +266,8 @@ mod tests {
         assert_eq!(restarted.limits.snapshot(Timestamp::default()).accounts.len(), 1);
     }
 
-    /// A file written by a server of root must be readable for a server of the directory's owner.
+    /// A file written by a server that runs as root must be readable for a server that runs as the
+    /// directory's owner.
     #[test]
     fn the_file_belongs_to_the_owner_of_its_directory() {
         let mut setup = Setup::new();

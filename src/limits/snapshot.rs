@@ -3,8 +3,8 @@
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 
-/// The windows of all accounts. Files of earlier versions also contain strikes and bans after them,
-/// which are ignored.
+/// The windows of all accounts. After them, files of earlier versions also contain strikes and
+/// bans, which are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsSnapshot {
     /// Rows of accounts in the store, and their windows.

@@ -16,17 +16,18 @@ const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 /// The latest ban of a key, as in the key's row in the store. The default is no ban.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyBan {
-    /// Wall time in milliseconds at which it ends or ended.
+    /// Wall time in milliseconds at which the ban ends or ended.
     pub ends_at_ms: i64,
-    /// Its length, which the next ban doubles. 0 if there was no ban, or the operator lifted it.
+    /// The length of the ban, which the next ban doubles. 0 if there was no ban, or the operator
+    /// lifted it.
     pub seconds: u32,
     /// Incremented by each ban and each lifting, so that servers recognise newer ones.
     pub number: u32,
 }
 
 impl KeyBan {
-    /// Converts its end to monotonic time. If the wall clock was set back since the ban began, the
-    /// ban still lasts no longer than its length.
+    /// Converts the end of the ban to monotonic time. If the wall clock was set back since the ban
+    /// began, the ban still lasts no longer than its length.
     fn end(self, now: Now) -> Timestamp {
         let ends_at = Timestamp::from_nanos(self.ends_at_ms.saturating_mul(1_000_000));
         let remaining = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());
@@ -40,7 +41,7 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted.
     closes_at: Timestamp,
-    /// The number of 429s in that minute after its first [`BURST`].
+    /// The number of 429s in that minute, without those in its first [`BURST`].
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
@@ -49,8 +50,8 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// True if the key's row has a newer ban or lifting than this. If two servers begin bans at the
-    /// same time, the ban in the row wins.
+    /// True if the ban or lifting in the key's row is newer than the latest ban here. If two
+    /// servers begin bans at the same time, the ban in the row wins.
     pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
     }
@@ -69,8 +70,9 @@ impl Strikes {
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first one begins a minute. `per_minute` further ones in this minute, after
-    /// its first [`BURST`], ban the key. Returns the status of the ban if the key is now banned.
+    /// Counts a 429. The first 429 begins a minute. The key is banned after `per_minute` further
+    /// 429s in this minute, not counting those in its first [`BURST`]. Returns the status of the
+    /// ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not
@@ -169,7 +171,7 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // The same applies if the operator lifted that ban before this one was written.
+        // The row also wins if the operator lifted its ban before the ban here was written.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

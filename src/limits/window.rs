@@ -1,5 +1,5 @@
-//! Fixed windows, which the first counted request opens. An account has two windows, which both
-//! count a request or neither does.
+//! Fixed windows, which begin with the first counted request. An account has two windows. A request
+//! is counted in both windows or in neither.
 
 use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
@@ -91,8 +91,8 @@ pub struct AccountWindows {
 }
 
 impl AccountWindows {
-    /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
-    /// window that resets last.
+    /// Counts a request in both windows if neither is exhausted. Otherwise returns the window that
+    /// is exhausted, or the one that resets last if both are.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         let mut minute = self.minute.current(now, Window::Minute);
         let mut day = self.day.current(now, Window::Day);
@@ -109,7 +109,7 @@ impl AccountWindows {
         *self = AccountWindows { minute, day };
         let minute = minute.status(now, limits.per_minute);
         let day = day.status(now, limits.per_day);
-        // Return the window with fewer requests remaining; on a tie, the later reset.
+        // Return the window with fewer requests remaining, or on a tie the one that resets later.
         let day_is_closer =
             (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
         Decision::Admitted(if day_is_closer { day } else { minute })

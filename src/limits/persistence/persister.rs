@@ -48,15 +48,15 @@ impl LimitsPersister {
         Ok(LimitsPersister { running, ended })
     }
 
-    /// Writes the file a last time and stops the thread. Blocks until then or until the timeout.
-    /// Returns true if the write completed.
+    /// Writes the file a last time and stops the thread. Blocks until the thread has stopped or the
+    /// timeout has passed. Returns true if the write completed.
     pub fn finish(self, timeout: Duration) -> bool {
         drop(self.running);
         self.ended.recv_timeout(timeout) == Ok(true)
     }
 }
 
-/// Starts the thread that logs hanging writes. The caller must send a message at the begin and
+/// Starts the thread that logs hanging writes. The caller must send a message at the beginning and
 /// another at the end of each write. Dropping the sender stops the thread.
 fn log_slow_writes(log: Logger) -> io::Result<Sender<()>> {
     let (progress, messages) = channel();

@@ -21,11 +21,12 @@ const HEADER: &str = "store-orders limits 1, crc32 ";
 /// Limits, with the clock readings at the moment of saving.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedLimits {
-    /// The store that the account ids belong to. In another store they mean other accounts.
+    /// The store that the account ids belong to. In another store the same ids are of other
+    /// accounts.
     pub store_id: String,
-    /// Since the Unix epoch.
+    /// Wall time at the moment of saving, since the Unix epoch.
     wall: Duration,
-    /// The id of the boot, and the time since then. `None` if unknown.
+    /// The id of the boot, and the time from the boot to the moment of saving. `None` if unknown.
     boot: Option<(String, Duration)>,
     /// Timestamps are in nanoseconds since the moment of saving.
     pub limits: LimitsSnapshot,
