@@ -44,8 +44,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only while it is issued: the store gets only the digest. `Debug` does
-/// not show the key.
+/// A whole API key. It exists only while it is being issued: the store gets only the digest.
+/// `Debug` does not show the key.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {

@@ -46,8 +46,7 @@ pub struct LimitsFile {
     /// True once the counts of earlier runs have been read from the file. Until then it must not be
     /// overwritten.
     is_restored: bool,
-    /// The difference of wall time minus monotonic time at the last write. `None` forces the next
-    /// write.
+    /// Wall time minus monotonic time at the last write. `None` forces the next write.
     wall_offset_nanos: Option<i64>,
     next_cleanup: Timestamp,
 }

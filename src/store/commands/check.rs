@@ -138,9 +138,9 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// True if this is a date in the store's format. The schema checks the format, this function the
-/// calendar. It accepts second 60 in any minute: versions before 1.2 imported such dates, and their
-/// stores can still be backed up and restored.
+/// True if this is a date in the store's format. The schema checks the format, and this function
+/// checks the calendar. Second 60 is valid in any minute, because versions before 1.2 imported such
+/// dates, and their stores can still be backed up and restored.
 fn is_date_in_utc(text: &str) -> bool {
     text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
 }

@@ -75,7 +75,7 @@ impl Drop for Driver {
     }
 }
 
-/// Connections with equal identities reach one running server.
+/// Identifies a running server: connections with equal identities reach the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
     /// Address and port, or the directory of the socket.
@@ -108,8 +108,8 @@ pub struct Target {
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
-    /// All connections share it, because creating a connector may read every certificate of the
-    /// system.
+    /// The TLS connector. All connections share it, because creating a connector may read every
+    /// certificate of the system.
     tls: MakeRustlsConnect,
 }
 

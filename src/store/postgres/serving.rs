@@ -82,7 +82,8 @@ impl PostgresStore {
         session.answer(timeout, removal).await
     }
 
-    /// Returns the current session, and the rows that a caller that reflects this change must read.
+    /// Returns the current session, and the rows to read for a caller whose data reflects this
+    /// change.
     fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
         match ReadScope::rows_after(after, session.generation) {

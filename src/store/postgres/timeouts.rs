@@ -11,7 +11,7 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each of a new session's first commits. After it another host is tried.
+/// Timeout of each of a new session's first commits. If one is late, another host is tried.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. In total the probes take as long as
@@ -94,35 +94,36 @@ pub struct ServerLimits {
     pub idle_ms: u64,
 }
 
-/// For cancelling orders. The idle timeout is short because the transaction holds the change lock.
+/// Limits for cancelling orders. The idle timeout is short because the transaction holds the change
+/// lock.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// For querying the last changes for lists and keys, and for reading the few orders and keys that
-/// changed.
+/// Limits for querying the last changes for lists and keys, and for reading the few orders and keys
+/// that changed.
 pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
 /// The most freshness queries in flight on one connection. With several, a list request seldom
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// For reading pets.
+/// Limits for reading pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
-/// For heartbeats. The lock timeout is short, because only this server locks its row.
+/// Limits for heartbeats. The lock timeout is short, because only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
 /// The number of batches of counts that can be in flight. With four, a request waits at most a
 /// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// For counting requests.
+/// Limits for counting requests.
 pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 
-/// For reading whole tables.
+/// Limits for reading whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// For one command. Waits for locks are limited to the documented [`COMMAND_TIMEOUT`]. Statements
-/// have no timeout: `check`, `restore` and `migrate` read whole tables.
+/// Limits for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
+/// Statements have no timeout: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {

@@ -2,7 +2,7 @@
 //!
 //! The transaction first takes the change lock, so that changes are committed in the order of their
 //! numbers. It stores the batch's id with each order that it cancels. If the answer is lost, the
-//! same batch is sent again, and recognises the orders that it has already cancelled by this id.
+//! same batch is sent again, and recognises by this id the orders that it has already cancelled.
 
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::error::{

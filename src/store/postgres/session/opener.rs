@@ -165,8 +165,8 @@ impl Opener {
         let opening = answer.opening(&last_seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
-            // Read the table's oid after its last change: if the table is replaced in between, the
-            // next query no longer finds that change.
+            // Read the oid of the journal's table after the journal's last change: if the table is
+            // replaced in between, the next query no longer finds that change.
             let query = "SELECT CAST('changes'::regclass::oid AS text)";
             let journal: String =
                 value(&writer.client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
