@@ -45,12 +45,12 @@ struct AdminState<'a> {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
-    /// Locked while metrics are encoded: one scrape at a time.
+    /// Locked while metrics are encoded, so that only one scrape encodes at a time.
     encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// Registers the metrics that are read at a scrape. Without a log buffer nothing is logged.
+    /// Registers the metrics that are read at a scrape. `log_buffer` is `None` if the log is off.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -78,8 +78,8 @@ async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
 }
 
 /// Answers 503 if requests should not be sent here: while the server stops, while its store cannot
-/// be read or written, or while requests cannot be counted. The body reports a damaged store; that
-/// is a 503 too, unless the operator serves it nevertheless.
+/// be read or written, or while requests cannot be counted. The body reports a damaged store;
+/// damage is a 503 too, unless the setting `serve_damaged` is on.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;
@@ -105,7 +105,7 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
-    // One scrape at a time, because it counts open files and connections.
+    // Only one scrape runs at a time, because each counts all open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());
@@ -132,7 +132,7 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Opens the listener, if it is not turned off.
+/// Opens the admin listener, unless the setting turns it off.
 pub fn listen(
     setting: &AdminListen,
     context: &Arc<AdminContext>,

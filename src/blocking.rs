@@ -1,14 +1,14 @@
-//! Runs blocking work on tokio's blocking threads. Permits limit the number of threads for each
-//! kind of work, so that the shutdown and the key lookups always find a free one of the 512
-//! threads.
+//! Runs blocking work on tokio's blocking threads, of which there are at most 512. Permits limit
+//! the threads for each kind of work, so that the shutdown and the key lookups always find a free
+//! thread.
 
 use std::future::pending;
 use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
-/// Runs `work` on a blocking thread. It keeps the permit until it ends, even if the caller stops
-/// waiting: a timeout ends the wait but not the work. Pass `()` if the caller runs only one at a
-/// time.
+/// Runs `work` on a blocking thread. `work` keeps the permit until it ends, even if the caller
+/// stops waiting: a timeout ends the wait but not the work. Pass `()` if the caller runs only one
+/// call at a time.
 pub fn spawn_blocking_with_permit<P, T>(
     permit: P,
     work: impl FnOnce() -> T + Send + 'static,

@@ -239,9 +239,9 @@ fn hide_global_options(
     command: clap::Command,
     change: fn(clap::Arg) -> clap::Arg,
 ) -> clap::Command {
-    // A file may have the settings of the served document.
+    // `openapi` uses `--config`: the file may contain settings of the served document.
     let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
-    // A command's own argument replaces the global one.
+    // An argument of the command itself replaces the global argument of the same name.
     let whole = with_settings(Cli::command());
     let global = whole.get_arguments().filter(|arg| arg.is_global_set() && !is_used(arg));
     let hidden: Vec<_> = global.cloned().map(|arg| change(arg).hide(true)).collect();
@@ -261,7 +261,7 @@ impl Cli {
             return result;
         }
         let result = result.map_err(|error| {
-            // An engine's errors do not always name the store.
+            // Errors of SQLite and PostgreSQL do not always name the store.
             let is_engine_error = |cause: &(dyn std::error::Error + 'static)| {
                 matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
             };
@@ -271,7 +271,7 @@ impl Cli {
             }
         });
         if let Err(error) = &result {
-            // The command ends with this error, even if it cannot be shown.
+            // The command returns this error, even if it cannot be printed as JSON.
             let _ = Failure::from_error(error).show(&mut printer);
         }
         result
@@ -320,9 +320,9 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     )
 }
 
-/// Shows an invalid command line, or invalid settings, as JSON, if the command line has `--json`.
+/// If the command line has `--json`, prints as JSON that it or the settings are invalid.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
-    // The command line may be invalid, so it is not parsed.
+    // The command line may be invalid, so it is only searched for `--json`.
     if !std::env::args_os().any(|argument| argument == "--json") {
         return Ok(());
     }
@@ -332,16 +332,16 @@ pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::R
     Failure { code, message }.show(&mut Printer::new(out, true))
 }
 
-/// Returns true if this command line, which may be invalid, runs the server: then standard error is
-/// a log.
+/// Returns true if this command line runs `serve`, which logs to standard error. The command line
+/// may be invalid.
 pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let lenient = command().ignore_errors(true);
     let matches = lenient.try_get_matches_from(arguments);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// Returns true if a command ended because its output was closed. An issued key that could not be
-/// shown is another error.
+/// Returns true if a command failed because its output was closed. Returns false for an issued key
+/// that could not be shown.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

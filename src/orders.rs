@@ -33,11 +33,11 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages runs on the requesting thread: it only copies
-/// each page once.
+/// A refresh that changes at most this many pages runs on the requesting thread, because it is
+/// short: each page is copied once.
 const MAX_INLINE_PAGES: usize = 4;
 
-/// The interval of refreshes that no request needs.
+/// The interval of background refreshes.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The reason why no list can be returned.
@@ -118,7 +118,8 @@ impl OrderList {
             return Ok(refresh.read(&*self.store).await?.apply(&self.state));
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        // Continues if the client disconnects: the next list needs the refresh too.
+        // The refresh continues if the client disconnects, because the next list needs the refresh
+        // too.
         let refreshed = tokio::spawn(async move {
             let _refresh_guard = refresh_guard;
             let read = refresh.read(&*store).await?;
@@ -127,7 +128,7 @@ impl OrderList {
         refreshed.await.map_err(|_| ListError::CutShort)?
     }
 
-    /// Prepares the list for sending: plain, or gzip if the client accepts it.
+    /// Prepares the list for sending, as gzip if the client accepts gzip.
     pub fn list_payload(&self, list: &Arc<Snapshot>, accepts_gzip: bool) -> Payload {
         Payload::for_list(list, &self.readers, accepts_gzip)
     }
@@ -153,13 +154,14 @@ impl OrderList {
                 let tag = list.tag(history);
                 return Ok((list, tag));
             }
-            // The store failed over: the list's change number may belong to either history.
+            // The store failed over meanwhile. The list's change number may belong to the old or
+            // the new history, so the list is requested again.
             freshness = self.query_freshness()?;
         }
     }
 
-    /// Prepares a part of the list for sending: plain, or gzip if the client accepts it. Fails if
-    /// the compression panicked.
+    /// Prepares a part of the list for sending, as gzip if the client accepts gzip. Fails if the
+    /// compression panicked.
     pub async fn part_payload(
         &self,
         json: Vec<u8>,
@@ -193,7 +195,7 @@ impl OrderList {
     /// Refreshes the list in the background. Call it inside a runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
-        // A failure shows at the next request for a list.
+        // Errors are ignored: the next request for a list returns them.
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
@@ -202,7 +204,7 @@ impl OrderList {
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
-            // A failure shows at the next request for a list.
+            // Errors are ignored: the next request for a list returns them.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
                 && latest.last_changes.orders_change().has_more_than(self.reflected())
@@ -243,7 +245,7 @@ mod tests {
     use std::pin::pin;
     use tempfile::TempDir;
 
-    /// A list of one pending order, its store, and the store's directory.
+    /// Returns a list of one pending order, its store, and the store's directory.
     async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());

@@ -19,7 +19,7 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// If root created the file, gives it to the directory's owner: a server that runs as another user
+/// If root created the file, gives it to the directory's owner. A server that runs as another user
 /// must be able to use files that root's commands create. SQLite does the same with its `-wal` and
 /// `-shm` files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {

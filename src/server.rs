@@ -91,8 +91,9 @@ impl Server {
         let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
             bind_address: address,
-            // The writer, not the handler, owns a cancellation, so a handler may be dropped. This
-            // mode saves a task for each request.
+            // In this mode dropshot creates no task for each request, and drops a handler if the
+            // client disconnects. That is safe: the writer completes a cancellation without the
+            // handler.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
             ..ConfigDropshot::default()
         };
@@ -101,7 +102,7 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // Called before more files are opened, because it searches the open files.
+        // This searches the open files, so it is called before more files are opened.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,
@@ -123,7 +124,7 @@ impl Server {
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
-        // The socket and the connections are both found in /proc, or neither is.
+        // The socket was found in /proc, so connections can be counted there too.
         let open = socket.is_some().then(|| Box::new(open) as GaugeReader);
         let live = certificate.clone();
         let ends_at = live.map(|live| Box::new(move || live.ends_at()) as GaugeReader);
@@ -203,7 +204,7 @@ impl Server {
             // Scrapers may reconnect at any time, so a timeout is normal.
             let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
         }
-        // Without a sender, the recorder ends after the last bans.
+        // Without a sender, the recorder ends after it has written the last bans.
         context.limits.bans().send_to(None);
         let recorder = self.ban_recorder.abort_handle();
         let _ = tokio::time::timeout(LAST_BANS_TIMEOUT, self.ban_recorder).await;
@@ -224,9 +225,10 @@ async fn open(
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
-    // After the orders are read, because reading may find damage.
+    // The check starts after the orders are read, because reading may find damage.
     let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    // Opened last: keys are refused if the store was last queried over a second ago.
+    // The key cache is opened last, because keys are refused if the last query of the store is over
+    // a second old.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),

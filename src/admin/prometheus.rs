@@ -16,8 +16,8 @@ use store_orders_api::API_VERSION;
 /// Reads the value of a gauge at a scrape.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Registers the metrics. Without a log buffer no line is dropped. `open_connections` counts the
-/// connections to the API's listener, if the system reports them, and `certificate_ends_at` is in
+/// Registers the metrics. `log_buffer` is `None` if nothing is logged. `open_connections` counts
+/// the connections to the API's listener, if the system reports them. `certificate_ends_at` returns
 /// Unix seconds.
 pub fn register(
     server: &ServerContext,

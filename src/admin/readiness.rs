@@ -26,16 +26,16 @@ pub enum Reason {
     StoreUnreachable,
     /// The store's primary waits for a synchronous standby.
     StandbyAway,
-    /// The store was migrated for a newer program, counts requests in another database, or lost its
-    /// files.
+    /// The store was migrated for a newer program, counts requests in another database, or its
+    /// files are gone.
     StoreRefuses,
-    /// The list is being read again.
+    /// The store has another history, such as after a failover, and the list is being read again.
     ListOutdated,
     /// Orders cannot be cancelled.
     WritesFail,
     /// Requests cannot be counted.
     CountsUnavailable,
-    /// Keys may be out of date.
+    /// The cached keys may be out of date.
     KeysOutdated,
 }
 
@@ -81,7 +81,7 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
     Unready { reason, message: message.into() }
 }
 
-/// The state of the store, as its answer shows it.
+/// The result of a query of the store.
 struct StoreState {
     is_reachable: bool,
     unready: Option<Unready>,
@@ -91,7 +91,7 @@ struct StoreState {
 pub struct Readiness {
     server: Arc<ServerContext>,
     is_stopping: AtomicBool,
-    /// Locked while the store is queried: by one caller at a time.
+    /// Locked during a query of the store, so that only one caller queries it at a time.
     query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,
@@ -189,7 +189,8 @@ impl Readiness {
         gauges.standbys_confirming.set(standbys.confirming.into());
     }
 
-    /// Returns a reason that can be found without a query of the store.
+    /// Returns the reason if the server is stopping, or if the store was found damaged. Does not
+    /// query the store.
     fn check_without_store(&self) -> Option<Unready> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
@@ -198,7 +199,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns why requests are refused although the store answers.
+    /// Returns the reason if the store answers, but requests cannot be counted or keys cannot be
+    /// checked.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.limits.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -212,8 +214,8 @@ impl Readiness {
         let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
         let answer = async {
             let guard = Arc::clone(&self.query_lock).lock_owned().await;
-            // Spawned, so that the lock is held until the store answers, even if this caller gives
-            // up.
+            // The query runs in its own task, so that it keeps the lock until the store answers,
+            // even if this caller stops waiting.
             let query = async move {
                 let _guard = guard;
                 check_store(&server, &lag).await
@@ -276,18 +278,18 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has lacked a change: holds the time when a missing change was first
-/// seen, and its number.
+/// Measures how long the list has been behind the store: the time when the oldest change that the
+/// list lacks was first seen, and the number of that change.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, ChangeNumber)>);
 
 impl ListLag {
-    /// Records that the store has reached the change `stored`, and the list the change `listed`.
+    /// Records the last change in the store, `stored`, and the last change in the list, `listed`.
     fn observe(&mut self, now: Instant, stored: ChangeNumber, listed: ChangeNumber) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // Numbers of different generations cannot be compared: the list lacks the whole
-            // generation.
+            // Numbers of different generations cannot be compared. The list has no change of the
+            // new generation, so the time stays and the number is replaced.
             Some((since, lacked)) if lacked.generation != stored.generation => {
                 Some((since, stored))
             }
@@ -315,10 +317,10 @@ mod tests {
             (0, change(0, 5), change(0, 5), 0),
             (1, change(0, 7), change(0, 5), 0),
             (4, change(0, 9), change(0, 6), 3),
-            // The list now has change 7 and lacks a later one.
+            // The list now has change 7 but lacks a later change.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
-            // A new generation, which the list has not read.
+            // The store has a new generation, which the list has not read.
             (8, change(1, 2), change(0, 8), 3),
             (9, change(1, 2), change(0, 8), 4),
             (10, change(1, 3), change(1, 2), 0),

@@ -96,8 +96,8 @@ pub fn ship(
     Ok(printer.show(&json!({ "shipped": shipped_now, "alreadyShipped": shipped_before }), text)?)
 }
 
-/// Adds to the error of one order what was `changed` before it. Keeps the kind of the error, which
-/// decides the exit status.
+/// Appends to the error of one order the text `changed`, which says what was changed before. Keeps
+/// the kind of the error, which decides the exit status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {
@@ -132,7 +132,7 @@ fn read_ids(
     Ok(rows.into_keys().collect())
 }
 
-/// Adds the rows to `bad` whose order does not exist, or cannot be changed.
+/// Adds to `bad` the rows whose order does not exist or cannot be changed.
 fn refuse_rows(
     store: &dyn OperatorStore,
     rows: &BTreeMap<i64, Position>,
@@ -208,7 +208,7 @@ fn format_order_count(count: usize) -> String {
 }
 
 fn describe_already_shipped(ids: &[i64]) -> String {
-    /// The number of ids in the text, to keep it short.
+    /// The maximum number of ids in the text.
     const SHOWN: usize = 20;
     let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();
     if ids.len() > SHOWN {

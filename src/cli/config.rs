@@ -39,7 +39,7 @@ Examples:
 }
 
 impl ConfigCommand {
-    /// Runs the command. `Invocation::run` has refused invalid settings before.
+    /// Runs the command. `Invocation::run` has already refused invalid settings.
     pub(super) fn run(
         &self,
         options: &Options,

@@ -17,7 +17,8 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// Their number is not a multiple of 2 or 3, so that each pet has orders of every kind.
+/// The names of the pets. Their number is not a multiple of 2 or 3, so that each pet has orders of
+/// every kind.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
@@ -88,8 +89,8 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     store.issue_key(&new, now_ms)
 }
 
-/// Every third order has shipped, every sixth is complete, and every second has a
-/// ship date, as have all that have shipped.
+/// Returns a sample order. Every third order has shipped, and every sixth is complete. All orders
+/// that have shipped have a ship date, and so has every second order.
 fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
     let midnight =
         now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);

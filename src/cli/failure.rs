@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// Shows the failure as JSON, if that is requested and the command has shown nothing.
+    /// Prints the failure as JSON, if the command has `--json` and has printed nothing.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;

@@ -95,7 +95,7 @@ fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let result =
         pager_process.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
     match pager_process.wait()?.code() {
-        // The shell's statuses for a pager that cannot be started.
+        // The shell exits with these statuses if it cannot start the pager.
         Some(126 | 127) => Ok(out.write_all(text.as_bytes())?),
         _ => match result {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

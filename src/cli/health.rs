@@ -14,13 +14,13 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Longer than any answer of the admin listener.
+/// The maximum size of an answer that is read. Every answer of the admin listener is shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
-/// A server on the same machine may take this long to answer.
+/// The minimum timeout: a server on the same machine may take this long to answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// No container or script waits longer.
+/// The maximum timeout: no container or script waits longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Arguments of `health`.
@@ -89,7 +89,7 @@ struct Health<'a> {
     reason: &'a str,
 }
 
-/// Describes in words the state that the body has.
+/// Returns the state from the body in words.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
@@ -103,8 +103,9 @@ fn describe_state(status: u16, body: &str) -> String {
     }
 }
 
-/// Returns the status and the body that the server at this address answers. An unspecified address,
-/// such as 0.0.0.0, is reached at the loopback. The thread ends with the program.
+/// Queries the server at this address, and returns the status and the body. An unspecified address,
+/// such as 0.0.0.0, is reached at the loopback. After the timeout, the thread runs on until the
+/// program ends.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));
@@ -116,7 +117,7 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
 /// Sends the request and reads the answer. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
-    // One write: a server may answer and close early.
+    // The request is sent in one write, because a server may answer and close the connection early.
     let request =
         format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
     connection.write_all(request.as_bytes()).context("no answer")?;

@@ -41,7 +41,7 @@ pub(super) fn import<R: NewRecord>(
     options.lower_priority();
     let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
-    // A file that cannot be imported creates no store.
+    // If the file cannot be imported, no store is created.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
         true => None,
         false if args.dry_run => Some(options.open_store()?),
@@ -71,8 +71,8 @@ pub(super) fn import<R: NewRecord>(
     report::<R>(&imported, printer)
 }
 
-/// Removes the rows whose id is in the store, and returns their number. Unless --skip-existing is
-/// set, they are bad rows.
+/// Removes the rows whose id is in the store, and returns their number. Reports them as bad rows
+/// unless --skip-existing is set.
 fn remove_existing<R: NewRecord>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,

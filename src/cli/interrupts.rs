@@ -13,10 +13,11 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// SIGSTOP may reach another thread first. It stops all threads within this time.
+/// The wait after SIGSTOP. The signal may first reach another thread, but it stops all threads
+/// within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
-/// The signals of this process, while a command runs.
+/// Handles the signals of this process while a command runs.
 pub struct Interrupts {
     /// The status to exit with after the first signal; 0 before.
     status: Arc<AtomicU8>,
@@ -53,8 +54,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work`, which calls its argument between its steps: then SIGTSTP takes effect, and the
-    /// call returns `Break` if a signal has come.
+    /// Runs `work` and passes it a function to call between two steps. The function lets SIGTSTP
+    /// take effect, and returns `Break` if a signal has asked the command to end.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {
@@ -69,8 +70,8 @@ impl Interrupts {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the error with which the command ends, if a signal has come. `did` says what the
-    /// command did until then.
+    /// Returns the error with which the command ends, if a signal has asked it to end. `did`
+    /// describes what the command has done.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

@@ -39,8 +39,8 @@ pub enum InvocationError {
 }
 
 impl Invocation {
-    /// Parses a command line, which begins with the program's name, and the file that the command
-    /// line or the environment names.
+    /// Parses a command line, whose first element is the program's name, and the configuration file
+    /// that the command line or the environment names.
     pub fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
@@ -128,7 +128,7 @@ fn flag_of(error: &clap::Error) -> Option<String> {
     named.split(' ').next().map(str::to_string)
 }
 
-/// Formats an invalid value as the errors of a file and of the environment do. Returns `None` if
+/// Formats an invalid value like an invalid value of the file or the environment. Returns `None` if
 /// the command line is refused for another reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());

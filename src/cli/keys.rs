@@ -159,7 +159,7 @@ impl KeysCommand {
     }
 }
 
-/// A key that was issued and could not be shown.
+/// The error if a key was issued but could not be shown.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{id} was issued, but it could not be shown, and it cannot be shown again; revoke it with \
@@ -182,7 +182,7 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The store cannot be read; the key is shown nevertheless.
+    /// Shows the key with only its id, because its record cannot be read.
     Id {
         id: &'a str,
     },

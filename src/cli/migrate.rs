@@ -33,7 +33,8 @@ impl MigrateArgs {
         };
         if self.new_store_id {
             let id = with_notice(|_| {
-                // The backup may be from an older program, or lack the database of the counts.
+                // The restored backup may have old tables, or lack the database of the request
+                // counts.
                 migrate(&url)?;
                 postgres::begin_new_store(&PostgresCommands::connect(&url)?)
             })?;

@@ -136,7 +136,7 @@ impl ShipArg {
         if text == "-" { Ok(ShipArg::Input) } else { values::id(text).map(ShipArg::Id) }
     }
 
-    /// Returns the ids, and true if standard input has more.
+    /// Returns the ids, and true if standard input contains more ids.
     fn split(arguments: &[ShipArg]) -> (Vec<i64>, bool) {
         let id = |argument: &ShipArg| match argument {
             ShipArg::Id(id) => Some(*id),
@@ -164,8 +164,7 @@ fn list(
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    // The columns of cancellations are shown only if all orders are cancelled: the table is wide
-    // enough.
+    // A narrow table has the columns about cancellations only if it lists cancelled orders only.
     let is_complete = wide || status == Some(Status::Cancelled);
     let shown = COLUMNS.len() + if is_complete { CANCELLED.len() } else { 0 };
     let store = options.open_store()?;

@@ -70,8 +70,8 @@ pub fn require_valid(
     Err(error)
 }
 
-/// Shows as JSON why a file was not stored completely: the error, the number of stored records, and
-/// the problems with the first bad rows.
+/// With `--json`, prints why a file was not stored completely: the error, the number of stored
+/// records, and the problems with the first bad rows.
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,
@@ -93,7 +93,7 @@ pub fn show_failure(
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    /// From 1. Absent if each line is one record.
+    /// The column, from 1. Absent if each line is one record.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct RowError {
 }
 
 impl RowError {
-    /// Creates a problem that belongs to no row.
+    /// Creates a problem that concerns no single row.
     pub fn without_row(problem: String) -> RowError {
         RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }

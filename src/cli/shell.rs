@@ -14,7 +14,7 @@ pub struct CompletionsArgs {
 impl CompletionsArgs {
     pub(super) fn run(&self, mut command: Command, out: &mut dyn Write) -> anyhow::Result<()> {
         let name = command.get_name().to_string();
-        // Into memory first: the generator panics on a write error.
+        // The script is written to memory first, because the generator panics on a write error.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut script);
         Ok(out.write_all(&script)?)

@@ -35,10 +35,10 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunningServer<'a> {
     pid: Option<u32>,
-    /// Absent until it listens.
+    /// Absent until the server listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<&'a str>,
-    /// The address of its admin listener, or `off`; absent until it listens.
+    /// The address of the server's admin listener, or `off`. Absent until the server listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) admin_listen: Option<&'a str>,
 }
@@ -56,7 +56,8 @@ impl RunningServer<'_> {
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let store = PostgresCommands::connect(url)?;
     let silent = store.silent_replicas()?;
-    // Read before the change number, so that no list seems to be ahead of the store.
+    // The replicas are read before the change number, so that no replica's list seems to be ahead
+    // of the store.
     let replicas = store.replicas()?.into_iter();
     let replicas = replicas.map(|row| ReplicaStatus { is_silent: silent.contains(&row.id), row });
     let replicas = replicas.collect();
@@ -73,7 +74,7 @@ struct SharedStatus {
     id: String,
     #[serde(rename = "ordersVersion")]
     orders_change_number: i64,
-    /// The replicas, the most recently heard first.
+    /// The replicas. The one with the most recent heartbeat is first.
     replicas: Vec<ReplicaStatus>,
 }
 
@@ -82,7 +83,7 @@ struct SharedStatus {
 struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
-    /// The server was killed or suspended, or cannot reach the database.
+    /// True if the server was killed or suspended, or cannot reach the database.
     is_silent: bool,
 }
 

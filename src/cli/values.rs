@@ -8,7 +8,7 @@ use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
 use strum::VariantNames;
 
-/// Short enough that the key's end is within the calendar.
+/// The maximum lifetime of a key, so that its expiry is a valid calendar date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Examples of durations.

@@ -13,8 +13,8 @@ const NOTICE_AFTER: Duration = Duration::from_secs(2);
 /// Interval at which the progress bar is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `work`, which writes to the store and calls its argument at each progress. Without progress
-/// for `NOTICE_AFTER`, prints once on standard error that it waits.
+/// Runs `work`, which writes to the store, and passes it a function to call at each progress. If
+/// there is no call for `NOTICE_AFTER`, prints once to standard error that the command is waiting.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
     let watch = move || loop {
@@ -29,14 +29,14 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
             }
         }
     };
-    // Without the thread, no notice is printed.
+    // If the thread cannot be started, no notice is printed.
     let _ = std::thread::Builder::new().name("notice".to_string()).spawn(watch);
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes this many items to the store and calls its argument with the number of
-/// written items at the end of each step. Shows a progress bar; after a signal the call returns
-/// `Break`.
+/// Runs `work`, which writes this many items to the store, and passes it a function to call with
+/// the number of written items at the end of each step. Shows a progress bar. The function returns
+/// `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

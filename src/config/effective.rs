@@ -50,7 +50,7 @@ impl EffectiveSettings {
         setting.map(|setting| &setting.value).filter(|value| !value.is_null())
     }
 
-    /// Checks settings that are valid alone, but may not fit together.
+    /// Checks that settings fit together. Each setting alone is already valid.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
         let has_limits_database = self.value_of("limits_database").is_some();

@@ -49,7 +49,7 @@ impl ConfigFile {
             let (line, key) = (line_at(key.span().start), key.get_ref().to_string());
             let new = new_key(&key);
             if let Some(new) = new {
-                // TOML refuses a key twice too.
+                // The old and the new name together are refused, as TOML refuses a repeated key.
                 if table.get_ref().contains_key(new) {
                     problems
                         .push(format!("{line}: {key}: the old name of {new}, which is set too"));

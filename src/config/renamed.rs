@@ -53,7 +53,8 @@ pub fn is_set(variable: &str) -> bool {
 
 /// Lists the old names in a valid command line, in the environment and in the file.
 pub fn old_names(arguments: &[OsString], file: Option<&ConfigFile>) -> Vec<OldName> {
-    // No option takes a value that begins with a hyphen.
+    // Flags can be found without parsing, because no option takes a value that begins with a
+    // hyphen.
     let options = arguments.iter().take_while(|argument| *argument != "--");
     let options: Vec<_> = options.map(|argument| argument.to_string_lossy()).collect();
     let is_given = |flag: &str| options.iter().any(|option| option.split('=').next() == Some(flag));

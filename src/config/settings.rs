@@ -15,16 +15,17 @@ use store_orders_api::limits::UNAUTHENTICATED_PER_MINUTE;
 /// The part of `shutdown_timeout` that is reserved for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The system counts this time in seconds, and 0 means no limit.
+/// The minimum stall timeout. The system counts it in seconds, and 0 means no limit.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
-/// Half of it is the idle time of TCP keep-alive, which the system limits to 32,767 s.
+/// The maximum stall timeout. Half of it is the idle time of TCP keep-alive, which the system
+/// limits to 32,767 s.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
-/// A quarter of it is reserved for the last counts and log lines.
+/// The minimum shutdown timeout. A quarter of it is reserved for the last counts and log lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// A server that needs longer is considered hung.
+/// The maximum shutdown timeout. A server that needs longer is considered hung.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 /// The settings of the server.

@@ -14,15 +14,16 @@ use store_orders_api::errors::{self, SentCredentials};
 /// Query parameters in which other APIs accept a key. A 401 explains where to send it instead.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// An authenticated request's key, deadline and list freshness, passed to its handler.
+/// The key of an authenticated request, its deadline, and a query of the store, passed to the
+/// request's handler.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key with its account.
     pub key: Arc<KnownKey>,
     /// The time by which the response is due.
     pub deadline: Instant,
-    /// The pending answer about the list's freshness, if the operation reads the list and the
-    /// query could be sent.
+    /// The pending result of the query for the store's last changes, if the operation reads the
+    /// list and the query could be sent.
     pub freshness: Option<Freshness>,
 }
 

@@ -151,7 +151,7 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     })
 }
 
-/// True if the client has the response with this tag.
+/// True if `If-None-Match` contains this tag, so the client already has the response.
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
@@ -170,7 +170,7 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
     })
 }
 
-/// Returns the JSON of a cancelled order, which no list contains.
+/// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
 async fn cancelled_order(
     request: &Request<'_>,
     id: i64,

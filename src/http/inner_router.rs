@@ -256,12 +256,12 @@ impl Operation {
         };
         let is_deprecated = endpoint.deprecated;
         let (static_route, call) = (StaticRoute::for_endpoint(path, endpoint), Box::new(call));
-        // `InnerRouter::new` sets the route ids of all versions.
+        // A placeholder: `InnerRouter::new` assigns the route ids when it knows all operations.
         let route = RouteId::UNKNOWN;
         Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler. Its documented errors are responses too.
+    /// Calls the handler and returns its response. A documented error is a response too.
     pub fn call(
         &self,
         mut context: DropshotContext,
@@ -368,7 +368,8 @@ mod tests {
     use super::is_plain;
     use store_orders_api::documents::{Document, V1, V2};
 
-    /// Returns the path that is routed, if it is below the base path and plain.
+    /// Returns the part of a path that is routed. Returns `None` if the path is not below the base
+    /// path, has `//` or ends with a slash.
     fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         document.relative_path(path).filter(|path| is_plain(path))
     }

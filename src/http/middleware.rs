@@ -73,7 +73,7 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // Only reads time out here: the writer enforces the deadline of changes.
+                        // Only reads time out here. A cancellation times out in the writer.
                         () = sleep_until(scope.deadline().into()), if scope.is_read() => {
                             scope.timed_out()
                         }
@@ -91,7 +91,8 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Every response has the rate limit headers.
+                    // Even a 500 has the rate limit headers. They are set here if the panic came
+                    // before the rate limiter's decision.
                     rate_limit::status_by_address(&mut scope).await;
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -137,9 +138,9 @@ async fn admit(
     }
 }
 
-/// Counts a request against its account. Returns the rate limiter's decision with its time. If the
-/// operation reads the list, sends the freshness query meanwhile, unless the request is refused
-/// without waiting. If the query fails, the handler sends it again.
+/// Counts a request against its account, and returns the rate limiter's decision with its time. If
+/// the operation reads the list, queries the store for the last changes at the same time, unless
+/// the limiter refuses the request immediately. If the query fails, the handler repeats it.
 async fn decide(
     scope: &RequestScope,
     key: &KnownKey,

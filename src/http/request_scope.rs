@@ -43,13 +43,13 @@ pub struct RequestScope {
     /// The time of arrival.
     pub now: Now,
     method: Method,
-    /// Logged; `None` if the request log is off.
+    /// The URI for the request log; `None` if the log is off.
     uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
-    /// The content of the rate limit headers, and the time of the decision, from which the reset
-    /// counts.
+    /// The status for the rate limit headers, and the time of the rate limiter's decision. The
+    /// seconds until the reset count from that time.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,

@@ -5,8 +5,8 @@ use slog::{Drain, Level, Logger, Never, OwnedKVList, Record, info, o};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Prefix of dropshot's message for a client that went away. The request's own line, with status
-/// 499, reports it with the client's address.
+/// Prefix of dropshot's message for a client that went away. It is not passed on: the request's own
+/// line, with status 499, reports the same with the client's address.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 /// Prefix of dropshot's message for a failed TLS handshake.
@@ -55,8 +55,8 @@ impl Drain for DropshotFilter {
         }
         let message = record.msg().to_string();
         if let Some(error) = message.strip_prefix(HANDSHAKE_PREFIX) {
-            // At info, like a request's line, because the client causes it. dropshot does not say
-            // which client.
+            // The client causes this error, so it is logged at level info, like the lines of
+            // requests. Dropshot does not report the client's address.
             info!(self.log, "TLS handshake failed"; "error" => error);
         } else if !message.starts_with(ABANDONED_PREFIX) && self.is_new(message) {
             self.log.log(record);

@@ -37,8 +37,7 @@ impl RouteId {
     /// A public page.
     pub const PUBLIC: RouteId = RouteId(1);
 
-    /// Returns the route of the operation at this index of the list that the metrics were made
-    /// with.
+    /// Returns the route of the operation at this index of the list passed to [`Requests::new`].
     pub const fn for_operation(index: usize) -> RouteId {
         RouteId(OTHER_ROUTES.len() + index)
     }

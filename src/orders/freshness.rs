@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The pages of a snapshot are joined at its second list: many snapshots are listed only once, and
-/// the copy would not pay.
+/// The pages of a snapshot are copied to one buffer when a list is requested from it for the second
+/// time. The copy would not pay for the many snapshots that are requested only once.
 const JOINED_AT_LIST: usize = 2;
 
 /// The list in memory.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
-    /// The number of lists that were sent with this snapshot.
+    /// The number of times that this snapshot was returned for a request.
     times_listed: usize,
 }
 
@@ -54,8 +54,8 @@ impl ListInMemory {
         (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
-    /// Returns the snapshot if it reflects this change. Joins its pages when it is listed for the
-    /// second time.
+    /// Returns the snapshot if it reflects this change. Joins its pages at the second call that
+    /// returns it.
     pub fn current(&mut self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
         if self.list.plan(stored, None) != CatchUp::Nothing {
             return None;
@@ -131,7 +131,7 @@ impl Refresh {
 /// A refresh that needs no more reads.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot with the changes that were read.
+    /// The snapshot, with the changes that were read from the store.
     base: Arc<Snapshot>,
     /// The change that `base` reflects once rows and removals are applied.
     reached: ChangeNumber,
@@ -158,7 +158,8 @@ impl ReadRefresh {
             let rows = self.planned.rows().iter().map(ChangedOrder::change);
             next = apply_changes(&next, rows, self.reached);
         }
-        // In another generation the cancellations may be lost, so their removals are discarded.
+        // After `ReadingAll`, the snapshot belongs to another generation. The cancellations of the
+        // earlier generation may be lost there, so their removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
             let removals = removals.iter().map(|id| OrderChange::Removed(*id));
             next = apply_changes(&next, removals, self.reached);
@@ -237,7 +238,7 @@ mod tests {
         Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)), times_listed: 0 })
     }
 
-    /// The answer of a store at this change, with rows.
+    /// Returns the report of a store that has reached this change, with rows.
     fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Plans the refresh of a list that is behind.
+    /// Plans the refresh of a list that lacks changes.
     fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
         let mut state = state.lock();
         assert!(state.current(latest.last_changes.orders_change()).is_none());
@@ -332,7 +333,8 @@ mod tests {
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().reflected_after_removals(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
-        // The rows after change 9 lack the changes between 8 and 9, so the store must be read.
+        // The rows contain only changes after change 9. The list lacks those after 8, so the store
+        // must be read.
         let refresh = plan(&state, latest(change(10), Some((9, rows))));
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(change(8)));
     }

@@ -107,7 +107,7 @@ impl Search<'_> {
     }
 
     fn add_if_it_matches(&mut self, page: &Page, number: usize, mark: Mark) -> ControlFlow<i64> {
-        // Both exist for each order of the page.
+        // The page has an id and a text for each of its orders, so this never fails.
         let (Some(id), Some(text)) = (page.ids().get(number), page.order(number)) else {
             return ControlFlow::Continue(());
         };
@@ -295,8 +295,8 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page agrees with the model. So no order is on two pages, and each order that is
-        /// listed all the time is on one page.
+        /// Each page agrees with a model, so no order is on two pages, and an order that stays in
+        /// the list is on exactly one page.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// A list of this many orders, each of its own pet and with a ship date.
+    /// Returns a list of this many orders, each of another pet and with a ship date.
     fn long_list(orders: i64) -> Snapshot {
         let change = |id: i64| {
             let date_index = usize::try_from(id % 3).unwrap();

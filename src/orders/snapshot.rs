@@ -41,9 +41,9 @@ pub struct Snapshot {
     memory: ListMemory,
     /// The last change of the store that the list reflects.
     change_number: i64,
-    /// Computed for the first response.
+    /// The entity tag, computed for the first response.
     tag: OnceLock<ListTag>,
-    /// Shared by the responses that send this snapshot.
+    /// The reference that all responses that send this snapshot share.
     sent: Mutex<Weak<SentList>>,
 }
 
@@ -118,7 +118,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the bytes of the next turn and advances the position; `None` at the end.
+    /// Returns the next bytes to send before a yield and advances the position; `None` at the end.
     pub fn next_turn(&self, position: &mut ListPosition) -> Option<Bytes> {
         let part = self.part(position.part)?;
         let end = part.len().min(position.offset + self.sizes.turn_bytes);
@@ -178,7 +178,7 @@ impl Snapshot {
         blocks.sum::<Option<usize>>().map(gzip::length)
     }
 
-    /// The sizes of pages and turns.
+    /// The sizes of pages, joined lists and turns.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -203,7 +203,7 @@ impl Snapshot {
         Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), sent, ..*self })
     }
 
-    /// Returns the pages from the one where this id is or would be.
+    /// Returns the pages from the page that contains this id, or would contain it.
     pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }

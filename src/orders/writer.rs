@@ -27,11 +27,13 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum batch size: the first request waits until the last is done.
+/// The maximum number of cancellations in a batch. It is limited, because the first request waits
+/// until the last is done.
 const LARGEST_BATCH: usize = 1_024;
 
-/// The maximum difference between the deadlines of a batch. PostgreSQL's batch fails at its first
-/// deadline, so after a stall, requests with time left would fail with those that have none.
+/// The maximum difference between the deadlines of a batch. In PostgreSQL a batch fails at its
+/// earliest deadline. After a stall, requests that have time left would otherwise fail together
+/// with requests that have none.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// The maximum number of waiting requests.
@@ -58,7 +60,7 @@ pub enum CancelError {
     NoAnswer,
 }
 
-/// `None` if the deadline passed before the store could write.
+/// The outcome of a cancellation; `None` if the deadline passed before the store could write.
 type CancelAnswer = Result<Option<CancelOutcome>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
@@ -184,7 +186,7 @@ async fn next_batch(
             None => return Vec::new(),
         },
     };
-    // Requests that arrived together with the first one queue meanwhile.
+    // Other requests that arrived together with the first one can now enter the queue.
     yield_now().await;
     let mut requests = vec![first];
     while requests.len() < LARGEST_BATCH

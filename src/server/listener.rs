@@ -99,10 +99,11 @@ mod sockets {
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
         let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
-            // A listener at the unspecified address accepts at every address.
+            // A listener at the unspecified address, such as 0.0.0.0, accepts connections to every
+            // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // Sockets that are not accepted yet, or that this side has closed, have no file.
+            // A socket has no file before it is accepted and after this process has closed it.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };
@@ -114,7 +115,8 @@ mod sockets {
             .count())
     }
 
-    /// Searches this process's files: the table of all sockets is long on a busy machine.
+    /// Searches the files of this process, because the table of all sockets is long on a busy
+    /// machine.
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();

@@ -108,8 +108,8 @@ impl ReloadableCertificate {
         self.try_reload(log);
     }
 
-    /// Reloads the files. An unreadable file, for instance if too many files are open, is retried
-    /// at every check and logged once.
+    /// Reloads the files. A file that cannot be read, for instance because too many files are open,
+    /// is logged once and retried at every check.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);
@@ -149,8 +149,9 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Returns true if the files have changed since they were loaded, but not since the last check:
-    /// the two files are not replaced at the same instant.
+    /// Returns true if the files have changed since they were loaded, but not since the last check.
+    /// Certificate and key are replaced one after the other, so a change since the last check may
+    /// be only half done.
     fn has_changed(&self) -> bool {
         let current = file_versions(&self.files);
         let mut seen_versions = self.versions.lock();

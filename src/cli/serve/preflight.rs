@@ -46,7 +46,7 @@ pub fn check_settings(
     InvalidSettings::check(problems)
 }
 
-/// Returns true if two listeners cannot both have these addresses.
+/// Returns true if two listeners cannot use these addresses at the same time.
 fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 /// Time to write the last log lines after a failed start or a panic.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The part of the time to stop that is reserved for the log, after the limits file.
+/// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
 /// The longest wait for the store at the end: it writes a checkpoint, perhaps to a slow disk.
@@ -58,7 +58,7 @@ pub fn run(
     };
     let process = Process { config, hang_up, served, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
-    // Do not wait for slow clients or a blocked disk.
+    // Shut down without waiting for slow clients or a blocked disk.
     runtime.shutdown_background();
     result
 }
@@ -141,8 +141,8 @@ impl Process {
         Ok((server, signals))
     }
 
-    /// Writes the last counts and the store's write-ahead log, and reserves time for the log before
-    /// the deadline.
+    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves time
+    /// before the deadline for the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = move || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
@@ -156,7 +156,7 @@ impl Process {
     }
 }
 
-/// Describes the requests that a second signal cut off.
+/// Describes the requests that a second signal aborted.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

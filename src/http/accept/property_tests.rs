@@ -47,7 +47,8 @@ fn coding(name: &'static str) -> impl Strategy<Value = Coding> {
     )
 }
 
-/// Generates header lines that contain each coding at most once, in any order, and empty elements.
+/// Generates the lines of a header. Each coding is in the lines at most once, in any order, and
+/// some elements are empty.
 fn lines() -> impl Strategy<Value = (Vec<Coding>, Vec<String>)> {
     let names = ["gzip", "*", "br", "deflate", "identity", "zstd", "gzipped"];
     let alias = any::<bool>();

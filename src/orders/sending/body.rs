@@ -25,7 +25,7 @@ pub enum BodyError {
 /// The body of a whole list.
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
-    /// Bytes that are still to be sent, if known.
+    /// The number of bytes that are still to be sent, if known.
     bytes_left: Option<usize>,
 }
 
@@ -41,7 +41,7 @@ impl ListBody {
     }
 }
 
-/// Yields after each turn: otherwise a fast client would occupy the thread.
+/// Yields to other tasks after each piece: otherwise a fast client would occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let mut position = ListPosition::default();
@@ -61,7 +61,8 @@ fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
             reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
             if number < pages && reader.page(number)?.deflated().is_none() {
-                // Spawned, because other responses may need the page if this one is dropped.
+                // The compression runs in its own task, because other responses may need the page
+                // if this response is dropped.
                 tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
@@ -108,7 +109,7 @@ mod tests {
     use std::io::Read;
     use std::sync::Arc;
 
-    /// Readers whose outdated lists may use `bound` bytes.
+    /// Returns readers whose outdated lists may use `bound` bytes.
     fn readers(list: &Snapshot, bound: usize) -> Arc<Readers> {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         Arc::new(Readers::new(list.memory().clone(), bound, &log))
@@ -156,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Removes some orders of every page.
+    /// Returns the list without some orders of every page.
     fn remove_some(list: &Snapshot, round: usize) -> Arc<Snapshot> {
         Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
     }
@@ -178,7 +179,8 @@ mod tests {
             readers.enforce();
         }
         assert_eq!(readers.cut_off().get(), 0);
-        // Only the last page of the first list, which was not full, is outdated.
+        // Only the last page of the first list is outdated: it was not full, so the import changed
+        // it.
         assert!(readers.used().outdated <= SMALL.page_bytes, "{}", readers.used().outdated);
         assert_eq!(pieces(slow).await.0.concat(), first.as_bytes());
         assert_eq!(readers.used().outdated, 0);

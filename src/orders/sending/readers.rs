@@ -21,7 +21,7 @@ pub struct Readers {
     memory: ListMemory,
     /// The bytes that outdated snapshots and connections may use.
     bound: usize,
-    /// True if they use half of the bound or more.
+    /// True if outdated snapshots and connections use half of the bound or more.
     is_scarce: AtomicBool,
     /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
@@ -73,7 +73,7 @@ impl Readers {
         self.memory.used()
     }
 
-    /// True if memory is scarce. Lists are then sent in small copies.
+    /// True if memory is scarce. Lists are then sent as small copies.
     pub fn is_scarce(&self) -> bool {
         self.is_scarce.load(Ordering::Relaxed)
     }
@@ -83,9 +83,9 @@ impl Readers {
         &self.cut_off
     }
 
-    /// True if outdated snapshots and connections exceed the bound. Connections count at most half
-    /// of the bound: cutting lists off does not free their bytes, so otherwise all lists could be
-    /// cut.
+    /// True if outdated snapshots and connections exceed the bound. Cutting lists off does not free
+    /// the bytes in connections. So connections count at most half of the bound: they alone never
+    /// cut a list off.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
@@ -93,7 +93,8 @@ impl Readers {
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // This includes the current list, so outdated lists use less: no need to compute `used`.
+        // `buffer_bytes` includes the current list, so outdated lists use less, and `used` need not
+        // be computed.
         if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }
@@ -125,8 +126,9 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns the bytes of the next turn and advances the position; `None` at the end. If memory
-    /// is scarce, returns a copy: a slice in a slow connection would keep its whole page in memory.
+    /// Returns the next bytes to send before a yield and advances the position; `None` at the end.
+    /// If memory is scarce, returns a copy: a slice in a slow connection would keep its whole page
+    /// in memory.
     pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.readers.is_scarce() {

@@ -112,7 +112,7 @@ pub mod tests {
     pub const SMALL: Sizes =
         Sizes { page_bytes: 4_096, joined_bytes: 16_384, turn_bytes: 1_024, pages_ahead: 2 };
 
-    /// A list of this many orders, whose ids begin at 0.
+    /// Returns a list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
         let listed = |id| OrderChange::Listed(order(id, 1));
         apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(listed))
@@ -157,7 +157,7 @@ pub mod tests {
         }
     }
 
-    /// Random changes: a few, or in every fourth round enough for several pages.
+    /// Returns random changes: a few, or in every fourth round enough for several pages.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

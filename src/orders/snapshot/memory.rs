@@ -19,7 +19,7 @@ pub struct ListMemory {
 #[derive(Debug, Default)]
 struct Lists {
     current: Weak<Snapshot>,
-    /// The oldest first.
+    /// The outdated snapshots, the oldest first.
     outdated: Vec<Outdated>,
 }
 
@@ -29,7 +29,8 @@ struct Outdated {
     snapshot: Weak<Snapshot>,
     /// The next newer snapshot that is still read.
     newer: Weak<Snapshot>,
-    /// The bytes of its pages that the newer snapshot, and so every later one, does not share.
+    /// The bytes of the pages that `newer` does not share. Later snapshots do not share them
+    /// either.
     bytes: usize,
 }
 
@@ -38,8 +39,8 @@ struct Outdated {
 pub struct ListBytes {
     /// The memory of outdated snapshots that clients still read.
     pub outdated: usize,
-    /// The memory that only responses and connections use: cutting lists off does not free it. A
-    /// snapshot that is being built counts here.
+    /// The memory that only responses and connections use. Cutting lists off does not free it. The
+    /// pages of a snapshot that is being built are included.
     pub in_connections: usize,
 }
 
@@ -75,7 +76,7 @@ impl ListMemory {
         let (current, mut outdated) = (newer.held_bytes(), 0);
         for list in lists.outdated.iter_mut().rev() {
             let Some(snapshot) = list.snapshot.upgrade() else { continue };
-            // Not compared yet, or compared with a snapshot that is no longer read.
+            // `bytes` was not computed yet, or `newer` is no longer read.
             if list.newer.as_ptr() != Arc::as_ptr(&newer) {
                 list.bytes = snapshot.bytes_missing_in(&newer);
                 list.newer = Arc::downgrade(&newer);

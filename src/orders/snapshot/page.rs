@@ -14,7 +14,8 @@ use tokio::task::JoinError;
 pub struct Page {
     bytes: Bytes,
     orders: Arc<PageOrders>,
-    /// Computed when a gzip response first needs it. Shared by pages with the same bytes.
+    /// The compressed bytes, computed for the first gzip response. Pages with the same bytes share
+    /// them.
     deflated: Arc<OnceCell<Deflated>>,
 }
 
@@ -144,7 +145,7 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_none());
         let others = tokio::spawn(join_all((0..8).map(|_| deflate())));
         tokio::task::yield_now().await;
-        // The call that began the compression is dropped.
+        // The call that began the compression is dropped, and another call must complete it.
         drop(first);
         let all = others.await.unwrap();
         let blocks = &page.deflated().unwrap().blocks;

@@ -1,5 +1,5 @@
-//! The reference that responses share to the snapshot they send. Cutting the list off clears it,
-//! which ends these responses early.
+//! Lets the server end early all responses that send a snapshot. The responses reach the snapshot
+//! through one shared reference, and end when it is cleared.
 
 use super::Snapshot;
 use parking_lot::Mutex;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 #[error("the list was cut off: it was read too slowly")]
 pub struct CutOff;
 
-/// A snapshot that is sent, or `None` after it was cut off. All responses that send the snapshot
-/// share it.
+/// The snapshot that responses send, or `None` after it was cut off. All responses that send the
+/// snapshot share this value.
 #[derive(Debug)]
 pub struct SentList(Mutex<Option<Arc<Snapshot>>>);
 
@@ -34,10 +34,10 @@ impl SentList {
 }
 
 impl Snapshot {
-    /// Cuts off the responses that send this snapshot. Returns their number.
+    /// Ends the responses that send this snapshot, and returns their number.
     pub fn cut_off(&self) -> usize {
         let Some(sent) = self.sent.lock().upgrade() else { return 0 };
-        // The snapshot is dropped after the lock is released.
+        // `cut` keeps the snapshot alive until the lock is released.
         let cut = sent.0.lock().take();
         cut.map_or(0, |_| Arc::strong_count(&sent) - 1)
     }

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
 
-/// Starts a writer for a store with pending orders 1 to 20. Returns it with its batch sizes, the
-/// list that it updates, and the store's directory.
+/// Starts a writer for a store with pending orders 1 to 20. Returns it with the metric of its batch
+/// sizes, the list that it updates, and the store's directory.
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
@@ -35,7 +35,7 @@ async fn queued_requests_form_one_batch_up_to_the_maximum_size() {
     assert_eq!(batch_sizes(all).await, [LARGEST_BATCH, 20]);
 }
 
-/// After the store stalled, some requests have only 0.6 s left while others just arrived.
+/// The store has stalled, so some requests have only 0.6 s left while others have just arrived.
 #[tokio::test]
 async fn requests_with_distant_deadlines_are_in_different_batches() {
     let now = Instant::now();
@@ -103,7 +103,8 @@ async fn no_request_waits_long_for_a_store_that_cannot_write() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let first = cancel(&writer, 1).await;
     assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
-    // The writer still waits with the first request; the batch may have begun late.
+    // The first batch is still waiting for the store. It may have begun late, so wait until it
+    // counts as stuck.
     let began = Instant::now();
     while writer.require_not_stuck().is_ok() {
         assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
@@ -117,7 +118,8 @@ async fn no_request_waits_long_for_a_store_that_cannot_write() {
         assert!(began.elapsed() < Duration::from_secs(30), "the batch does not end");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // The first request was not executed, because its deadline had passed.
+    // The first request was not executed, because its deadline had passed. So order 1 can still be
+    // cancelled.
     writer.stuck_after = REQUEST_TIMEOUT;
     let again = cancel(&writer, 1).await;
     assert!(matches!(again, Ok(CancelOutcome::Cancelled)), "{again:?}");
