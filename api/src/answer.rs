@@ -89,7 +89,7 @@ impl JsonSchema for NoContent {
         false
     }
 
-    /// Returns the schema by which dropshot recognises that there is no content.
+    /// Returns the schema that tells dropshot that there is no content.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         Schema::Bool(false)
     }
@@ -230,7 +230,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Used by operations without a documented 400.
+/// Converts the error for operations without a documented 400.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -259,7 +259,7 @@ impl Serialize for Failure {
     }
 }
 
-/// Only satisfies a bound of dropshot. No document has the schema.
+/// Required by a trait bound of dropshot. No document contains the schema.
 impl JsonSchema for Failure {
     fn schema_name() -> String {
         "Failure".to_string()
@@ -275,7 +275,7 @@ impl JsonSchema for Failure {
 }
 
 /// An extractor of the sender and the body. Dropshot allows one exclusive extractor per request, so
-/// this one wraps the extractor of the body. Extraction itself never fails.
+/// this one wraps the extractor of the body. Extraction never fails: the fields contain the errors.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request.

@@ -1,5 +1,5 @@
 //! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares each
-//! leaf of it with the checked-in document.
+//! value in it with the checked-in document.
 
 use crate::answer::Failure;
 use crate::schemas::LIST;
@@ -46,7 +46,8 @@ pub fn emitted<S: Schemas>(
     version: &str,
 ) -> Result<Value, DocumentError> {
     let mut document = openapi(&api, title, version)?;
-    // Dropshot emits tags without texts, and one response for all errors.
+    // These parts differ from the checked-in document: dropshot emits tags without texts, and one
+    // response for all errors.
     remove(&mut document, "", "tags");
     remove(&mut document, "/components", "responses");
     remove_generic_errors(&mut document);
@@ -68,8 +69,8 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// Returns an API with one operation whose response has every schema. The real operations do not
-/// emit the schemas of errors.
+/// Returns an API with one operation whose response has every schema, because the real operations
+/// do not emit the schemas of errors.
 fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();
     api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(

@@ -26,7 +26,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the first numbers of an example's message with these figures.
+/// Replaces the first numbers in an example's message with these numbers of the request.
 pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for figure in figures {
@@ -39,8 +39,8 @@ pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// The bodies of errors whose messages do not depend on the request, by code and path of the
-/// document. They are encoded once, so that a flood of requests without a key is cheap.
+/// The encoded bodies of errors whose messages do not depend on the request, by code and path of
+/// the document. They are encoded only once, so that a flood of requests without a key is cheap.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),

@@ -607,7 +607,7 @@ mod tests {
         assert_eq!(Integer::<i32>::ANY.parse("2147483648"), None);
         static WORD: Pattern = Pattern::new("^[a-zé]*$");
         let word = Text::within(1, 3).with_pattern(&WORD);
-        // The bounds count characters, not bytes.
+        // Bounds are in characters, not in bytes.
         assert_eq!(["é", "ééé"].map(|n| word.parse(n).is_some()), [true, true]);
         assert_eq!(["", "éééé", "A"].map(|n| word.parse(n)), [None, None, None]);
         assert_eq!(word.expected(), "a text of 1 to 3 characters that matches ^[a-zé]*$");

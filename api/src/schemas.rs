@@ -104,12 +104,12 @@ fn schema_of_type(instance_type: InstanceType, format: Option<&str>) -> SchemaOb
     }
 }
 
-/// The member that marks the schema of an item whose list is meant.
+/// The member that marks an item's schema as the schema of a list of such items.
 pub const LIST: &str = "x-list-of-query";
 
-/// A type with the schema of a list in a query. Dropshot rejects arrays there, so this is the
-/// schema of an item marked with [`LIST`], which [`crate::emission`] converts to the schema of the
-/// list.
+/// A type with the schema of a list in a query. Dropshot rejects arrays in queries, so this type
+/// has the schema of an item, marked with [`LIST`]. [`crate::emission`] converts it to the schema
+/// of the list.
 #[derive(Debug)]
 pub struct ListOf<T, const MIN: usize, const MAX: usize>(PhantomData<fn() -> T>);
 

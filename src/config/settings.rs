@@ -25,7 +25,7 @@ const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 /// The minimum shutdown timeout. A quarter of it is reserved for the last counts and log lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// The maximum shutdown timeout. A server that needs longer is considered hung.
+/// The maximum stop delay, and the maximum shutdown timeout. A server that needs longer is hung.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 /// The settings of the server.

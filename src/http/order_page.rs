@@ -31,7 +31,7 @@ pub struct PageAnswer {
 }
 
 impl PageRequest {
-    /// Reads the query parameters. Fails if the cursor is invalid or has other filters.
+    /// Reads the query parameters. Fails if the cursor is invalid or was issued for other filters.
     pub fn from_query(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
         let filter = OrderFilter::from(query);
         // The schema limits it to 1 to 1,000.
@@ -78,7 +78,8 @@ fn encode(from: i64, filter: &OrderFilter) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the first id of the page at this cursor; `None` if it is invalid or has other filters.
+/// Returns the first id of the page at this cursor. Returns `None` if the cursor is invalid or was
+/// issued for other filters.
 fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let from = i64::from_be_bytes(bytes.get(1..9)?.try_into().ok()?);

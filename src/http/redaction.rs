@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Longer paths are cut, in characters.
+/// The maximum length of a logged path, in characters.
 const LOGGED_PATH_CHARS: usize = 200;
 
-/// Longer user agents are cut, in bytes.
+/// The maximum length of a logged user agent, in bytes.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// A text with a longer run of letters and digits is withheld: it may be part of a key. Key ids,
-/// which may be logged, are this long.
+/// The longest run of letters and digits in a logged text. A longer run may be part of a key, so
+/// the whole text is withheld. Key ids may be logged and have this length.
 const LONGEST_RUN: usize = 12;
 /// The limit for runs of digits only, such as order ids.
 const LONGEST_NUMBER: usize = 19;

@@ -73,8 +73,8 @@ impl<R: Record> Parsed<R> {
         }
     }
 
-    /// Sorts by id. Of two rows with one id, keeps the first and reports the second: the sort is
-    /// stable.
+    /// Sorts by id. If several rows have the same id, keeps the first in the file, because the sort
+    /// is stable, and reports the others.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {

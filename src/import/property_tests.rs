@@ -20,7 +20,7 @@ proptest! {
     ) {
         check_positions(&noise);
         check_positions(tokens.concat().as_bytes());
-        // A valid file with noise in place of some of its bytes.
+        // Some bytes of a valid file are replaced by noise.
         for text in files::<NewOrder>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
             let mut bytes = text.into_bytes();
             let start = cut.0.index(bytes.len());

@@ -59,8 +59,8 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Ends connections, accepted from now on, whose client has vanished or has taken no pending
-    /// byte for this long.
+    /// Ends a connection if its client has vanished or has taken no pending byte for this long.
+    /// Affects connections that are accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
@@ -71,8 +71,9 @@ impl ListeningSocket {
         Ok(sockopt::set_socket_keepalive(&self.0, true)?)
     }
 
-    /// Lets more connections wait to be accepted than mio's 128: of 1,000 clients at once, a third
-    /// had to wait a second and retry. The system may have a lower limit (`net.core.somaxconn`).
+    /// Lengthens the queue of connections to be accepted beyond mio's 128: of 1,000 clients that
+    /// connected at once, a third had to wait a second and retry. The system may have a lower limit
+    /// (`net.core.somaxconn`).
     fn lengthen_accept_queue(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }

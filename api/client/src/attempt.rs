@@ -47,7 +47,7 @@ impl fmt::Display for Attempt<'_> {
 
 type Callback = dyn Fn(&Attempt<'_>) + Send + Sync;
 
-/// The program's callback for attempts, if set.
+/// The callback that the program has set for attempts, if any.
 #[derive(Clone, Default)]
 pub(crate) struct Observer(Option<Arc<Callback>>);
 

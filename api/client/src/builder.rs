@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Twice the maximum response time of the service. It also ends the wait on a connection that was
-/// closed while it opened, which hyper may miss (`api/UPSTREAM.md`).
+/// Twice the maximum response time of the service. This timeout also ends a call whose connection
+/// was closed while it opened, because hyper may not report that (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The supported versions of the API, in which a base URL may end.
+/// The versions of the API that a base URL may end in.
 const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 /// The error of [`ClientBuilder::build`]. Messages do not contain the key.
@@ -99,15 +99,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the time to open a connection: 5 seconds by default, and at most nine tenths of
-    /// [`read_timeout`](Self::read_timeout), which runs at the same time.
+    /// Sets the maximum time to open a connection: 5 seconds by default. It is limited to nine
+    /// tenths of [`read_timeout`](Self::read_timeout), which starts at the same time.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the time without data from the server: 10 seconds by default, because the service
-    /// responds within 5. Each part of a response restarts it, so a long list can take longer.
+    /// Sets the maximum time without data from the server: 10 seconds by default, because the
+    /// service responds within 5. Each part of a response restarts it, so a long list can take
+    /// longer.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
@@ -122,10 +123,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the number of concurrent calls of the client and its clones, from the first attempt
-    /// to the end of the response, with waits; at least 1. Other calls wait until one ends or their
-    /// [`call_timeout`](Self::call_timeout) expires; the time of the [`RetryPolicy`] begins
-    /// afterwards. There is no limit by default.
+    /// Limits the number of concurrent calls of the client and its clones to `calls`, at least 1. A
+    /// call counts from its first attempt to the end of its response, including waits. Other calls
+    /// wait until a call ends or their [`call_timeout`](Self::call_timeout) expires; the time of
+    /// their [`RetryPolicy`] begins after this wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self
@@ -156,7 +157,7 @@ impl ClientBuilder {
             // The API never redirects, and no other host may see the key.
             .redirect(reqwest::redirect::Policy::none());
         if self.retry.is_never() {
-            // Reqwest itself retries requests that HTTP/2 refused.
+            // Only this crate retries: reqwest by itself would retry requests that HTTP/2 refused.
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;

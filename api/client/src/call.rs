@@ -1,5 +1,5 @@
-//! The options of a call and the record of its attempts. Generated methods pass it to the hooks
-//! that send requests.
+//! The options of a call and the record of its attempts. Generated methods pass both, as a
+//! [`Call`], to the hooks that send requests.
 //!
 //! The record keeps the status and headers of each response, because progenitor's errors lack them
 //! if a body is not JSON.
@@ -21,9 +21,10 @@ pub struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The permits of `max_in_flight`.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// The queue for the rate limit, shared by all clones.
+    /// The queue in which calls wait for the rate limit, shared by all clones of the client.
     pub(crate) turns: Arc<Turns>,
-    /// Held until the call is dropped, after the body of the response.
+    /// The permit of this call. It is released when the call is dropped, after the body of the
+    /// response.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
@@ -38,17 +39,17 @@ pub(crate) struct Sent {
     pub(crate) head: Option<Head>,
     /// The deadline of the call and its time limit, from `call_timeout`.
     pub(crate) ends: Option<(Instant, Duration)>,
-    /// The reason if the client ended the call itself.
+    /// The reason, if the client itself ended the call.
     pub(crate) stopped: Option<Stopped>,
 }
 
 /// The reason why the client ended a call without a final response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stopped {
-    /// The call took longer than `limit`. `while_it` says what it was doing.
+    /// The call took longer than `limit`. `while_it` says what the call was doing.
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The rate limit lasts longer than the call may wait. Zero if the deadline passed while other
-    /// calls went first.
+    /// The rate limit lasts for `holds_for`, longer than the call may wait. `holds_for` is zero if
+    /// the deadline passed while other calls went first.
     RateLimit { holds_for: Duration },
 }
 

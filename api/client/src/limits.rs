@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The maximum response time of the service. After it, a request stops counting as in flight,
-/// because the program may have stopped polling its call.
+/// The maximum response time of the service. After this time a request without a response no longer
+/// counts as in flight: the program may have stopped polling its call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Spreads the clients of an account, which all wait for the same instant.
+/// Random extra wait after a limit, so that the clients of an account, which all wait for the same
+/// instant, do not send at once.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Limits `Retry-After`, so that the addition to the current instant cannot overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
@@ -20,7 +21,7 @@ pub(crate) enum Next {
     Send,
     /// After the next response to a request in flight, or at this time if none arrives.
     AfterResponse(Instant),
-    /// At this time, when the server's limit resets.
+    /// At this time, and not before, because the rate limit is exhausted until then.
     HeldUntil(Instant),
 }
 
@@ -28,18 +29,19 @@ pub(crate) enum Next {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
-    /// The time until the limit resets, if it is known and near.
+    /// The time until the limit resets, if it is known and at most about a minute.
     pub(crate) resets_in: Option<Duration>,
-    /// The time during which nothing may be sent, after a 429.
+    /// The time for which a 429 forbids requests.
     pub(crate) hold: Option<Duration>,
 }
 
 /// The known state of a key's rate limit.
 ///
-/// Until a response reports the remaining requests, one request is in flight; each response without
-/// a limit doubles this number, for servers without such headers. Then at most half of the
-/// remaining requests are in flight, because other programs may use the same account. If none
-/// remain, requests wait until the limit resets, and then one goes first.
+/// Until a response reports the remaining requests, one request may be in flight; each response
+/// without a limit doubles this number, because the server may send no such headers. Later, at most
+/// half of the remaining requests may be in flight, because other programs may use the same
+/// account. If no requests remain, calls wait until the limit resets, and then one request goes
+/// first.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The requests without a response, by number, with the time at which each was sent.
@@ -101,7 +103,8 @@ impl Limits {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // Other 429s of the same burst have the same end; keep the first jitter.
+            // Other 429s of the same burst report the same end of the limit, so the first jitter is
+            // kept.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -116,8 +119,8 @@ impl Limits {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the remaining requests. Responses may arrive out of order, so a higher number counts
-    /// only if its request was sent later or the limit has reset.
+    /// Updates the number of remaining requests. Responses may arrive out of order, so a number
+    /// higher than the known one is used only if its request was sent later or the limit has reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);
@@ -168,7 +171,8 @@ mod tests {
         assert_eq!(limits.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         limits.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 30);
-        // With 58 remaining, 29 may be in flight, and 29 are; with 57, still 29, and 28 are.
+        // With 58 remaining requests, 29 may be in flight, and 29 are. With 57, 29 may be in flight
+        // too, and 28 are.
         limits.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 0);
         limits.record_response(3, now, remaining(57), 0.0);
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(send_all(&mut limits, now).len(), 10);
         limits.record_response(2, now, refused(42 * SECOND), 0.5);
         let held_until = now + 42 * SECOND + SECOND / 2;
-        // Responses to requests before the 429, and the other 429s of the burst, change nothing.
+        // Responses to requests before the 429, and other 429s of the same burst, change nothing.
         limits.record_response(3, now, remaining(7), 0.0);
         limits.record_response(4, now + SECOND / 3, refused(42 * SECOND), 0.9);
         assert_eq!(limits.next(now), Next::HeldUntil(held_until));

@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus the rounding of two times to seconds.
+/// The length of the minute window, plus 2 seconds, because two times are rounded to seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
-/// The state of the rate limit, minute or day, with fewer requests remaining.
+/// The state of the minute limit or the day limit: the one with fewer remaining requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
@@ -32,9 +32,9 @@ impl RateLimit {
         })
     }
 
-    /// Returns the time until the reset, by the server's clock. `None` if it is more than a minute:
-    /// either a clock is wrong, or it is the daily limit, for which `Retry-After` of a 429 gives
-    /// the wait.
+    /// Returns the time until the reset, by the server's clock. Returns `None` if it is more than a
+    /// minute: then a clock is wrong, or the day limit is reported, for which the `Retry-After` of
+    /// a 429 contains the wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -45,7 +45,7 @@ impl<T> Response<T> {
         Response { value: value(self.value), head: self.head, attempts: self.attempts }
     }
 
-    /// Returns the value and drops the rest.
+    /// Returns the value and drops status and headers.
     pub fn into_inner(self) -> T {
         self.value
     }

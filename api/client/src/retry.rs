@@ -82,7 +82,7 @@ impl RetryPolicy {
         attempts_made: u32,
         retry_after: Option<Duration>,
     ) -> Option<Duration> {
-        // `Retry-After: 0` backs off, too.
+        // `Retry-After: 0` is ignored, so that the wait still doubles.
         let retry_after = retry_after.filter(|wait| !wait.is_zero());
         let wait = || retry_after.unwrap_or_else(|| self.back_off(attempts_made, fastrand::f64()));
         (attempts_made < self.attempts).then(wait)

@@ -51,10 +51,10 @@ impl<'a> Attempts<'a> {
         loop {
             let turn = self.turn(number, deadline).await?;
             let method = request.method().clone();
-            // `None` for a streamed body, which cannot be sent twice.
+            // `None` if the body is a stream, which cannot be sent twice.
             let again = request.try_clone();
             if let Some((at, _)) = self.sent.ends {
-                // This timeout includes the body of the response.
+                // The timeout includes the body of the response.
                 *request.timeout_mut() = Some(at - Instant::now());
             }
             let result = execute(request).await;
@@ -171,7 +171,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     match result {
         Ok(response) => match response.status() {
             StatusCode::TOO_MANY_REQUESTS => true,
-            // The request may have been carried out, whether the service or a proxy sent this.
+            // Both the service and a proxy send these statuses, and the request may have been
+            // carried out.
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
@@ -182,8 +183,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have carried the request out. It has not after a 429 or without a
-/// connection.
+/// True if the server may have carried out the request. After a 429, or if no connection was
+/// opened, it has not.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),

@@ -14,17 +14,17 @@ pub(crate) struct Turns(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     limits: Limits,
-    /// The waiting calls by number, so that a call goes first again after a 429.
+    /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the hold of which all waiting calls have been notified.
+    /// The end of the current wait for the rate limit, if all waiting calls were notified of it.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the request that the call may send. Another call sets it, so that a call that
-    /// the program does not poll does not block those behind it.
+    /// The number of the request that the call may send. Any call of the queue sets it, so that a
+    /// call that the program does not poll does not block the calls behind it.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
@@ -51,8 +51,8 @@ impl Turns {
     }
 
     /// Waits until this call may send a request. If the limit lasts beyond the deadline, fails at
-    /// once with the time until its end. If the deadline passes while other calls go first, fails
-    /// with zero.
+    /// once with the time until the limit's end. If the deadline passes while other calls go first,
+    /// fails with zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -83,7 +83,7 @@ impl Turns {
                 Next::Send => now,
             };
             let wake_at = deadline.map_or(wake_at, |deadline| wake_at.min(deadline));
-            // A notification and the timeout both require a new check.
+            // After a notification and after the timeout, the loop checks again.
             let _ = timeout_at(wake_at, notify.notified()).await;
         }
     }
@@ -95,7 +95,7 @@ impl Turns {
 }
 
 impl State {
-    /// Admits waiting calls as far as the limits allow. Returns when the next one may go.
+    /// Lets waiting calls send as far as the limits allow. Returns when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limits.next(now) != Next::Send {
@@ -128,7 +128,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Records that there was no connection, so that the server has not counted the request.
+    /// Records that no connection was opened, so the server has not counted the request.
     pub(crate) fn record_not_sent(mut self) {
         self.end(false);
     }
@@ -179,7 +179,7 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Returns a queue whose limit is exhausted for this time.
+    /// Returns a queue whose rate limit is exhausted for this time.
     async fn held_turns(hold: Duration) -> Turns {
         let turns = Turns::default();
         turns.wait(turns.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();
@@ -192,7 +192,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| turns.next_call()).collect();
         let began = Instant::now();
-        // The last call enters the queue first, like a call with an earlier number after a 429.
+        // The calls enter the queue in reverse order: after a 429, too, a call enters behind calls
+        // with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (turns, finished, call) = (turns.clone(), finished.clone(), *call);
             tokio::spawn(async move {
@@ -253,7 +254,8 @@ mod tests {
             let mut dropped = pin!(turns.wait(turns.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // The call that is not polled is admitted first and blocks others for `RESPONSE_TIMEOUT`.
+        // The unpolled call is the first that may send. It blocks the others until
+        // `RESPONSE_TIMEOUT`.
         turns.wait(turns.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

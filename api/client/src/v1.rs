@@ -29,8 +29,8 @@ impl Client {
     /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
     /// 36 letters and digits.
     ///
-    /// An error says what is wrong with the base URL or the key. Neither is tried: the first
-    /// request opens the first connection.
+    /// Fails if the base URL or the key is malformed. Does not check them with the server: the
+    /// first request opens the first connection.
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }

@@ -39,7 +39,7 @@ async fn concurrent_calls_are_limited_by_max_in_flight() {
     let mut first = next_request(&listener).await.unwrap();
     let mut second = next_request(&listener).await.unwrap();
     assert!(next_request(&listener).await.is_none());
-    // A call is in flight until the end of its response's body.
+    // The call is in flight until its response's body ends, so no other request may arrive yet.
     first.write_all(LIST.as_bytes()).await.unwrap();
     assert!(next_request(&listener).await.is_none());
     first.write_all(b"[]").await.unwrap();

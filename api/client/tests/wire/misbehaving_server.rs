@@ -142,7 +142,7 @@ async fn a_retry_after_of_a_week_is_returned_at_once() {
     let server =
         ScriptedServer::start([Reply::json(429, LIMITED).header("Retry-After: 604800")]).await;
     let client = client(&server);
-    // The timeout fails the test if the client waits for a week.
+    // With this timeout, the test fails if the client waits for a week.
     let listed = tokio::time::timeout(Duration::from_secs(60), client.list_orders());
     let error = listed.await.unwrap().unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
@@ -228,8 +228,8 @@ async fn the_number_of_attempts_is_bounded() {
     }
 }
 
-/// hyper may also leave a request without a response if the server closes the connection as it
-/// opens.
+/// The server is silent. hyper, too, may leave a request without a response if the server closes
+/// the connection as it opens.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
     let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;

@@ -63,7 +63,7 @@ async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     assert_eq!(began.elapsed(), Duration::from_secs(100));
     assert_eq!(server.requests().len(), 1);
 
-    // The remaining wait is now within the policy.
+    // After this time, the remaining wait is short enough for the retry policy.
     tokio::time::advance(Duration::from_secs(82)).await;
     client.list_orders().await.unwrap();
 }

@@ -29,7 +29,7 @@ async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
     tokio::spawn(async move {
         loop {
             let (socket, _) = listener.accept().await.unwrap();
-            // Fails if the client rejects the certificate.
+            // `accept` fails if the client rejects the certificate.
             let Ok(mut socket) = acceptor.accept(socket).await else { continue };
             read_request(&mut socket).await;
             socket.write_all(Reply::json(200, list).text().as_bytes()).await.unwrap();
