@@ -30,7 +30,7 @@ use tokio::sync::Mutex;
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
     state: &'static str,
-    /// The reason why it is not ready: one of [`readiness::Reason`].
+    /// The reason why the server is not ready: one of [`readiness::Reason`].
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// The reason in words.

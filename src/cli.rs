@@ -223,7 +223,7 @@ const PRINTING: [&str; 8] = [
 
 /// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
-    // `demo` refuses the global options, the others ignore them.
+    // `demo` refuses the global options; the other commands below ignore them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {

@@ -180,8 +180,8 @@ impl OrderList {
         self.readers.cut_off()
     }
 
-    /// Cancels a pending order, and returns by the deadline. The change is then durable, and later
-    /// lists do not contain the order. The store records the key and the time.
+    /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
+    /// and later lists do not contain the order. The store records the key and the time.
     pub async fn cancel(
         &self,
         order_id: i64,

@@ -112,8 +112,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Wraps a response whose body is already encoded. The caller must ensure that it encodes a
-    /// `T`.
+    /// Wraps a response whose body is already encoded. The caller must ensure that the body encodes
+    /// a `T`.
     pub fn encoded(response: Response<Body>) -> Json<T> {
         Json(Content::Encoded(response))
     }
@@ -199,7 +199,7 @@ impl<S: Success> HttpResponse for Answer<S> {
     }
 }
 
-/// The success that dropshot documents. A type only, without values.
+/// The success that dropshot documents. Used only as a type, never as a value.
 struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
 impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {

@@ -59,9 +59,9 @@ impl Document {
         (self.emit)()
     }
 
-    /// Returns the part of a path after the base path, or `None` if the path is not below it.
-    /// Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC 3986,
-    /// 6.2.2.2).
+    /// Returns the part of a path after the base path, or `None` if the path is not below the base
+    /// path. Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC
+    /// 3986, 6.2.2.2).
     pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
         let (first, _) = path.strip_prefix('/')?.split_once('/')?;
         let (base, relative) = path.split_at(1 + first.len());

@@ -129,7 +129,7 @@ fn tidy(value: &mut Value) {
     }
 }
 
-/// A body that has every schema. A type only, without values.
+/// A body that has every schema. Used only as a type, never as a value.
 struct AllSchemas<S>(PhantomData<fn() -> S>);
 
 impl<S: Schemas> JsonSchema for AllSchemas<S> {

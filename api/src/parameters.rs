@@ -207,8 +207,8 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// An extractor of an operation's parameters. Extraction itself never fails: the value says if they
-/// are invalid.
+/// An extractor of an operation's parameters. Extraction itself never fails: the value contains the
+/// error if a parameter is invalid.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 

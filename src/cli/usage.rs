@@ -16,7 +16,7 @@ pub struct UsageJson {
     /// Seconds since the last count was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
-    /// True if servers count in PostgreSQL, each request at once.
+    /// True if servers count in PostgreSQL and write each count immediately.
     #[serde(skip)]
     is_shared: bool,
 }

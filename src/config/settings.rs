@@ -139,8 +139,8 @@ pub fn all_settings() -> Command {
 }
 
 /// Completes the definition of each setting of a command: its variable gets the prefix
-/// `STORE_ORDERS_`, a renamed one takes its old flag, and a switch takes a value, so that a flag can
-/// turn off what the file turns on.
+/// `STORE_ORDERS_`, a renamed setting also accepts its old flag, and a switch accepts a value, so
+/// that a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -157,9 +157,9 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command without empty environment variables, which count as unset. A setting whose
-/// old variable is set reads that one, unless the new one is set too: a deployment may set both, for
-/// old and new programs.
+/// Returns the command without empty environment variables, which count as unset. If only the old
+/// variable of a renamed setting is set, the setting reads the old one. A deployment may set both
+/// variables, for old and new programs; then the setting reads the new one.
 pub fn with_set_variables(command: Command) -> Command {
     let choose = |arg: Arg| {
         let Some(name) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else {

@@ -95,7 +95,8 @@ impl StoreSettings {
 }
 
 /// Parses the path of a file or directory that SQLite opens. A path that begins with `file:` gets
-/// `./` in front: the bundled SQLite is built to take it for a URI, and no flag turns that off.
+/// `./` in front, because the bundled SQLite would take the path for a URI, and no flag turns that
+/// off.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");

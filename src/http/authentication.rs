@@ -124,7 +124,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
     key.ok_or(refuse(KeyRefusal::NoKey, false))
 }
 
-/// Returns the text after `Bearer`, in any letter case, and one or more spaces.
+/// Returns the text after `Bearer` and one or more spaces. `Bearer` may be in any letter case.
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked("Bearer".len())?;
     let spaces = rest.iter().take_while(|byte| **byte == b' ').count();

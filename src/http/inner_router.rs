@@ -343,7 +343,7 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// True if the path has no `//` and no trailing slash, which dropshot would accept.
+/// Returns false for a path with `//` or a trailing slash, although dropshot would accept the path.
 fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
 }

@@ -9,7 +9,8 @@ use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
 use store_orders_api::errors;
 
-/// Records the decision on a request with a valid key. Breaks with a 429 or 503 if it is refused.
+/// Records the decision on a request with a valid key. Breaks with a 429 or 503 if the request is
+/// refused.
 pub fn by_account(
     scope: &mut RequestScope,
     key: &KnownKey,

@@ -159,11 +159,11 @@ impl RequestScope {
     pub fn finish(self, mut response: Response<Body>) -> Response<Body> {
         let status = response.status();
         let set = response.headers_mut();
-        // One allocation for the headers set here, the request id and the date.
+        // Reserves space for the headers set here, the request id and the date in one allocation.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
-            // Required in plain responses too, and on a 304 (RFC 9110, 15.4.5).
+            // `Vary` is required in plain responses too, and on a 304 (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED
         } else {
@@ -179,7 +179,7 @@ impl RequestScope {
             for (header, date) in &headers::ON_DEPRECATED {
                 set.insert(header, HeaderValue::from_static(date));
             }
-            // Merged into one `Link`: some clients read only one.
+            // All links are merged into one `Link`, because some clients read only one.
             let links = set.get(header::LINK).and_then(|link| link.to_str().ok());
             let links = links.map(|others| format!("{}, {others}", headers::DEPRECATION_LINK));
             let link = links.and_then(|links| HeaderValue::try_from(links).ok());
@@ -230,8 +230,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that got no response: its client disconnected, perhaps after the change was
-/// made, or it panicked after the response had begun.
+/// Records a request that did not finish: its client disconnected, perhaps after the change was
+/// made, or the request panicked after the response had begun.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -12,7 +12,7 @@ use std::fmt;
 /// The characters that may separate two elements.
 const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// Parses the elements of the array one by one, so that an invalid record does not end the array.
+/// Parses the elements of the array one by one, so that an invalid record does not end the parsing.
 pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
     let elements = match serde_json::from_str::<Vec<&RawValue>>(text) {
         Ok(elements) => elements.into_iter().map(RawValue::get).collect(),

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Position {
     /// The line, from 1.
     pub line: usize,
-    /// The column in characters, from 1; 0, and not shown, if each line is one record.
+    /// The column in characters, from 1. If each line is one record, the column is 0 and not shown.
     pub column: usize,
 }
 

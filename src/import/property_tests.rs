@@ -1,4 +1,5 @@
-//! Property tests: any bytes, valid records in every format, and one invalid field.
+//! Property tests of the parsers: with any bytes, with valid records in every format, and with one
+//! invalid field.
 
 use super::{ParseError, Parsed, Record, Unknown, parse};
 use crate::store::NewOrder;

@@ -25,15 +25,15 @@ pub trait Record: Sized {
 
 /// A type of record that an import adds.
 pub trait NewRecord: Record {
-    /// The 64-bit integers of the record.
+    /// The 64-bit integers of the record, which JavaScript may round.
     fn integers(&self) -> impl Iterator<Item = i64>;
 
     /// Wraps the records for the store.
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Matches names to the record's fields in any letter case; an ignored name gives `None`. Also
-/// returns the problems with names.
+/// Returns the record's field for each name, in any letter case, or `None` for an unknown name.
+/// Also returns the problems with the names.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
@@ -65,9 +65,9 @@ const MAX_IGNORED_NAMES: usize = 20;
 /// The treatment of fields whose names are unknown.
 #[derive(Debug)]
 pub enum Unknown {
-    /// They are problems.
+    /// Unknown fields are problems.
     Refused,
-    /// They are ignored. Holds the first of their names.
+    /// Unknown fields are ignored. Contains the names of the first ones.
     Ignored(BTreeSet<String>),
 }
 
@@ -215,7 +215,8 @@ impl<'a> FieldValue<'a> {
 
 /// Quotes text from the file for a message: on one line, shortened, and without API keys.
 pub fn quote(text: &str) -> String {
-    // Before it is shortened, because even the start of a key must not be shown.
+    // Keys are removed before the text is shortened, because even the start of a key must not be
+    // shown.
     let text = without_keys(text);
     let start: String = text.chars().take(40).collect();
     format!("{start:?}{}", if start.len() < text.len() { "…" } else { "" })

@@ -91,8 +91,8 @@ impl NewRecord for Pet {
     }
 }
 
-/// Parses the ids of orders in a text with one on each line, with their positions. Lines may be
-/// blank.
+/// Parses a text with the id of an order on each line, and returns the ids with their positions.
+/// Lines may be blank.
 pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
     let (mut ids, mut bad) = (Vec::new(), BadRows::default());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

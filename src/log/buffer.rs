@@ -1,5 +1,5 @@
-//! The buffer between the loggers and standard error. Loggers hold its lock for one copy; only the
-//! writer thread waits for the output.
+//! The buffer between the loggers and standard error. A logger locks the buffer only to copy a
+//! line. Only the writer thread waits for the output.
 
 use crate::counter::Counter;
 use parking_lot::{Condvar, Mutex};
@@ -28,7 +28,7 @@ pub struct LogBuffer {
 #[derive(Debug, Default)]
 struct BufferState {
     pending: Vec<u8>,
-    /// The thread has taken bytes that it has not written yet.
+    /// True if the thread has taken bytes that it has not written yet.
     is_writing: bool,
     flush_requested: bool,
 }

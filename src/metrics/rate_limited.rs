@@ -10,9 +10,9 @@ use store_orders_api::plans::Plan;
 /// Counts 429s. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct RateLimitedRequests {
-    /// One for each plan, in the order of `Plan::ALL`.
+    /// The counters of each plan, in the order of `Plan::ALL`.
     plans: Arc<[PlanCounters]>,
-    /// For requests without a valid key.
+    /// The counters of requests without a valid key.
     keyless: WindowCounters,
 }
 

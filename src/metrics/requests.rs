@@ -13,8 +13,8 @@ use std::time::Duration;
 /// Routes of requests that reach no operation. They precede the operations' routes.
 const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
-/// The methods that dropshot routes. It rejects all others itself, so `other` stays 0 unless that
-/// changes.
+/// The methods that dropshot routes, and `other`. Dropshot itself rejects all other methods, so
+/// `other` stays 0 unless dropshot changes.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other"];
 
@@ -54,7 +54,8 @@ pub struct Requests {
 struct RouteMetrics {
     /// `operationId`, `public` or `unknown`.
     name: String,
-    /// By method, then by status. A counter is created, and exposed, when it first counts.
+    /// The counters by method, then by status. A counter is created, and exposed, at its first
+    /// request.
     counters: [OnceLock<Box<[OnceLock<IntCounter>]>>; METHODS.len()],
     latencies: Histogram,
 }

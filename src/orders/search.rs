@@ -54,7 +54,7 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<Vec<u8>> {
     Some(order)
 }
 
-/// Appends an order, given its text in a page, with its status.
+/// Appends the text of an order from a page, extended by the order's status.
 fn push_order(orders: &mut Vec<u8>, text: &[u8], mark: Mark) {
     orders.extend_from_slice(text.strip_suffix(b"}").unwrap_or(text));
     orders.extend_from_slice(b",\"status\":\"");

@@ -43,7 +43,7 @@ pub struct Snapshot {
     change_number: i64,
     /// The entity tag, computed for the first response.
     tag: OnceLock<ListTag>,
-    /// The reference that all responses that send this snapshot share.
+    /// The reference to this snapshot that its responses share.
     sent: Mutex<Weak<SentList>>,
 }
 
@@ -136,7 +136,7 @@ impl Snapshot {
         &self.memory
     }
 
-    /// Replaces the old snapshot as the current one. Clients may still read the old one.
+    /// Makes this the current snapshot instead of `old`. Clients may still read `old`.
     pub fn replace(self: &Arc<Self>, old: Arc<Snapshot>) {
         self.memory.replace(old, self);
     }

@@ -56,7 +56,7 @@ pub struct ReloadableCertificate {
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// The last reload could not read a file, and logged it.
+    /// True if the last reload could not read a file, and logged that.
     is_unreadable: bool,
 }
 

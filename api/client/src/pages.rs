@@ -51,7 +51,7 @@ impl<R: PagedRequest> Pages<R> {
     }
 }
 
-/// Aborts the call for the next page when it is dropped.
+/// When dropped, aborts the call for the next page.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {

@@ -171,8 +171,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     match result {
         Ok(response) => match response.status() {
             StatusCode::TOO_MANY_REQUESTS => true,
-            // Both the service and a proxy send these statuses, and the request may have been
-            // carried out.
+            // The service or a proxy may send these statuses after the request was carried out, so
+            // only idempotent requests are repeated.
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE

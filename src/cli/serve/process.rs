@@ -100,7 +100,7 @@ impl Process {
             let address = server.address();
             let stopping = async {
                 server.stop().await;
-                // The panic hook logs a panic.
+                // The result is ignored, because the panic hook logs a panic.
                 let _ = tokio::spawn(self.finish(deadline)).await;
             };
             let second = tokio::select! {
@@ -117,7 +117,7 @@ impl Process {
             info!(log, "stopped");
             let flushing =
                 spawn_blocking_with_permit((), move || buffer.flush(remaining(deadline)));
-            // If nothing reads the log, a signal ends the wait.
+            // If nothing reads the log, flushing does not end, so a signal ends the wait.
             tokio::select! {
                 _ = flushing => {}
                 _ = signals.stop_again(HangUp::Reloads) => {}

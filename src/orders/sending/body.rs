@@ -47,7 +47,7 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
         let mut position = ListPosition::default();
         while let Some(piece) = reader.next_turn(&mut position)? {
             yield piece;
-            // `yield_now` lets tokio poll I/O; waking ourselves would not.
+            // `yield_now` lets tokio poll I/O; waking this task directly would not.
             tokio::task::yield_now().await;
         }
     }

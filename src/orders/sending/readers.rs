@@ -1,6 +1,6 @@
 //! Tracks the lists that are being sent, and cuts off the oldest if outdated lists use too much
-//! memory. A slow client keeps a whole snapshot in memory, and after each change there is a new
-//! one.
+//! memory. A slow client keeps a whole snapshot in memory, and each change creates another
+//! snapshot.
 
 use crate::blocking::spawn_blocking_with_permit;
 use crate::counter::Counter;

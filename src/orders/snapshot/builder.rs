@@ -111,7 +111,7 @@ impl PagesBuilder {
         self.add(Arc::new(page));
     }
 
-    /// Adds a page. Removes the `]` from the page before it, if that was the last of its list.
+    /// Adds a page. Removes the `]` from the page before it, if that page was the last of a list.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

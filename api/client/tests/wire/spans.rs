@@ -51,8 +51,8 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. With only one, `tracing` caches the interest of the thread that first
-/// creates a span, which may belong to a test without a subscriber.
+/// A second subscriber. With only one subscriber, `tracing` caches whether the first thread that
+/// creates a span is interested in it, and that thread may belong to a test without a subscriber.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 /// Records the spans and events of this thread.
