@@ -51,7 +51,7 @@ impl<R: PagedRequest> Pages<R> {
     }
 }
 
-/// When dropped, aborts the call for the next page.
+/// Aborts the call for the next page when this value is dropped.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {

@@ -136,7 +136,7 @@ impl Client {
     }
 }
 
-/// Says what a success of `cancel_order` means.
+/// The meaning of a success of `cancel_order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.

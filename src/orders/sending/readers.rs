@@ -121,7 +121,7 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not keep it across an `await`: it can be cut off at any time.
+    /// Returns the list. Do not keep it across an `await`: a cut-off would not free its memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }

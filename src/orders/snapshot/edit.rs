@@ -1,5 +1,6 @@
 //! Creates a new snapshot from an old one and the changes since. An order is encoded only when its
-//! row is read. When other orders of its page change, its bytes are copied to a new page.
+//! row is read. When another order of the same page changes, the bytes of the unchanged orders are
+//! copied to a new page.
 
 use super::builder::PagesBuilder;
 use super::{Mark, Page, Snapshot};

@@ -1,8 +1,8 @@
 //! Builds one gzip member from parts that are compressed independently (RFC 1951, RFC 1952).
 //!
-//! A part is compressed to raw deflate blocks that end with a full flush: on a byte boundary, and
-//! later blocks do not refer back to it. So a gzip file consists of a header, the blocks of any
-//! parts, an empty last block, the CRC and the length.
+//! A part is compressed to raw deflate blocks that end with a full flush: they end on a byte
+//! boundary, and later blocks do not refer back to them. So a gzip file consists of a header, the
+//! blocks of any parts, an empty last block, the CRC and the length.
 
 use super::memory::ListMemory;
 use bytes::Bytes;

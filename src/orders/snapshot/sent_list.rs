@@ -16,7 +16,8 @@ pub struct CutOff;
 pub struct SentList(Mutex<Option<Arc<Snapshot>>>);
 
 impl SentList {
-    /// Returns the snapshot's shared `SentList`, or a new one if it was cut off.
+    /// Returns the value that the snapshot's responses share. Creates one if there is none, or if
+    /// the shared one was cut off.
     pub fn for_snapshot(snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let mut sent = snapshot.sent.lock();
         let shared = sent.upgrade().filter(|sent| sent.snapshot().is_ok());
@@ -27,7 +28,7 @@ impl SentList {
         })
     }
 
-    /// Returns the snapshot. Do not keep it across an `await`: it can be cut off at any time.
+    /// Returns the snapshot. Do not keep it across an `await`: a cut-off would not free its memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.0.lock().clone().ok_or(CutOff)
     }
