@@ -3,8 +3,8 @@
 //!
 //! With one client, a batch is one cancellation; with many clients, many cancellations share one
 //! fsync. Before a batch begins, the writer yields once so that requests that arrived together can
-//! queue. Without this yield, the first request was often alone in its batch on a busy machine (15
-//! % fewer cancellations while lists are read).
+//! queue. Without this yield, the first request was often alone in its batch on a busy machine
+//! (15 % fewer cancellations while lists are read).
 //!
 //! No caller waits past its deadline. A request is executed only if the store can write before its
 //! deadline, so after a 503 only the running batch may still cancel the order.

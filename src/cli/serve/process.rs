@@ -141,8 +141,8 @@ impl Process {
         Ok((server, signals))
     }
 
-    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves time
-    /// before the deadline for the last log lines.
+    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
+    /// time before the deadline for the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = move || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
