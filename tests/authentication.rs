@@ -10,7 +10,7 @@ use testbed::{Key, wait_until};
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
 
-/// Expects a 401 with this challenge, and returns the message of the error.
+/// Asserts a 401 with this `WWW-Authenticate` challenge. Returns the message of the error.
 fn assert_unauthorized(answer: &Answer, challenge: &str) -> String {
     let message = answer.assert_error(401, "unauthorized");
     assert_eq!(answer.text("www-authenticate"), challenge, "{message}");
@@ -149,7 +149,7 @@ async fn no_key_is_accepted_while_keys_cannot_be_checked_and_the_log_says_when()
     let key = setup.key(Plan::Business);
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // An unknown path, so that the store is queried only for the key.
+    // The path is unknown, so the store is queried only for the key.
     let status = async || server.send_with(&key, "GET", "/v1/x").await.status.as_u16();
     assert_eq!(status().await, 404);
     let events = |level: &str| {

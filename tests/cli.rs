@@ -35,7 +35,7 @@ fn commands() -> Vec<clap::Command> {
     all
 }
 
-/// The command as it is typed: `store-orders orders import`.
+/// Returns the command as a user types it, such as `store-orders orders import`.
 fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
@@ -45,7 +45,7 @@ fn store(sandbox: &CliSandbox) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(&sandbox.path("store-orders-data")).unwrap())
 }
 
-/// Runs a future of a store to its end.
+/// Blocks until a future of the store has completed.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }

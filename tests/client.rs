@@ -12,7 +12,8 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Replaces the first answer, which acknowledges the request, with this text.
+/// Replaces the first answer, a success, with this text, so that the client does not learn that its
+/// request was executed.
 struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
 impl ReadAlong for ReplaceFirstAnswer {
@@ -53,7 +54,7 @@ async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() 
         assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [2]);
         assert_eq!(orders.attempts(), 1);
 
-        // For a first attempt, a 404 is an error.
+        // A 404 is a success only for a repeated request; for a first attempt it is an error.
         let error = client.cancel_order(1).await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
         assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
@@ -86,7 +87,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     assert_eq!(cancelled, 120);
     let none = pending.send().await.unwrap();
     assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
-    // One first page, three pages of the stream, 120 cancellations and one empty page.
+    // Sent so far: one first page, three pages of the stream, 120 cancellations and one empty page.
     assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
     let rest = client.list_orders().limit(1_000).send().await.unwrap();
     assert_eq!(rest.orders.len(), 200);
@@ -138,7 +139,7 @@ async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     }
 }
 
-/// Cancels 200 orders at once on the Free plan, with this many independent clients of one key.
+/// Cancels 200 orders at once on the Free plan. This many independent clients share one key.
 /// Returns the failed attempts and the elapsed time.
 fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let server_runtime = tokio::runtime::Runtime::new().unwrap();
@@ -188,10 +189,11 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
 #[test]
 fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     let (refused, passed) = cancel_two_hundred(1);
-    // Four windows, and a second of jitter between them; a ban takes five minutes.
+    // At 60 requests a minute, the last requests are sent after 180 s, plus up to a second of
+    // jitter per window. A ban would take five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The server's `Date` and its reset time come from different clocks, so one request probes each
-    // exhausted window.
+    // The client cannot know exactly when a window resets, because `Date` and the reset time come
+    // from different clocks of the server. It probes each exhausted window with one request.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

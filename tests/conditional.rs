@@ -7,7 +7,8 @@ use testbed::{Key, wait_until};
 
 const LIST: &str = "/v1/store/orders";
 
-/// Paths with an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is cancelled.
+/// Paths whose answers have an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is
+/// cancelled.
 const TAGGED: [&str; 6] = [
     LIST,
     "/v2/store/orders",
@@ -96,7 +97,7 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // The second list is sent from one buffer.
+    // The second list is sent from one buffer, but has the same tag.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -195,7 +196,7 @@ async fn errors_ignore_if_none_match() {
     send_if_none_match(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
 }
 
-/// After a failover, a change number of the old history may stand for another change.
+/// After a failover, the new history may use a change number of the old one for another change.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
     let mut setup = TestSetup::new();
@@ -205,7 +206,7 @@ async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
     let server = setup.serve().await;
     let before = tag(&server, &key, LIST).await;
     store.set(Fault::Silent);
-    // One of the waiting queries is that of the server itself, which follows the store.
+    // One of the two waiting queries is the server's own, with which it follows the store.
     let fail_over = async {
         wait_until("a list waits for its query", async || store.unanswered() >= 2).await;
         store.fail_over();

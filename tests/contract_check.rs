@@ -1,5 +1,5 @@
-//! Tests of the wire check: the tap reports violations of the contract and forwards all bytes
-//! unchanged.
+//! Tests of the wire check. Its proxy, the tap, must report violations of the API document and
+//! forward all bytes unchanged.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
@@ -32,7 +32,7 @@ fn error(status: &str, headers: &str, code: &str, status_in_body: u16) -> String
     response(status, &format!("{JSON}{LINK}{headers}"), &body)
 }
 
-/// Returns the violations that the tap reports for this request and answer.
+/// Returns the violations that the tap reports for this request and this answer.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let tap = Tap::before(listener.local_addr().unwrap());
@@ -46,7 +46,7 @@ async fn exchange(tap: &Tap, listener: &TcpListener, request: &str, answer: &str
     let (mut server, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1024];
     assert!(server.read(&mut buffer).await.unwrap() > 0);
-    // In two parts: the network may split an answer anywhere.
+    // Send the answer in two parts, because the network may split an answer anywhere.
     let (head, rest) = answer.split_at(answer.len() / 2);
     server.write_all(head.as_bytes()).await.unwrap();
     server.write_all(rest.as_bytes()).await.unwrap();

@@ -1,5 +1,5 @@
-//! The public pages over plain HTTP: their content, links and security headers, and that requests
-//! for them are not counted. `cargo xtask browser` opens them in a browser.
+//! The public pages over plain HTTP: their content, links and security headers. Requests for them
+//! are not counted. `cargo xtask browser` opens the pages in a browser.
 
 use codegen::pointer::resolved;
 use percent_encoding::percent_decode_str;
@@ -121,7 +121,7 @@ async fn a_matching_tag_gets_304() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // The plain and the gzip form have different tags.
+        // The plain and the gzip form of a page have different tags, so these requests get no 304.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),
@@ -459,7 +459,7 @@ async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
 async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     let server = TestSetup::new().serve().await;
     let page = text(&server, "/changelog").await;
-    // Other tests compare the dates with the headers.
+    // This test does not check the dates; other tests compare them with the headers.
     let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
     let words: Vec<_> = section.split_whitespace().collect();
     let words = words.join(" ");
@@ -468,7 +468,8 @@ async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// Checks the errors that nginx itself sends with the configuration that `nginx-conf` prints.
+/// Checks that the document has the error codes that nginx itself sends with the configuration of
+/// `nginx-conf`.
 #[test]
 fn the_document_has_the_error_codes_of_the_proxy() {
     let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();

@@ -17,7 +17,7 @@ use test_server::wire_check::Tap;
 use testbed::relay::Relay;
 use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 
-/// The server notices a failed disk only because it syncs before it answers.
+/// The server can detect a failed disk only because it syncs each cancellation before the answer.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_cancellation_is_answered_204_while_syncs_fail() {
@@ -26,7 +26,7 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
     let (_tap, client) = client(&server, &key);
-    // The first commit to a new WAL file syncs once more.
+    // Cancel an order before the fault, because the first commit to a new WAL file syncs once more.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
@@ -34,7 +34,7 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
 }
 
-/// A hanging write returns no error.
+/// A hanging write returns no error, so the server must log it by its duration.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_disk_is_logged_when_counts_are_saved() {
@@ -58,7 +58,7 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     server.stop().unwrap();
 }
 
-/// After a kill, written data is still in the page cache. A power cut keeps only synced data.
+/// After `kill -9`, unsynced data is still in the page cache. A power cut keeps only synced data.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
@@ -80,7 +80,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
 }
 
-/// Starts a server and cancels order 1. Returns also a client and the admin listener's address.
+/// Starts a server and cancels order 1. Also returns a client and the address of the admin
+/// listener.
 async fn serve_with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), String) {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_key("acme", "business").unwrap();
@@ -92,7 +93,8 @@ async fn serve_with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Clien
     (data, key, server, client, admin)
 }
 
-/// Expects that nothing is acknowledged while this file is missing, and that one log line says so.
+/// Asserts that the server acknowledges nothing while this file is missing, and logs the cause in
+/// one line.
 async fn assert_refuses_without_file(
     server: &ServerProcess,
     client: &Client,
@@ -116,7 +118,8 @@ async fn assert_refuses_without_file(
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite keeps writing to the deleted files that it has open, and the next start cannot see them.
+/// SQLite keeps writing to its open files after they are deleted. The next start does not find
+/// them.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
@@ -126,7 +129,8 @@ async fn without_its_files_a_server_acknowledges_nothing() {
         assert_refuses_without_file(&server, &client, &admin, &file).await;
         server.stop().unwrap();
         if lost == "store.sqlite-wal" {
-            // On stop, the server checkpointed the deleted WAL into the store's file.
+            // During the stop, the server copied the deleted WAL into the store's file, so order 1
+            // stays cancelled.
             let server = data.serve(&[]).unwrap();
             let client = crate::server::unchecked_client(&server, &key);
             let listed = client.list_orders().await.unwrap();
@@ -145,7 +149,7 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     assert_refuses_without_file(&server, &client, &admin, &data.path().join("store.sqlite")).await;
     std::fs::rename(data.path(), name("restored")).unwrap();
     std::fs::rename(name("moved"), data.path()).unwrap();
-    // On a busy machine the server may be late to read keys, and answer 503.
+    // On a busy machine the server may read keys late and answer 503.
     wait_until("cancellations succeed again", || async { client.cancel_order(30).await.is_ok() })
         .await;
     wait_until("the server is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
@@ -169,7 +173,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
         &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
     )
     .unwrap();
-    // Retargeted to each new server once it listens.
+    // The relay forwards to each new server once the server listens.
     let relay = Relay::to(1).unwrap();
     let serve = || {
         let server = data.serve(&[]).unwrap();

@@ -1,5 +1,5 @@
-//! Makes a server send every documented status, header and error code of every operation. The
-//! documents themselves show whether one was not seen.
+//! Makes a server send every documented status, header and error code of every operation. The wire
+//! check lists what the documents contain and no answer contained.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -19,8 +19,8 @@ const OPERATIONS: [(&str, &str); 6] = [
     ("DELETE", "/v2/store/orders/1"),
 ];
 
-/// Requests with a valid key and their statuses, in the order of sending. At first, orders 1 and 3
-/// are pending, order 2 has shipped, and pet 7 exists.
+/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders 1
+/// and 3 are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: [(&str, &str, u16); 47] = [
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -77,17 +77,18 @@ fn next_page(page: &Value) -> String {
     format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
 }
 
-/// Paths with an entity tag after the requests of `ANSWERS`.
+/// Paths whose answers have an entity tag. They are requested after `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// Makes a setup whose server uses HTTP/1.1 without TLS, or HTTP/2 over TLS.
+/// Creates the setup of a server with HTTP/1.1 without TLS, or of a server with HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the answers of operations, to unknown paths and methods, and to requests without a key.
+/// Collects the answers of all operations, of unknown paths and methods, and of requests without a
+/// key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -111,8 +112,8 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects the 429s. With one request a minute, the second request is refused, and another one
-/// after the burst time bans the key.
+/// Collects the 429s of each operation. The account may send one request a minute, so the second
+/// request is refused. Another request after `BURST` bans the key.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in OPERATIONS {
@@ -136,14 +137,14 @@ async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     exchanges
 }
 
-/// Collects the answers while the store fails (503) and while it panics (500).
+/// Collects the answers while the store returns errors (503) and while it panics (500).
 async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     let mut setup = new_setup();
     let key = setup.key(Plan::Pro);
     setup.pending([1]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // Fills the key cache, so that the store is not queried for the key.
+    // Fill the key cache, so that the failing store is not queried for the key.
     assert_eq!(server.list_with(&key).await.status, 200);
     server.keep_exchanges();
     for (fault, status, code) in
@@ -185,7 +186,7 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
     .concat()
 }
 
-/// `cargo xtask publish` prints the lines of the message.
+/// `cargo xtask publish` prints the message of this assertion, line by line.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();

@@ -1,4 +1,4 @@
-//! GET /store/orders/{orderId} of version 2: one order, also a cancelled one.
+//! GET /store/orders/{orderId} of version 2, which returns cancelled orders, too.
 
 use store_orders_api::plans::Plan;
 use store_orders_client::v2;

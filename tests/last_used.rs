@@ -7,7 +7,7 @@ use store_orders_api::plans::Plan;
 use test_server::{NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 
-/// Returns the last use that the store has, in seconds since the test began.
+/// Returns the last use of the key as the store has it, in seconds since the test began.
 fn used_at(server: &TestServer, key: &Key) -> Option<i64> {
     let records = server.setup.store.key_records().unwrap();
     let record = records.into_iter().find(|record| record.id == key.id).unwrap();

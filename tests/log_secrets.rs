@@ -10,10 +10,10 @@ use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A text with this many consecutive bytes of a key leaks it.
+/// A text leaks a key if it contains this many consecutive bytes of the key.
 const PIECE_BYTES: usize = 20;
 
-/// All pieces of some keys and of their percent-encoded forms.
+/// All pieces of [`PIECE_BYTES`] of some keys and of their percent-encoded forms.
 struct Secrets {
     pieces: HashSet<Vec<u8>>,
 }
@@ -31,7 +31,7 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// Returns the position of each leak, with the text before it but without the key.
+    /// Returns the position of each leak and the text before it, without the key.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
             let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
@@ -53,7 +53,7 @@ fn percent_encode(key: &str) -> String {
 /// Sends these bytes unchanged, and returns the answer.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.untapped_address()).await.unwrap();
-    // The server may refuse and hang up before it has read everything.
+    // The server may refuse the request and close the connection before it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();
@@ -62,7 +62,7 @@ async fn send_raw(server: &TestServer, request: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A request for this target with these headers.
+/// Formats a request for this target with these headers.
 fn request(method: &str, target: &str, headers: &[String]) -> String {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
@@ -174,7 +174,7 @@ fn wrong_headers(key: &str) -> [String; 27] {
     ]
 }
 
-/// The label of a key: lists show it to the operator, the log never does.
+/// The label of a key. Lists show it to the operator; the log must never contain it.
 const LABEL: &str = "web shop of Acme";
 
 /// A setup with a key of every kind.
@@ -208,7 +208,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // One key is sent in every place, the other keys in the first 40.
+        // Without a fault, the first key is sent in every place. Otherwise, only 40 requests are
+        // sent.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };
@@ -216,8 +217,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
                 shown.push(send_raw(&server, request).await);
             }
         }
-        // Wait until keys are accepted again: otherwise requests would be refused before they reach
-        // the next fault.
+        // Wait until the server accepts keys again. Otherwise it would refuse requests before they
+        // reach the next fault.
         faulty.set(Fault::None);
         let list = request(
             "GET",
@@ -248,7 +249,7 @@ async fn no_key_is_in_an_error_or_in_debug_output() {
     let (setup, mut keys) = setup_with_keys(&captured);
     let mut texts = Vec::new();
     let store = &setup.store;
-    // The operator enters the key in place of its id or an account's name.
+    // The operator enters the key by mistake, instead of its id or an account's name.
     for key in keys.iter().map(|key| key.text.as_str()) {
         let rotation = Rotation { key_id: key, overlap: Duration::ZERO, label: None };
         let environment = Environment::Production;

@@ -31,7 +31,7 @@ fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
     futures::executor::block_on(limits.admit(request, &KEY_ID, now(0), Instant::now()))
 }
 
-/// Returns the bytes per account that are still allocated after `make`.
+/// Returns the bytes per account that are still allocated after `make`, and the result of `make`.
 fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
     let mut made = None;
     let allocations = measure(|| made = Some(make()));
@@ -56,7 +56,7 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // Only keys that were ever limited also cost this.
+    // A key takes this memory in addition once a request was refused for its limit.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -96,7 +96,7 @@ fn cached_keys_take_less_than_40_megabytes() {
 }
 
 /// Up to an eighth of a page's buffer may be free, and each order takes 14 bytes besides its text.
-/// A search keeps no memory.
+/// A search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
@@ -146,7 +146,8 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
             } else {
                 IpAddr::V6(Ipv6Addr::from_bits(fastrand::u128(..)))
             };
-            // Over three minutes, so that windows close and new ones replace them.
+            // The requests are spread over three minutes, so that windows close and new ones
+            // replace them.
             let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
             if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;

@@ -1,6 +1,6 @@
-//! Random invalid and unusual requests, several on each connection. The tap checks that valid HTTP
-//! is answered as the document says; the server survives corrupted requests; and only orders that a
-//! request with a valid key named are cancelled.
+//! Random invalid and unusual requests, several on each connection. The wire check verifies that
+//! valid HTTP is answered as documented. The server must survive corrupted requests, and cancel
+//! only orders that a request with a valid key named.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,8 +15,8 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// Orders that requests with a valid key name, and orders that other requests name. Changed bytes
-/// cannot turn an id of one range into an id of the other.
+/// The orders that requests with a valid key name, and the orders that other requests name. Changed
+/// bytes cannot turn an id of one range into an id of the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
@@ -85,7 +85,7 @@ const BODIES: [(&str, &str); 7] = [
     ("Transfer-Encoding: chunked\r\n", "5;a=b\r\n12345\r\n0\r\n\r\n"),
 ];
 
-/// Bodies that do not end where their headers say, which may corrupt the next request.
+/// Bodies that do not match their headers, so that the server may read a part as the next request.
 const BROKEN_BODIES: [(&str, &str); 6] = [
     ("Content-Length: 2\r\nContent-Length: 5\r\n", "12345"),
     ("Content-Length: +2\r\n", "{}"),
@@ -132,8 +132,9 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Sends the bytes and reads until the server closes the connection. With `closes_writing`, for a
-/// possibly partial request, closes the write side after the bytes. Returns `None` after a timeout.
+/// Sends the bytes and reads until the server closes the connection; returns `None` after a
+/// timeout. If `closes_writing`, closes the write side after the bytes, because the last request
+/// may be partial.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();
@@ -209,7 +210,7 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     assert!(remaining.len() < 200, "no order was cancelled");
 }
 
-/// Checks the list in `src/handbook/operating.md`.
+/// Checks the list of such requests in `src/handbook/operating.md`.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

@@ -38,7 +38,7 @@ async fn ids_of_pages(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i6
     }
 }
 
-/// Sends the requests of the document's walk through three pages.
+/// Sends the document's example requests, which walk through three pages.
 #[tokio::test]
 async fn the_pages_in_the_document_are_true() {
     let document = V2.json().unwrap();
@@ -178,7 +178,7 @@ async fn filters_can_be_combined() {
             expected(&|id| id % 2 == 1 && has_pet(id) && id % 5 != 0),
         ),
         ("shipDateFrom=2026-12-10T00:00:00Z", expected(&|id| dated(id, 10, 31))),
-        // Midnight of the 10th in UTC.
+        // This time is midnight of the 10th in UTC.
         ("shipDateBefore=2026-12-10T02:00:00%2B02:00", expected(&|id| dated(id, 1, 10))),
         (
             "shipDateFrom=2026-12-05T00:00:00.000000001Z&shipDateBefore=2026-12-20T00:00:00Z&petId=-1",
@@ -237,7 +237,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
         ("cursor=abc".to_string(), "cursor"),
         (format!("cursor={altered}&petId=7"), "cursor"),
         (format!("cursor={}&petId=7", &cursor[..20]), "cursor"),
-        // The filters differ from those of the cursor.
+        // The filters of these requests differ from the filters in the cursor.
         (format!("cursor={cursor}"), "cursor"),
         (format!("cursor={cursor}&petId=8"), "cursor"),
         (format!("cursor={cursor}&petId=7&status=pending"), "cursor"),

@@ -1,4 +1,4 @@
-//! Checks that programs written for a published document still work: today's responses must contain
+//! Checks that programs written for a published document still work. Today's responses must contain
 //! everything that each published document promises. Additions are allowed.
 
 mod plants;

@@ -25,11 +25,11 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// 7 MB of orders: more than the system buffers for a client that reads nothing.
+/// 7 MB of orders: more than the operating system buffers for a client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
-/// A data directory with this many orders and a key of 1,000 requests a day. The limit is per day
-/// because a minute may pass while a busy machine restarts a server.
+/// Creates a data directory with this many orders and a key of 1,000 requests a day. The limit is
+/// per day, because a minute may pass while a busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -37,15 +37,15 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// A tap in front of a server, and a client without retries. Its timeout is longer than usual: a
-/// busy machine takes long to check a large list against the document.
+/// Returns a wire check in front of the server, and a client that uses it without retries. The
+/// client's timeout is longer than usual, because a busy machine takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (Tap, Client) {
     let tap = Tap::before(server.address().unwrap());
     let client = client_of(&tap.base_url(), key);
     (tap, client)
 }
 
-/// A client without the wire check, which takes seconds for a list of 100,000 orders.
+/// Returns a client without the wire check, which would take seconds for a list of 100,000 orders.
 pub fn unchecked_client(server: &ServerProcess, key: &Key) -> Client {
     client_of(server.base_url(), key)
 }
@@ -55,8 +55,8 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// A client that requested the list and read only the status line. It repeats a request that gets
-/// 503: on a busy machine the server may be late to read keys.
+/// Requests the list, but reads only the status line. Repeats a request that gets 503, because on a
+/// busy machine the server may read keys late.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();

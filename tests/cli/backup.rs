@@ -1,4 +1,5 @@
-//! Backups: a copy has the store at one moment, and is restored completely or not at all.
+//! Backups: a copy contains the store as it was at one moment, and is restored completely or not at
+//! all.
 
 use super::{damage, store};
 use rusqlite::Connection;
@@ -21,8 +22,8 @@ fn cancelled_ids(file: &Path) -> Vec<i64> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Backs up a store, and waits after the first step until 20 more orders are cancelled. Returns the
-/// number of cancelled orders at the first step.
+/// Backs up a store, but pauses after the first step until 20 more orders are cancelled. Returns
+/// the number of orders that were cancelled before the pause.
 fn copy_while_cancelled(directory: &Path, file: &Path, cancelled_count: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
     let progress = |copied, all| {
@@ -51,8 +52,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let sandbox = CliSandbox::new();
     let file = sandbox.path("backup.sqlite");
 
-    // One client cancels orders in ascending order of id until the backup is
-    // written; the backup waits until more have been cancelled.
+    // One client cancels orders in ascending order of id until the backup is complete. After its
+    // first step, the backup pauses until 20 more orders are cancelled.
     let client = server.client(&key);
     let mut copying = None;
     for id in 1..=ORDERS {
@@ -74,10 +75,10 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
-    // One more cancellation may have been in progress.
+    // When `began` was read, one more cancellation may have been committed but not yet counted.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
-    // Orders are cancelled one after the other, so the copy has the first ones without a gap. The
-    // import and each cancellation have one change number.
+    // Orders are cancelled in ascending order, so the copy has the first ones without a gap. The
+    // import and each cancellation raise the change number by one.
     let ids = cancelled_ids(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
     assert_eq!(report.orders_change_number, Some(orders.cancelled + 1));
@@ -150,7 +151,7 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // A WAL file of another store would become part of the restored store.
+    // SQLite would apply a WAL file of another store to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order
@@ -173,7 +174,7 @@ write-intent.lock
 #[test]
 fn a_restore_is_refused_while_a_server_runs() {
     let sandbox = sandbox_with_backup();
-    // Nor does a server start during a restore.
+    // A server refuses to start during a restore, too.
     let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
     let refused = AtomicI64::new(0);
     let serve = |_, _| {
@@ -279,7 +280,7 @@ fn a_signal_leaves_a_whole_backup_or_none() {
     }
 }
 
-/// SIGTERM ends a restore at once. The partial copy stays where no server takes it for a store.
+/// SIGTERM ends a restore at once. The partial copy has a temporary name that no server opens.
 #[test]
 fn a_signal_leaves_a_whole_restored_store_or_none() {
     let sandbox = CliSandbox::new();

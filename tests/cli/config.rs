@@ -6,7 +6,7 @@ use store_orders::config::all_settings;
 use test_server::TestCertificate;
 use testbed::{CliSandbox, ServerProcess, Signal, str};
 
-/// The copy in the handbook is for readers without the program.
+/// The handbook has a copy of the file for readers who have not installed the program.
 #[test]
 fn the_handbooks_default_file_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/handbook/store-orders.toml");
@@ -291,7 +291,8 @@ fn unknown_variables_are_named_in_a_warning() {
     assert!(log.contains(named) && log.contains("\"WARN\"") && !log.contains("secret"), "{log}");
 }
 
-/// An environment file or a deployment may leave variables empty: `STORE_ORDERS_TLS_CERT=`.
+/// A deployment or an environment file may set a variable to an empty value, such as
+/// `STORE_ORDERS_TLS_CERT=`.
 #[test]
 fn an_empty_variable_counts_as_unset() {
     let sandbox = CliSandbox::new();
@@ -317,7 +318,8 @@ fn an_empty_variable_counts_as_unset() {
     assert_eq!((no_file.status, &*no_file.stderr), (0, ""));
 }
 
-/// Kubernetes sets such variables for services named store-orders and store-orders-admin.
+/// Kubernetes sets these variables in containers if services are named `store-orders` and
+/// `store-orders-admin`.
 #[test]
 fn variables_of_kubernetes_services_cause_no_warning() {
     let address = "tcp://10.96.7.1:8080";

@@ -62,7 +62,8 @@ keys      0; change 0
 "#]]);
 }
 
-/// If the tests run as root, the commands run as another user. Mode 000 denies even the owner.
+/// Mode 000 denies access even to the owner, but not to root. If the tests run as root, they run
+/// the commands as another user.
 #[test]
 fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     let sandbox = CliSandbox::new();

@@ -29,7 +29,8 @@ fn an_address_in_use_names_its_option_once_in_the_log() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     sandbox.write("address", address);
-    // `demo` prints its error as text: a person reads it.
+    // `serve` reports the error as a JSON log line. `demo` prints it as text, because a person
+    // reads it.
     sandbox.session(str![[r#"
 $ ADDRESS=$(cat address)
 $ store-orders serve --log-level off --listen $ADDRESS --admin-listen off
@@ -149,7 +150,8 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
 
 #[test]
 fn with_json_an_error_is_json_and_the_exit_status_is_its_kind() {
-    // `health` prints its own JSON document, and no second one for the error.
+    // With `--json`, commands print errors as JSON on standard output. `health` prints only its
+    // usual document.
     CliSandbox::new().session(str![[r#"
 $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}

@@ -20,7 +20,8 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and the text of each page, of the README and of the texts for GitHub.
+/// Returns the path and text of each page of the handbook, of the README and of the texts for
+/// GitHub.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];
@@ -46,8 +47,8 @@ fn code(text: &str) -> Vec<String> {
     snippets
 }
 
-/// Returns the arguments if this line runs our program. Paths, messages, and names of units,
-/// directories and cluster objects are not calls.
+/// Returns the arguments if the line calls our program. Paths, messages, and names of units,
+/// directories and cluster objects contain the program's name, too, but are not calls.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -78,7 +79,7 @@ fn named_commands_exist_and_accept_their_arguments() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            // A quoted text is one word.
+            // Text in quotes is one word.
             let parts = ours[..end].split('"').enumerate();
             let words: Vec<&str> = parts
                 .flat_map(|(number, part)| match number % 2 {
@@ -93,7 +94,7 @@ fn named_commands_exist_and_accept_their_arguments() {
                 names += 1;
             }
             checked += names;
-            // A command without arguments is only mentioned.
+            // A command without arguments is only mentioned, so its arguments are not checked.
             if words.len() > names && words.last() != Some(&"--help") {
                 let typed = ["store-orders"].iter().chain(&words);
                 let refused = commands[0].clone().try_get_matches_from(typed).err();
@@ -175,14 +176,15 @@ fn pages_name_this_version() {
     let expected = format!("image: store-orders:{version}");
     assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
     assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
-    // The containers run commands that exist.
+    // Check that the commands of the containers exist.
     for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
         let words = line.trim_end_matches(']').split(", ");
         let parsed =
             commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
         assert!(parsed.is_ok(), "{line}");
     }
-    // The server stops within 15 + 20 s; the cluster kills it after 45 s.
+    // The server stops within 35 s: 15 s of delay and 20 s of shutdown. Kubernetes kills it after
+    // 45 s.
     for seconds in ["STOP_DELAY: 15s", "SHUTDOWN_TIMEOUT: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
@@ -246,7 +248,7 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(README, &["A first session"]), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // `cargo xtask faults` runs these.
+    // `cargo xtask faults` runs the sessions of these sections.
     assert_eq!(sessions_not_run(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
     assert_eq!(sessions_not_run(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }

@@ -27,7 +27,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let help = command.render_long_help().to_string();
         let name = name_of(&command);
-        // A line that was wrapped would not match.
+        // Help that was wrapped would not contain the unwrapped text.
         assert!(help.trim_end().ends_with(&*after), "{name}: {help}");
         let too_long = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(too_long, None, "{name}");
@@ -54,7 +54,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // The text with which each script offers a command.
+    // Each script contains this text for each command that it completes.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),
@@ -142,7 +142,7 @@ fn the_systemd_unit_agrees_with_the_program() {
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
-    // systemd must not kill a server that stops as it should.
+    // systemd must not kill a server during a normal shutdown.
     let stop_timeout = Duration::from_secs(value("TimeoutStopSec").parse().unwrap());
     assert!(stop_timeout > ServerConfig::default().shutdown_timeout);
 
@@ -163,8 +163,8 @@ fn the_systemd_unit_agrees_with_the_program() {
     }
 }
 
-/// `with_curl_and_nginx_one_machine_is_set_up_from_nothing` runs `nginx -t` on the site within
-/// Debian's configuration.
+/// Another test, `with_curl_and_nginx_one_machine_is_set_up_from_nothing`, runs `nginx -t` on the
+/// site within Debian's configuration.
 #[test]
 fn the_nginx_site_has_the_same_server_as_the_whole_configuration() {
     let sandbox = CliSandbox::new();

@@ -84,7 +84,7 @@ fn at_most_twenty_bad_rows_are_shown() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
-    // An order that is in the store or twice in the file is a bad row too.
+    // A row is also bad if its id is in the store or twice in the file.
     sandbox.session(str![[r#"
 $ seq -f '%g,1,0,,,' 100 149 >> orders.csv; printf '500,1,1,,,\n1001,1,1,,,\n' >> orders.csv
 $ store-orders orders import orders.csv
@@ -181,7 +181,7 @@ $ store-orders orders list
 
 #[test]
 fn ids_that_javascript_rounds_are_imported_with_a_warning() {
-    // Skipped orders cause no warning: they are in the store already.
+    // Skipped orders cause no warning, because they are in the store already.
     CliSandbox::new().session(str![[r#"
 $ cat > orders.csv <<END
 > id,petId,quantity
@@ -234,7 +234,7 @@ $ ls
 "#]]);
 }
 
-/// The number of orders in two steps. Next to a running server, steps are smaller.
+/// The number of orders that need two steps. While a server runs, the steps are smaller.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -242,7 +242,7 @@ fn long_csv() -> String {
     format!("id,petId,quantity\n{rows}")
 }
 
-/// Next to a running server the import pauses between steps, so that the signal arrives in a pause.
+/// While a server runs, the import pauses between steps, so that the signal arrives in a pause.
 #[test]
 fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existing() {
     let sandbox = CliSandbox::new();
@@ -277,7 +277,8 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes a step longer than the pause after it, so that the signal arrives in a step.
+/// The slow disk makes each step longer than the pause after it, so that the signal arrives in a
+/// step.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {
@@ -310,7 +311,7 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// The second step finds an order that was inserted after the check of the file.
+/// An order that is inserted after the check of the file makes the second step fail.
 #[test]
 fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();

@@ -23,7 +23,8 @@ pub(super) const SECTIONS: [&str; 7] = [
     "An upgrade",
 ];
 
-/// nginx uses Debian's configuration; its site gets paths of the sandbox and free ports.
+/// Replaces `systemctl`, and runs nginx with Debian's configuration. `SITE` puts paths of the
+/// sandbox and free ports into the nginx site.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -35,7 +36,7 @@ const SETUP: &str = r#"
         command nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf "$@"
     }"#;
 
-/// System directories that directories of the sandbox replace.
+/// System directories that are replaced by directories of the sandbox.
 const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 
 struct Machine(CliSandbox);
@@ -66,7 +67,7 @@ impl Machine {
         fs::write(self.path(path), content).unwrap();
     }
 
-    /// Runs a session. `more` maps texts of the page to their values in this test.
+    /// Runs a session. `more` maps texts of the page to their replacements in this test.
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);

@@ -215,7 +215,7 @@ id  petId  quantity  shipDate    complete  status
 "#]]);
 }
 
-/// Next to a running server the steps are smaller. Each step is one change of the list.
+/// While a server runs, the steps are smaller. Each step is one change of the list.
 #[test]
 fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();

@@ -27,7 +27,8 @@ pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// Duration of a hanging write. It is reported after 5 s; then the sessions run.
+/// Duration of a hanging write. The server reports the hang after 5 s, and the sessions run in the
+/// rest of the time.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
@@ -76,7 +77,7 @@ impl Site {
         self.sandbox.console(&Console { page: RUNBOOK, text, setup: &setup, real: &real });
     }
 
-    /// Sends the request `times` times, and waits until each one is logged.
+    /// Sends the request `times` times, and waits until all of them are logged.
     async fn send(&self, server: &ServerProcess, request: (&str, &str), key: &str, times: usize) {
         let (method, path) = (request.0.parse().unwrap(), request.1);
         let logged = || server.log().matches(r#""msg":"request""#).count();
@@ -246,7 +247,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     server.stop().unwrap();
     let store = site.data.path().join("store.sqlite");
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
-    // Change an order while its index is missing, so that the index is wrong.
+    // Change an order while SQLite does not know the index, so that the index becomes wrong.
     spoil(
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_version';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_version'",
@@ -272,7 +273,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     site.console(&over, &[]);
 }
 
-/// Checks that the annotation of each alert names a section of the runbook with all its parts.
+/// Checks that each alert names its section of the runbook, and that the section has all parts.
 #[test]
 fn each_alert_has_a_section_of_the_runbook() {
     let sandbox = CliSandbox::new();

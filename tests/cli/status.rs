@@ -1,4 +1,4 @@
-//! `status` names the server of a data directory. Commands for only one kind of store say so.
+//! `status` names the server of a data directory. Commands for only one kind of store report that.
 
 use serde_json::json;
 use testbed::{CliSandbox, str};

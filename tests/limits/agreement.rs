@@ -1,5 +1,5 @@
-//! Compares the limiter with the model: for random requests, plan changes, clock jumps and
-//! restarts, they agree on every decision and every header.
+//! Compares the limiter with a simple model. For random requests, plan changes, clock jumps and
+//! restarts, both must make the same decisions and send the same headers.
 
 use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
 
-/// The address or network as which each of `ADDRESSES` is counted.
+/// The address or network under which requests from each of `ADDRESSES` are counted.
 const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
@@ -47,16 +47,16 @@ enum Step {
     /// The operator lifts the ban of a key.
     Unban(i64),
     Advance(Duration),
-    /// Advances to this offset in nanoseconds from the reset of the last response.
+    /// Moves the time to the reset in the last response, plus these nanoseconds.
     AdvanceToReset(i64),
-    /// Moves only the wall clock, by seconds.
+    /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart after this time, with the wall clock moved by these seconds.
+    /// A clean restart that takes this time. The wall clock is moved by these seconds meanwhile.
     Restart(Duration, i64),
-    /// A clean restart after a reboot, during which the wall clock moved by these nanoseconds.
+    /// A clean restart with a reboot. The wall clock moves by these nanoseconds meanwhile.
     Reboot(i64),
-    /// A crash after these nanoseconds; counts since the last record are lost.
+    /// A crash and a restart after these nanoseconds. Counts since the last `Record` are lost.
     Crash(u32),
 }
 
@@ -109,9 +109,9 @@ struct Both {
     limits: Arc<InMemoryLimits>,
     record: LimitsFile,
     model: Model,
-    /// The model at the last record, and the time since then.
+    /// The model as it was at the last record, and the time since then.
     recorded: (Model, Duration),
-    /// New bans, and the bans in the store's rows of keys, which survive a crash.
+    /// `begun` receives new bans. `rows` has the bans that are in the store, which survive a crash.
     begun: UnboundedReceiver<NewBan>,
     rows: HashMap<i64, KeyBan>,
     /// The time at which the limiter next removes expired entries.
@@ -122,7 +122,8 @@ struct Both {
 
 impl Both {
     fn new(plans: [PlanLimits; 3]) -> Both {
-        // In memory if possible: thousands of syncs to a disk would only slow the test down.
+        // Use a directory in memory if possible, because thousands of syncs to a disk would slow
+        // the test down.
         let memory = Some(Path::new("/dev/shm")).filter(|directory| directory.is_dir());
         let parent = memory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let directory = tempfile::tempdir_in(parent).unwrap();
@@ -237,7 +238,7 @@ impl Both {
         self.recorded = (self.model.clone(), Duration::ZERO);
     }
 
-    /// Starts a new process with this clock, `passed` after the last record.
+    /// Starts a new process with this clock, `passed` after the limits were last written.
     fn restart(&mut self, clock: ManualClock, passed: Duration) {
         let before = std::mem::replace(&mut self.model, self.recorded.0.clone());
         self.model.restart(passed.as_nanos() as Time, &before);

@@ -16,7 +16,8 @@ use tokio::net::TcpStream;
 /// The time after its first 429 in which a key gets no strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
-/// Gets a key of one request a minute banned. Returns the length of the ban in seconds.
+/// Sends requests until a key of one request a minute is banned. Returns the length of the ban in
+/// seconds.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
     assert_admitted(server, key, 1).await;
     server.list_with(key).await.assert_limited("rate_limit_exceeded");
@@ -130,7 +131,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     assert_eq!(code(&server, &key).await, "key_banned");
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(100_500));
-    // Only the store has the ban.
+    // Remove the limits file, so that only the store has the ban.
     setup.close_limits_file();
     std::fs::remove_file(setup.directory.path().join("limits.snapshot")).unwrap();
     let server = setup.restarted().serve().await;
@@ -159,7 +160,7 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     let ends_at_ms = server.setup.clock.now().wall_ms() + 300_000;
     let expected = KeyBan { ends_at_ms, seconds: 300, number: 1 };
     wait_a_second_until("the ban is stored", || async { stored() == expected }).await;
-    // The other server has its own windows and strikes.
+    // The other server uses the same store, but has its own windows and strikes.
     let mut other = TestSetup::new();
     other.store = Arc::clone(&server.setup.store);
     other.clock = Arc::clone(&server.setup.clock);
@@ -167,7 +168,8 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);
     assert_admitted(&other, &sibling, 1).await;
     other.setup.store.unban_key(&key.id).unwrap();
-    // The first server has received no request since the ban was stored.
+    // The first server must learn that the ban was lifted although it has received no request since
+    // then.
     for server in [&server, &other] {
         server.setup.clock.advance(Duration::from_secs(60));
         wait_a_second_until("the ban is lifted", || async {
@@ -190,7 +192,7 @@ async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
     let key = setup.enterprise_key(1, 1_000);
     let other = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    // Like another process with a long write.
+    // Block writes to the store, like another process in a long transaction.
     let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(ban(&server, &key).await, 300);

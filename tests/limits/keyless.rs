@@ -10,7 +10,7 @@ async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer
     server.send("GET", "/v1/store/orders", &headers).await
 }
 
-/// Starts a server that admits five requests a minute without a key, behind proxies of these
+/// Starts a server that admits five requests a minute without a key. It trusts proxies of these
 /// networks.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);

@@ -1,5 +1,5 @@
-//! The limits file: a server runs although the file is damaged, newer, of another store or
-//! inaccessible. Expired entries are removed from it.
+//! The limits file. A server runs even if the file is damaged, newer, of another store or
+//! inaccessible. Expired entries are removed from the file.
 
 use super::bans::BURST;
 use super::windows::assert_admitted;
@@ -218,7 +218,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_limits();
     assert_eq!(accounts(&setup), 0);
-    // The file has no strikes either. Its times may be a few bytes longer.
+    // The file has no strikes either, so it is as long as an empty one. Only its times may be a few
+    // bytes longer.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 
@@ -231,7 +232,8 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_limits();
     assert_admitted(&server, &key, 5).await;
-    // The new file, which is written before it is renamed, cannot be created.
+    // A directory with the name of the new file prevents the write: the server writes a new file
+    // and then renames it.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_limits();

@@ -1,5 +1,5 @@
-//! A simple model of the limits that shares no code with the limiter: it keeps requests, strikes
-//! and bans in lists, and recounts them each time.
+//! A simple model of the limits that shares no code with the limiter. It keeps requests, strikes
+//! and bans in lists, and counts them again for each request.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// The times of the requests in the current window. The first one opened it.
+/// The times of the requests in the current window. The first request opened the window.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow(Vec<Time>);
 
@@ -47,19 +47,19 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The rejections in the current strike minute. The first one opened it; those within `BURST`
-    /// after it are not strikes.
+    /// The times of the refusals in the current strike minute. The first refusal opened the minute.
+    /// Refusals within `BURST` after it are not strikes.
     strikes: Vec<Time>,
-    /// The latest ban. It is in the store, too.
+    /// The latest ban, which is in the store, too.
     ban: Option<Ban>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Ban {
     length: Time,
-    /// In whole milliseconds.
+    /// The end on the wall clock, in nanoseconds but cut to whole milliseconds.
     wall_end: Time,
-    /// On the server's clock; `None` until the server reads the ban from the store.
+    /// The end on the server's clock; `None` until the server reads the ban from the store.
     end: Option<Time>,
 }
 
@@ -87,8 +87,8 @@ impl Model {
         self.now += by;
     }
 
-    /// Starts a new process, `passed` after the limits were last written. Strikes are lost; the
-    /// bans of the previous process are in the store.
+    /// Starts a new process, `passed` after the limits were last written. Strikes are lost. Bans
+    /// are kept, because they are in the store.
     pub fn restart(&mut self, passed: Time, before: &Model) {
         self.now += passed;
         self.addresses.clear();

@@ -9,7 +9,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
-/// Sends requests until the headers show this limit, for a second at most. Returns the last answer
+/// Sends requests until the headers show this limit, for at most a second. Returns the last answer
 /// and the number of requests.
 pub async fn until_limit(server: &TestServer, key: &Key, limit: u64) -> (Answer, u64) {
     let answers = Mutex::new(Vec::new());
@@ -67,10 +67,10 @@ async fn an_account_with_a_limit_of_0_causes_no_query_of_the_list() {
     let (zero_limit, pro) = (setup.enterprise_key(0, 0), setup.key(Plan::Pro));
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // Fills the key cache, so that the server queries the store only for lists.
+    // Fill the key cache, so that the server queries the store only for lists.
     server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
     assert_eq!(server.list_with(&pro).await.status, 200);
-    // Every query of the store fails now.
+    // Let every query of the store fail from now on.
     store.set(Fault::Panics);
     server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
     server.list_with(&pro).await.assert_error(500, "internal_error");

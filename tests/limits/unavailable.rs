@@ -13,7 +13,7 @@ use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;
 
-/// Limits whose counts of accounts are unavailable.
+/// Limits that cannot count the requests of accounts. Requests without a key are counted in memory.
 pub struct Unreachable {
     addresses: InMemoryLimits,
     resets_in: Duration,
@@ -21,7 +21,7 @@ pub struct Unreachable {
 }
 
 impl Unreachable {
-    /// Clients are asked to retry after `resets_in`.
+    /// Creates limits whose refusals ask clients to retry after `resets_in`.
     pub fn new(resets_in: Duration) -> Arc<Unreachable> {
         Arc::new(Unreachable::with_timeout(resets_in, None))
     }
@@ -65,7 +65,7 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     for _ in 0..10 {
         let refused = server.list_with(&key).await;
         refused.assert_error(503, "service_unavailable");
-        // 1.2 s after noon, rounded up like `retry-after`.
+        // The reset is 1.2 s after noon, rounded up to a second like `retry-after`.
         assert_eq!(refused.number("retry-after"), 2);
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }
@@ -85,6 +85,6 @@ async fn the_reset_agrees_with_retry_after_however_long_the_decision_took() {
     let refused = setup.serve().await.list_with(&key).await;
     refused.assert_error(503, "service_unavailable");
     assert_eq!(refused.number("retry-after"), 1);
-    // Refused 2 s after noon.
+    // The request was refused 2 s after noon, and the window resets a second later.
     assert_eq!(refused.rate_limit(), (300, 0, 3));
 }

@@ -103,7 +103,7 @@ async fn the_minute_is_exhausted_before_the_day() {
     assert_eq!(refused.rate_limit(), (2, 0, 60));
     assert!(refused.json()["message"].as_str().unwrap().contains("2 requests a minute"));
     server.setup.clock.advance(Duration::from_secs(60));
-    // The 429 counts in no window: the day has room for three.
+    // The 429 was counted in no window, so three of the day's five requests are left.
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 120));
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 120));
 }
@@ -143,7 +143,8 @@ async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
         assert_eq!(server.list_with(&key).await.rate_limit(), (7, remaining, 120));
     }
     server.setup.clock.advance(Duration::from_secs(60));
-    // 14 of the day's 16 requests are counted: 429s and public pages do not count.
+    // This is the 15th request that counts for the day. 429s and requests for public pages do not
+    // count.
     assert_eq!(server.list_with(&key).await.rate_limit(), (16, 1, 86_400));
 }
 

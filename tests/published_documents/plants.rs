@@ -8,7 +8,7 @@ use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check}
 /// A seeded defect: a change that breaks a published promise.
 pub struct Plant {
     pub what: &'static str,
-    /// The start of the expected message: document, operation and promise.
+    /// The start of the expected message: the document, the operation and the missing part.
     pub found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
@@ -24,7 +24,7 @@ impl Documents {
         Documents(texts.map(|text| serde_json::from_str(text).unwrap()))
     }
 
-    /// Returns the value at a pointer in version 1 or 2.
+    /// Returns the value at a JSON pointer in the document of version 1 or 2.
     fn value(&mut self, version: usize, pointer: &str) -> &mut Value {
         let value = self.0[version - 1].pointer_mut(pointer);
         value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
@@ -50,7 +50,8 @@ impl Documents {
 }
 
 impl Plant {
-    /// Returns the wire check of today's documents with the defect, and the exchanges with it.
+    /// Returns the wire check of today's documents with the defect, and the exchanges of a server
+    /// with it.
     pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         (self.document)(&mut documents);
@@ -60,7 +61,7 @@ impl Plant {
     }
 }
 
-/// Changes the responses of these operations with this status; 0 means any status.
+/// Changes all responses of these operations that have this status; 0 means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],
@@ -114,7 +115,7 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses below a path as if it did not exist.
+/// Replaces the responses below a path by the response to an unknown path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -146,7 +147,8 @@ pub fn plants() -> Vec<Plant> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
-/// Returns the wire check of today's documents with a new header parameter of version 1's list.
+/// Returns the wire check of today's documents, with a new header parameter for the list of version
+/// 1.
 pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
@@ -278,7 +280,7 @@ fn paths() -> Vec<Plant> {
     ]
 }
 
-/// Returns the removal of an operation, which is allowed only after its sunset.
+/// Returns a defect that removes an operation, which is allowed only after its sunset.
 pub fn removed_operation() -> Plant {
     plant(
         "an operation that is gone before its sunset",
@@ -323,7 +325,8 @@ fn lost_filter() -> Plant {
 
 const LISTED: &str = "/components/schemas/ListedOrder/properties";
 
-/// Gives the orders of version 2's list a schema without cancelled ones.
+/// Gives the listed orders of version 2 their own schema, without the fields and status of
+/// cancelled orders.
 fn split_order_schema(documents: &mut Documents) {
     let order = documents.value(2, "/components/schemas/Order").clone();
     documents.value(2, "/components/schemas")["ListedOrder"] = order;

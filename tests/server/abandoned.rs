@@ -21,7 +21,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // A key that is used for the first time is looked up first, so the batch begins later.
+    // The server looks up the key before it starts the batch, so wait until the batch runs.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {

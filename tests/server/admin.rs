@@ -38,7 +38,7 @@ async fn a_server_that_works_is_alive_and_ready() {
         let head = reqwest::Client::new().head(url).send().await.unwrap();
         assert_eq!((head.status().as_u16(), head.text().await.unwrap().as_str()), (200, ""));
     }
-    // The API's listener does not have these paths, and has not counted the requests above.
+    // The API's listener does not serve these paths, and has not counted the requests above.
     for (path, remaining) in [("/readyz", 999), ("/metrics", 998)] {
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(404, "not_found");
@@ -68,7 +68,7 @@ async fn a_server_whose_store_fails_is_not_ready_until_it_works_again() {
     }
 }
 
-/// Checks metrics that a monitor sees even if the API gets no request.
+/// Checks the metrics that a monitor reads even if the API gets no request.
 async fn expect_metrics(origin: &str, reason: &str, ready: u8, reachable: u8) {
     let (status, metrics) = ask(origin, "/metrics").await;
     assert_eq!(status, 200);

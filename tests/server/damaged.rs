@@ -16,8 +16,8 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Damages the last page of orders like a torn write of its header: SQLite reads only the first
-/// order of the page, without an error.
+/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
+/// the first order of the page, without an error.
 fn tear_page(data: &DataDir) {
     let path = data.path().join("store.sqlite");
     let page_at = |page: u32| u64::from(page - 1) * 4096;
@@ -26,8 +26,8 @@ fn tear_page(data: &DataDir) {
         Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
     };
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // The header of a page (https://sqlite.org/fileformat2.html, 1.6) has its kind, the number of
-    // cells and the rightmost child.
+    // The header of a page contains its kind, the number of cells and the rightmost child
+    // (https://sqlite.org/fileformat2.html, 1.6).
     let mut header = [0; 12];
     file.read_exact_at(&mut header, page_at(root)).unwrap();
     assert_eq!(header[0], 5, "the root is an interior page");
@@ -96,7 +96,7 @@ async fn a_list_that_lacks_orders_is_never_sent() {
     tear_page(&data);
     let damage = "the table of orders has";
     let server = serve(&data, &[]);
-    // This is the first request: the check after the start may not have ended.
+    // This is the first request; the check after the start may still be running.
     let (status, body) = send(&server, &key, "GET", "/store/orders").await;
     assert_eq!(status, 503, "{} bytes", body.len());
     expect_refused(&server, &key, damage).await;

@@ -14,7 +14,7 @@ const PAGE: (&str, &str) = ("GET", "/v2/store/orders");
 const CANCEL: (&str, &str) = ("DELETE", "/v1/store/orders/1");
 const PET: (&str, &str) = ("GET", "/v1/pets/7");
 
-/// Sends requests, and expects for each this status and this reason in the log.
+/// Sends requests, and asserts that each gets this status and has this reason in the log.
 async fn expect_reasons(
     server: &TestServer,
     log: &CapturedLog,
@@ -102,7 +102,7 @@ async fn unavailable_counts_are_logged_as_the_reason() {
         .await;
 }
 
-/// The level `warn` must show every failure.
+/// With the log level `warn`, every failure must be logged.
 #[tokio::test]
 async fn a_failure_is_logged_at_the_level_of_warnings() {
     let (data, key) = data_with(1);

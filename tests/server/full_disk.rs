@@ -56,7 +56,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
         remaining.retain(|other| *other != id);
     }
     assert_eq!(listed(&client).await, remaining);
-    // The server crashes on a disk that is full again.
+    // Kill the server while the disk is full again.
     limit_files(&server, Some(0));
     assert_eq!(error_of(client.cancel_order(11).await).0, 503);
     server.kill().unwrap();
@@ -70,7 +70,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// SQLite itself checkpoints the WAL only when it has grown to 4 MiB.
+/// SQLite itself checkpoints the WAL only at 4 MiB, but the disk is full before that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();
@@ -100,8 +100,8 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // Both imports are larger than what SQLite sorts in memory by default; after the second, the
-    // server reads the whole table.
+    // By default, SQLite would sort this many rows in a temporary file. After the second import,
+    // the server reads the whole table.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

@@ -15,8 +15,8 @@ const LOOK_UPS: usize = 2_048;
 /// The number of requests at once, each on its own connection.
 const WAVE: usize = 250;
 
-/// SQL that makes the computation of a pet's name endless: a look-up never releases the connection
-/// that reads pets.
+/// Makes a pet's name take forever to compute, so that a look-up never releases the connection that
+/// reads pets.
 const HANG: &str = "
     INSERT INTO pets VALUES (7, 'Rex');
     ALTER TABLE pets RENAME TO named_pets;
@@ -47,8 +47,8 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client disconnects before the answer, and its look-up goes on. Some disconnect before
-    // the server has read the request.
+    // Each client disconnects before the answer, but its look-up continues. More than `LOOK_UPS`
+    // clients may be needed, because some disconnect before the server has read the request.
     while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {
             let mut client = TcpStream::connect(address).await.unwrap();

@@ -33,7 +33,8 @@ async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     (content_type, answer.text().await.unwrap())
 }
 
-/// Whatever a scraper accepts, it gets the text format of Prometheus, which every tool reads.
+/// A scraper gets the text format of Prometheus, whatever it accepts, because every tool reads this
+/// format.
 #[tokio::test]
 async fn a_scrape_is_in_the_text_format() {
     let server = setup().serve().await;
@@ -127,7 +128,7 @@ fn the_handbook_lists_every_metric() {
         let (start, rest) = line.split_once(" {").unwrap();
         let (name, kind) = start.split_once(' ').unwrap();
         let (labels, help) = rest.split_once("} ").unwrap();
-        // All histograms have `le`.
+        // All histograms have the label `le`, so the table leaves it out.
         let labels = labels.split(',').filter(|label| !["", "le"].contains(label));
         let labels = labels.map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
         format!("| `{name}` | {kind} | {labels} | {help} |")
@@ -200,7 +201,7 @@ fn expected(counts: &[(&str, f64)]) -> Vec<(String, f64)> {
     counts
 }
 
-/// Sends each request as often as given, and expects its status.
+/// Sends each request as many times as given, and asserts its status.
 async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str, u16, usize)]) {
     for (method, path, status, times) in requests {
         for _ in 0..*times {
@@ -294,8 +295,8 @@ async fn refusals_are_counted_by_plan_and_window() {
     let free = setup.key(Plan::Free);
     let server = setup.serve().await;
     let list = "/v1/store/orders";
-    // Three requests are admitted and the fourth is refused. Of four more after the burst, the
-    // third starts a ban and the last one is refused because of it.
+    // Three requests are admitted and the fourth is refused. Four more follow after the burst time:
+    // the third starts a ban, and the fourth is refused because of the ban.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;

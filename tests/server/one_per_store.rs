@@ -17,7 +17,7 @@ fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let orders = sandbox.run(&["orders", "list", "--json"]).json();
     assert_eq!(orders[0]["id"], 7);
 
-    // A killed server leaves its lock file, but not the lock.
+    // A killed server leaves its lock file behind, but the file is no longer locked.
     first.kill().unwrap();
     assert!(sandbox.path("store-orders-data/server.lock").exists());
     sandbox.serve(&["--listen", "127.0.0.1:0"]);

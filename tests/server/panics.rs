@@ -10,7 +10,7 @@ use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits};
 use test_server::CapturedLog;
 use testbed::wait_until;
 
-/// Limits that panic on every call, also while the headers of an error are made.
+/// Limits that panic on every call, even while the server makes the headers of an error.
 #[derive(Default)]
 struct Panicking(BegunBans);
 

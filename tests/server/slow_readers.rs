@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 
 const MIB: f64 = 1_048_576.0;
 
-/// Memory of cut-off lists in connections: one chunk each over HTTP/2, and the buffers of hyper and
-/// the system over HTTP/1.1.
+/// Memory that connections still use after the server has cut off their lists: one chunk each over
+/// HTTP/2, and the buffers of hyper and the system over HTTP/1.1.
 const CONNECTION_BYTES: f64 = 5.0 * MIB;
 
 /// The metric of the server's total memory.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory for a list that is being built, and free memory that the allocator keeps.
+/// Memory for a new list while it is built, and free memory that the allocator keeps.
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.
@@ -30,7 +30,7 @@ async fn request_unread_list(address: SocketAddr, key: &Key) -> TcpStream {
     client
 }
 
-/// Opens an HTTP/2 connection whose streams may receive this many bytes.
+/// Opens an HTTP/2 connection that lets the server send this many bytes on each stream.
 async fn connect_with_window(address: SocketAddr, window: u32) -> SendRequest<Bytes> {
     let client = TcpStream::connect(address).await.unwrap();
     let mut builder = h2::client::Builder::new();
@@ -57,14 +57,15 @@ async fn metric(server: &ServerProcess, name: &str) -> f64 {
     text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
-/// Cancels orders all over the list, so that every page of it changes.
+/// Cancels 20 orders spread over the list, so that every page changes.
 async fn change_all_pages(client: &Client, round: i64, orders: i64) {
     let ids = (0..20).map(|place| 1 + round + place * orders / 20);
     let cancels = ids.map(|id| async move { client.cancel_order(id).await.unwrap() });
     futures::future::join_all(cancels).await;
 }
 
-/// `is_cut` is true if the oldest list is longer than a connection's buffers, and so is cut off.
+/// `is_cut` is true if the oldest list is longer than a connection's buffers, so that the server
+/// must cut it off.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -89,7 +90,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
             connections.push(request_unread_list(address, &greedy).await);
         }
         change_all_pages(&client, round, orders).await;
-        // A fresh list is complete for any client.
+        // A client that reads the current list gets all of it.
         assert_eq!(client.list_orders().await.unwrap().len() as i64, orders - 20 * (round + 1));
         let outdated = metric(&server, "store_orders_outdated_list_bytes").await;
         let list_bytes = outdated + metric(&server, "store_orders_connection_list_bytes").await;
@@ -119,7 +120,8 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     }
 
     drop((streams, connections, windows, oldest));
-    // Pages of the current list may still share a buffer with an older list.
+    // Up to 1 MiB may remain, because pages of the current list may share a buffer with an older
+    // list.
     wait_until("outdated lists are freed", || async {
         metric(&server, "store_orders_outdated_list_bytes").await <= MIB
             && metric(&server, "store_orders_connection_list_bytes").await <= MIB

@@ -23,7 +23,7 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let reader = slow_reader(address, &key).await;
     server.signal(Signal::TERM).unwrap();
     wait_until_stopping(&server).await;
-    // On other systems the listening socket stays open until the exit.
+    // Other systems keep the listening socket open until the server exits.
     if cfg!(target_os = "linux") {
         let rejected = || async { TcpStream::connect(address).await.is_err() };
         wait_until("connections are rejected", rejected).await;
@@ -34,7 +34,7 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     assert!(!log.contains("did not finish in time"), "{log}");
 }
 
-/// A load balancer may send requests for a while after the server became unready.
+/// A load balancer may send requests for a while after the server has become unready.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_answered_during_the_delay_after_the_server_became_unready() {
     let (data, key) = data_with(1);
@@ -47,7 +47,7 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     server.signal(Signal::TERM).unwrap();
     let is_unready = || async { ask(&admin, "/readyz").await.0 == 503 };
     wait_until("the server is not ready", is_unready).await;
-    // On a new connection.
+    // Send the request on a new connection.
     let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let (ended, log) = server.exited().await;
@@ -71,7 +71,7 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(ended.code(), Some(0), "{log}");
     assert!(log.contains("did not finish in time"), "{log}");
     drop(reader);
-    // The request that was cut off was counted, and the count was written.
+    // The request whose response was cut off was counted, and the count was saved.
     let server = data.serve(&[]).unwrap();
     let tap = Tap::before(server.address().unwrap());
     let answer = reqwest::Client::new()
@@ -83,8 +83,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// Another connection stays open: when the last connection to a store closes, SQLite itself empties
-/// the WAL.
+/// The test keeps a connection of its own open, because SQLite itself empties the WAL when the last
+/// connection to a store closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
@@ -101,7 +101,7 @@ async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     assert_eq!(log.metadata().unwrap().len(), 0);
     drop(open);
 
-    // A WAL that cannot be emptied is logged once, before the last line.
+    // If the WAL cannot be emptied, the server logs this once, before its last line.
     let server = data.serve(&[]).unwrap();
     let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();
@@ -116,12 +116,12 @@ fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
-/// `timeout` and shells signal a process and then its group, so that it gets two signals.
+/// `timeout` and shells signal a process and then its group, so that the process gets two signals.
 #[tokio::test]
 async fn two_signals_at_once_count_as_one() {
     let (data, _) = data_with(1);
     let server = data.serve(&[]).unwrap();
-    // The stopped process receives both when it continues.
+    // The suspended process receives both signals when it continues.
     for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
         server.signal(signal).unwrap();
     }
@@ -130,7 +130,8 @@ async fn two_signals_at_once_count_as_one() {
     assert!(ends_with_stopped(&log) && !log.contains("second signal"), "{log}");
 }
 
-/// Repeats the signal until the server exits: right after the first signal it has no effect.
+/// Repeats the signal until the server exits, because a second signal right after the first has no
+/// effect.
 async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
     let pid = server.process().pid().unwrap();
     let exiting = tokio::spawn(server.exited());
@@ -146,7 +147,7 @@ async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus
 async fn a_second_signal_ends_the_server_at_once() {
     let (data, key) = data_with(MANY_ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        // Longer than this test waits.
+        // The timeout is longer than this test waits.
         let server = data.serve(&["--shutdown-timeout", "1h"]).unwrap();
         let reader = slow_reader(server.address().unwrap(), &key).await;
         server.signal(Signal::TERM).unwrap();

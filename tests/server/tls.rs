@@ -43,8 +43,8 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Requests lists until `stop` is set, on one connection or on a new connection for each request,
-/// and counts the requests.
+/// Requests lists until `stop` is set, and counts the requests. All use one connection, or each
+/// uses a new connection.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
@@ -143,7 +143,7 @@ async fn sighup_rereads_files_that_look_unchanged() {
     let old = TestCertificate::new();
     let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
-    // The new files have the same names, lengths and modification times as the old ones.
+    // Generate certificates until one has files of the same lengths as the old ones.
     let same_length =
         |new: &TestCertificate| new.pem.len() == old.pem.len() && new.key.len() == old.key.len();
     let new = std::iter::repeat_with(TestCertificate::new).take(1_000).find(same_length).unwrap();
@@ -171,7 +171,7 @@ async fn files_that_cannot_be_read_for_a_while_are_loaded_later() {
     let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
     let limit = |limit| prlimit(server.process().pid().ok(), Resource::Nofile, limit).unwrap();
-    // The hard limit stays: only root could raise it again.
+    // Keep the hard limit, because only root could raise it again.
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     let before = limit(Rlimit { current: Some(0), maximum });
     new.install(&files);
