@@ -1,4 +1,4 @@
-//! The cases for all engines, by topic.
+//! The cases for all storage engines, by topic.
 
 mod accounts;
 mod cancelling;

@@ -5,12 +5,12 @@ use store_orders::store::OperatorStore;
 
 /// A new, empty store of one engine.
 pub trait Engine: Sync {
-    /// Opens the store like a running server. A second call may return the same server or, on an
-    /// engine that several servers can share, another one.
+    /// Opens the store like a running server. A second call may return the same server or, if the
+    /// engine supports several servers, another one.
     fn serving(&self) -> anyhow::Result<ServedStore>;
 
-    /// Opens the store like a command, while servers and other commands run. The result is used on
-    /// the calling thread, which must not belong to a runtime.
+    /// Opens the store like a command that runs beside servers and other commands. Use the result
+    /// on the calling thread, which must not belong to a runtime.
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>>;
 }
 

@@ -11,12 +11,12 @@ use store_orders::store::{
     OrderChange, OrdersRead, PolledKeys, Status, StoredOrder,
 };
 
-/// The freshness report for a list that begins now.
+/// Queries the store's history and last changes, as for a list that begins now.
 pub fn latest(store: &ServedStore) -> anyhow::Result<FreshnessReport> {
     Ok(block_on(store.freshness(None)?.wait())?)
 }
 
-/// The last changes, queried like for a list.
+/// Queries the last changes, as for a list.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(latest(store)?.last_changes)
 }
@@ -33,8 +33,8 @@ fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     })
 }
 
-/// The changes after this change in the order in which the store sends them, and the last change
-/// that was read.
+/// Returns the changes after this change in the order in which the store sends them, and the last
+/// change that was read.
 pub fn changes_since(
     store: &ServedStore,
     after: ChangeNumber,
@@ -114,7 +114,7 @@ pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>>
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
 }
 
-/// A list that is kept current by reading changes, like a server's.
+/// A list that is kept current by reading only changes, like a server's list.
 pub struct Follower {
     reached: ChangeNumber,
     list: BTreeMap<i64, String>,

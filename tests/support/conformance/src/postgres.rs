@@ -1,5 +1,5 @@
-//! The PostgreSQL engine and the cases for it alone. The server is already running, and each case
-//! gets its own database.
+//! The PostgreSQL engine, and cases for this engine only. The server is already running, and each
+//! case gets its own database.
 //!
 //! | Module | Content |
 //! |---|---|

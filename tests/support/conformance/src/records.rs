@@ -43,7 +43,7 @@ pub fn import(
     Ok(())
 }
 
-/// A production key for this account, without expiry and label.
+/// A production key for this account, without expiry or label.
 pub fn new_key(account: &str) -> NewKey<'_> {
     NewKey { account, environment: Environment::Production, expires_after: None, label: None }
 }

@@ -13,7 +13,7 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store with blocking versions of the methods of [`Store`]. They must be called on a
+/// A server's store with blocking versions of the methods of [`Store`]. Call these methods on a
 /// thread that does not belong to a runtime.
 #[derive(Clone)]
 pub struct ServedStore {

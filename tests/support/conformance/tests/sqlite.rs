@@ -8,7 +8,7 @@ use store_orders::store::OperatorStore;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use tempfile::TempDir;
 
-/// A new store in a temporary directory, which a server has locked.
+/// A new store in a temporary directory, locked like the store of a running server.
 struct Embedded {
     store: Arc<SqliteStore>,
     _lock: ServerLock,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Maximum time of any answer, even during faults: the server's own 5 s and the time to deliver the
-/// answer.
+/// Maximum time of any answer, even during faults: the 5 s that the server allows itself, and the
+/// time to deliver the answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
 
 /// Time after which a client gives up: longer than any answer may take.

@@ -1,5 +1,5 @@
-//! Checks events against the rules as they arrive. Memory grows with the orders, keys and faults,
-//! not with the number of lists.
+//! Checks events against the rules as they arrive. The memory that this needs grows with the
+//! orders, keys and faults, but not with the number of lists.
 
 mod faults;
 mod findings;
@@ -88,13 +88,13 @@ impl Checker {
         }
     }
 
-    /// All violations so far. Exceeded time limits are compared with the stalls that are known so
-    /// far.
+    /// All violations so far. An exceeded time limit is a violation unless the stalls recorded so
+    /// far explain it.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
 
-    /// The number of exceeded time limits of each rule that stalls of the machine explain.
+    /// For each rule, the number of exceeded time limits that stalls of the machine explain.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }
@@ -197,8 +197,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // This holds after any wait: hyper's client can wait forever if a connection is closed
-            // as soon as it is open (api/UPSTREAM.md).
+            // An answer may be lost after any time: hyper's client can wait forever if a connection
+            // is closed as soon as it is open (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

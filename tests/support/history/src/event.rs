@@ -21,7 +21,7 @@ pub struct Event {
 pub enum What {
     /// The recording begins.
     Begins(Beginning),
-    /// A client is about to send a request, or an operator a command.
+    /// A client is about to send a request, or an operator to run a command.
     Asks(Asked),
     /// A response has arrived completely, or the client has stopped waiting for it.
     Gets {
@@ -44,7 +44,8 @@ pub enum What {
     },
     /// A fault begins.
     Fault(FaultBegun),
-    /// A standby became the primary. Counts of requests sent a second later or more are not lost.
+    /// A standby became the primary. Counts of requests that are sent at least a second later are
+    /// not lost.
     Promoted,
     /// From this time no write of a server can be synced to disk.
     Unsynced,
@@ -63,7 +64,7 @@ pub enum What {
         /// The digest of each body, by server.
         digests: BTreeMap<String, String>,
     },
-    /// The machine stood still for a time that ends now.
+    /// The machine stalled for a time that ends now.
     Stall {
         /// The length of the stall in nanoseconds.
         nanos: u64,
@@ -96,7 +97,8 @@ pub struct Beginning {
 pub struct Asked {
     /// Unique number of the request.
     pub op: u64,
-    /// The client. It sends one request at a time, unless its task is to use up an account's limit.
+    /// The client. It sends one request at a time, except for clients that use up an account's
+    /// limit.
     pub client: String,
     /// The server; `None` for an operator's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,8 +197,9 @@ pub struct FaultBegun {
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if request counts may be lost: those of the second before the fault, and those until a
-    /// second after a standby is promoted, or else until the lists are compared.
+    /// True if request counts may be lost: the counts since the second before the fault. They are
+    /// safe again a second after a standby is promoted or, without a promotion, once the lists are
+    /// compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -11,7 +11,7 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// The longest times without a success, by the fault during or after which they occurred.
+    /// The longest times without a success, for each fault during or after which they occurred.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204.
     pub acknowledged: Vec<u64>,
@@ -25,15 +25,15 @@ pub struct Figures {
     fault: Option<(String, u64)>,
 }
 
-/// The longest times without a success at one server, from the start of the fault until the server
-/// has recovered.
+/// The longest times without a success at one server. They are measured from the start of a fault
+/// until the server has recovered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
-    /// For lists.
+    /// The longest time without a successful list.
     pub lists: Duration,
-    /// For cancellations.
+    /// The longest time without a successful cancellation.
     pub cancels: Duration,
-    /// For requests that count against a limit.
+    /// The longest time without a success of a request that counts against a limit.
     pub counted: Duration,
 }
 
@@ -74,7 +74,8 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Until the comparison, clients that change or count something pause.
+            // Clients that change or count something pause until the lists are compared, which is
+            // not an outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
@@ -95,7 +96,8 @@ impl Figures {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
-                    // Each takes a transaction, even if the order does not exist.
+                    // The server runs a transaction for each of these answers, even if the order
+                    // does not exist.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
                     // A 429 proves that the request was counted.
                     _ => matches!(status, 200 | 429),

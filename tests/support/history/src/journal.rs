@@ -129,7 +129,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes the time under the lock, so that events are recorded in the order of their times.
+    /// Reads the clock while the lock is held, so that events are recorded in the order of their
+    /// times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
         if let Some(file) = &mut state.file {

@@ -31,8 +31,8 @@ struct PageBody {
 pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
-    /// Parses the body of a list. The answer is `Malformed` if the orders are not sorted by id or
-    /// if a field has changed since an earlier list.
+    /// Parses the body of a list. Returns `Malformed` if the orders are not sorted by id, or if a
+    /// field of an order has changed since an earlier list.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
@@ -73,8 +73,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// Reads the store's orders with the operator's command, and leaves out orders whose fields
-    /// have changed.
+    /// Reads the store's orders with the operator's command. Leaves out orders whose fields differ
+    /// from earlier lists.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

@@ -22,7 +22,7 @@ pub struct Clients {
     pub beginning: Beginning,
     /// A key of [`ACCOUNT`].
     pub key: Key,
-    /// Keys of separate accounts, with the limits [`LIMITS`].
+    /// Keys of separate accounts, which have the limits [`LIMITS`].
     pub limited: Vec<Key>,
     /// Further keys of [`ACCOUNT`], which may be revoked.
     pub called: Vec<Key>,
@@ -39,8 +39,8 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of these servers, which hold the pending orders 1 to `orders` and may
-    /// answer 503.
+    /// Configures clients of these servers, which may answer 503. Their store contains the pending
+    /// orders 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {
@@ -76,7 +76,7 @@ impl Clients {
 }
 
 impl Traffic {
-    /// Reports the time from `after` to the next 204, which must be at most `within`.
+    /// Reports the time from `after` to the next acknowledged cancellation (204), at most `within`.
     pub fn expect_recovery(&self, what: &str, after: u64, within: Duration, report: &mut Report) {
         let acknowledged = self.workload.journal.figures().acknowledged;
         match acknowledged.iter().find(|at| **at > after) {

@@ -11,23 +11,24 @@ use strum::{Display, EnumMessage, VariantArray};
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Rule {
-    /// No order is answered 204 twice.
+    /// At most one cancellation of an order is answered 204.
     #[strum(message = "an id has two 204s")]
     CancelledTwice,
-    /// Every order that was answered 204 is cancelled in the final table.
+    /// Every order whose cancellation was answered 204 is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// No cancellation that began while nothing could be synced is answered 204 during that time.
+    /// If a cancellation begins while nothing can be synced, it is not answered 204 during that
+    /// time.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// No list shows an order if its 204 was received anywhere before the list began.
+    /// A list that begins after any client received the 204 for an order does not show the order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
     /// A shipped or absent order does not come back: it is not listed as pending again, not
     /// cancelled and not pending in the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
-    /// One client's later lists never show an earlier state.
+    /// Later lists of one client do not show an earlier state.
     #[strum(message = "lists of one client go back in time")]
     WentBack,
     /// Each page of a walk contains only orders after the previous pages.
@@ -45,7 +46,7 @@ pub enum Rule {
     /// Every 503 has `Retry-After`.
     #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
-    /// Once a key has been revoked for more than a second, it is answered with 401 or 503 only.
+    /// A key that was revoked more than a second ago is answered only 401 or 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
     /// Once the command that issued a key has ended, the key is never answered 401, nor 429 if its

@@ -33,13 +33,13 @@ pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Listers with this number or a higher one send `If-None-Match` with the tag of their last list.
+/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`.
 const FIRST_ASKING_AGAIN: usize = 2;
 
 /// Orders per page: small enough that a walk takes several pages.
 const PAGE: usize = 200;
 
-/// Part of the body of a 429 to a banned key.
+/// A text in the body of each 429 to a banned key.
 const BANNED: &[u8] = br#""key_banned""#;
 
 /// The limits per minute and per day of the accounts that reach their limits.
@@ -56,15 +56,15 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of these accounts whose clients wait for the next minute once a window is used up.
-/// They start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active, and pause for
-/// [`LIMITED_RESTS`] between two pairs of requests.
+/// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until the next
+/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active,
+/// and pause for [`LIMITED_RESTS`] between two pairs of requests.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// Refusals per minute that a client provokes: far fewer than cause a ban.
+/// Refusals after which a client pauses until the next minute: far fewer than cause a ban.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -84,7 +84,8 @@ pub struct Workload {
     pub key: Key,
     /// Keys of accounts with a limit.
     pub limited: Vec<Key>,
-    /// Orders to cancel, keys of callers, and the control of pauses and of the end.
+    /// The state that clients and the operator share: orders to cancel, keys of callers, pauses and
+    /// the end of the run.
     pub pool: Pool,
     plain: Client,
     gzip: Client,
@@ -159,8 +160,8 @@ impl Workload {
         }
     }
 
-    /// Lists orders, with `If-None-Match` if the client has a list. A 304 is recorded as this list,
-    /// because it confirms that the list is unchanged.
+    /// Lists orders. If the client has a list, it sends `If-None-Match`; a 304 is recorded as this
+    /// list, because it confirms that the list is unchanged.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -300,7 +301,7 @@ impl Workload {
         fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
     }
 
-    /// Sends a request to this server, or to its neighbour if clients avoid it.
+    /// Sends a request to this server, or to the next one if clients avoid this server.
     pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
         let (asked, http, shown) = (what.clone(), &self.plain, &self.journal.orders);
         let request = |base: &str| match &what {
@@ -315,8 +316,8 @@ impl Workload {
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Sends a request to this server, or to its neighbour if clients avoid it. Records the request
-    /// and the answer that `read` derives from the response.
+    /// Sends a request to this server, or to the next one if clients avoid this server. Records the
+    /// request and the answer that `read` derives from the response.
     async fn ask(
         &self,
         client: &str,

@@ -10,7 +10,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 
 pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyhow::Result<()> {
     let commands = engine.commands()?;
-    // The order is by bytes, independent of case and language.
+    // Names are sorted by their bytes, independent of case and language.
     let sorted = ["Acme", "Zeta", "a b", "acme", "acme-2", "zoo", "Ärzte", "école"];
     for name in sorted.iter().rev() {
         commands.create_account(name, Plan::Pro, None, now())?;

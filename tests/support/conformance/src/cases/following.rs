@@ -34,7 +34,8 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// While a list is read in parts, an order changes that had already changed before the list began.
+/// Order 1 changes before the list begins, and again while the list is read in parts. The list must
+/// contain at least the first change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
@@ -63,7 +64,7 @@ pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::
 }
 
 /// Three threads commit concurrently: a server that cancels, and two commands that import and ship.
-/// A follower that reads only changes must end with the same list as the store.
+/// A reader that fetches only changes must end with the same list as the store.
 fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;

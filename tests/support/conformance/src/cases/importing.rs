@@ -1,5 +1,5 @@
-//! Imports: short ones are atomic, long ones are atomic steps; no id is stored twice, and
-//! cancellations do not wait for imports.
+//! Imports: a short one is atomic, and a long one consists of atomic steps. No id is stored twice,
+//! and cancellations do not wait for imports.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};
@@ -15,13 +15,13 @@ use store_orders::store::{
 };
 use store_orders_api::types::Pet;
 
-/// Number of orders for two and a half steps.
+/// The number of orders for two and a half steps.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
-/// Number of records for an import that takes long enough to cancel orders meanwhile.
+/// The number of records for an import that takes long enough to cancel orders meanwhile.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// Maximum time for a cancellation, like a client's.
+/// Maximum time for a cancellation, like the timeout of a client.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<NewOrder> {
@@ -65,7 +65,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
 /// Each step is an ordinary change: its orders are listed and can be cancelled at once.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    // One engine numbers all changes, the other only changes of orders.
+    // The number of this change depends on the engine: one numbers all changes, the other only
+    // changes of orders.
     import(&*commands, [-1])?;
     let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders);
@@ -128,7 +129,7 @@ pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result
         expect_unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
     ensure!(stopped.why.is_none() && stopped.completed.imported == STEP_RECORDS, "{stopped:?}");
     ensure!(list(&store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
-    // After the last step there is nothing to stop.
+    // A stop after the last step has no effect.
     let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);
     let skipped = import_in_steps(&*commands, last, true, stop)?.skipped;
     ensure!(skipped == STEP_RECORDS);
@@ -178,7 +179,7 @@ pub fn existing_ids_are_returned_in_the_order_of_the_query(
 
 pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.serving()?;
-    // Short and long imports with overlapping ids.
+    // These are short and long imports with overlapping ids.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));
@@ -214,7 +215,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Some(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A session to PostgreSQL acknowledges no cancellation in its first second.
+    // Cancel an order first, because a PostgreSQL session acknowledges no cancellation in its first
+    // second.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

@@ -94,8 +94,8 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     ensure!(served(&store, &new.key.digest())?.expires_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
 
-    // A key's expiry is not extended by the overlap, and its successor is valid for as long as the
-    // key was when issued.
+    // The overlap does not extend the expiry of the old key. The new key is valid for as long as
+    // the old key was when it was issued.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
     ensure!(served(&store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
     ensure!(served(&store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
@@ -160,7 +160,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
     let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
     let before = last_changes(&store)?.keys_change();
     write(key_row, ban(300, 1))?;
-    // Other servers read the changed key only.
+    // A server that reads changes gets only the changed key.
     let ((_, changed), reached) = keys_since(&store, before)?;
     ensure!(changed.len() == 1 && reached.number > before.number, "{changed:?}");
     ensure!(row(&key)?.ban == ban(300, 1) && row(&other)?.ban == KeyBan::default());
@@ -203,7 +203,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     ensure!(after(&[NOW_MS])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute - 1])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute])? == Some(NOW_MS + minute));
-    // The wall clock has been set back.
+    // An earlier time is stored, too, because the wall clock may have been set back.
     ensure!(after(&[NOW_MS - minute])? == Some(NOW_MS - minute));
     store.record_last_used(&[(i64::MAX, NOW_MS)])?;
     ensure!(served(&store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
@@ -212,7 +212,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     Ok(())
 }
 
-/// Changing an account is one changed row, regardless of the number of its keys.
+/// A change of an account is one changed row, regardless of the number of the account's keys.
 pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use std::ops::ControlFlow;
 use store_orders::store::{NewOrder, Records, Status};
 
-/// Number of orders for more than three pages on any engine.
+/// The number of orders for more than three pages on any engine.
 const MANY_ORDERS: i64 = 16_000;
 
 fn parse_date(text: &str) -> anyhow::Result<Option<DateTime<Utc>>> {
@@ -37,7 +37,7 @@ pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::
 {"id":9223372036854775807,"petId":-9223372036854775808,"quantity":2147483647,"complete":true}"#;
     let listed = list(&store)?.join("\n");
     ensure!(listed == expected.trim_start(), "{listed}");
-    // The list that an operator's command prints.
+    // An operator's command lists cancelled orders, too, and shows statuses.
     cancel(&store, &[2, i64::MAX])?;
     let expected = r#"
 {"id":-9223372036854775808,"petId":9223372036854775807,"quantity":1,"complete":false,"status":"pending"}
@@ -74,7 +74,7 @@ pub fn orders_are_visited_once_in_pages_until_the_visitor_breaks(
     ensure!(visited(Some(Status::Cancelled))?.is_empty());
     let mut first = Vec::new();
     commands.for_each_order(None, &mut |order| {
-        // The visitor may query the store too.
+        // The callback may query the store, too.
         first.push(commands.order(order.id).ok().flatten().map(|order| order.id));
         if first.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

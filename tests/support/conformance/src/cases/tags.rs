@@ -8,14 +8,14 @@ use slog::{Discard, Logger, o};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::OrderList;
 
-/// A server's list.
+/// The list that a server keeps, and its store.
 struct Server {
     orders: OrderList,
     store: ServedStore,
 }
 
 impl Server {
-    /// Starts a server.
+    /// Opens the list like a server that starts.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
         let store = engine.serving()?;
@@ -23,7 +23,8 @@ impl Server {
         Ok(Server { orders: store.wait(opened)?, store })
     }
 
-    /// The tag of the list, requested twice: the second time the list is sent as one piece.
+    /// Returns the tag of the list. The list is requested twice, because the second time it is sent
+    /// in one piece and must have the same tag.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =

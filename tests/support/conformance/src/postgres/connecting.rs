@@ -41,7 +41,8 @@ pub fn each_sslmode_accepts_the_right_certificates(
                 (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
                 (format!("sslmode=verify-full&sslrootcert={ca}"), is_server_name),
                 (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-                // The system does not trust the test's authorities.
+                // Without `sslrootcert`, the authorities of the system apply. They do not include
+                // the test's.
                 ("sslmode=verify-full".to_string(), false),
             ] {
                 let url = format!("{}?{query}", database.url().replace("127.0.0.1", "localhost"));

@@ -23,7 +23,7 @@ use store_orders_api::plans::PlanLimits;
 use testbed::WAIT_TIMEOUT;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// The servers' clock, which does not affect the counts.
+/// The time on a server's clock. It does not affect the counts, which PostgreSQL keeps.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 /// The migration that removes the counts from the store's database.
@@ -31,7 +31,7 @@ const MOVED: &str = "requests are counted in another database";
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Admits a request of account 1 and returns the number that remain in its minute.
+/// Admits a request of account 1 and returns the number of requests that remain in its minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.limits(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
@@ -42,8 +42,8 @@ fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     Ok(expect_admitted(decision)?.remaining)
 }
 
-/// Returns the status of an admission. A request that was not counted in time is a `TimedOut`
-/// error.
+/// Returns the status of an admitted request. The error is `TimedOut` if the request was not
+/// counted in time.
 pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
@@ -67,7 +67,8 @@ pub fn all_servers_count_in_one_separate_database(
     ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     ensure!(admit_and_count(&database.server_of_owner()?)? == 8);
     ensure!(PostgresLimitsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
-    // With a database name that only some of the servers use.
+    // A server or command is refused if it names another database for the counts, and that database
+    // does not exist.
     let other = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&other))?;
     let refusals = [
@@ -98,7 +99,7 @@ pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> 
     database.server_of_owner().map(drop)
 }
 
-/// The counts begin again at zero.
+/// The counts are not moved to the new database, but begin again at zero.
 pub fn counts_in_the_database_of_an_older_store_are_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -120,7 +121,7 @@ pub fn counts_in_the_database_of_an_older_store_are_removed(
     Ok(())
 }
 
-/// The row of the suspended server looks silent.
+/// No server updates this row, as if its server were suspended.
 pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -146,7 +147,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     other.server_of_owner()?;
-    // As after a restore of the store's database without the counts.
+    // Simulate a restore of the store's database without the counts.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     let commands = PostgresCommands::connect(&url)?;
     let id = commands.id()?;
@@ -156,8 +157,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// Requests that must be refused anyway are refused at once, even while counting is blocked, so
-/// that they delay no others. Another key of the account is counted as usual.
+/// Requests that would be refused in any case are refused at once, even while the table of counts
+/// is locked. Another key of the account is counted as usual.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -186,7 +187,7 @@ pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
     let locks = "LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE";
     database.counts()?.before_commit(locks, || {
-        // Both before and after the ban is stored in the key's row.
+        // The ban applies both before and after it is stored in the key's row.
         for ban in [none, new.ban] {
             let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {
                 bail!("the key is not banned")

@@ -19,7 +19,7 @@ use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
-/// Takes the lock of all changes.
+/// Acquires the lock that every change needs.
 pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
 /// The number of databases that this process has created, for unique names.
@@ -35,12 +35,12 @@ pub struct PostgresUnderTest {
 pub struct Database<'a> {
     server: &'a PostgresUnderTest,
     name: String,
-    /// The runtime of the tasks of the database's servers, which ends them when dropped.
+    /// Runs the tasks of the servers that use this database. Dropping the runtime ends the tasks.
     runtime: Option<Runtime>,
 }
 
 impl PostgresUnderTest {
-    /// The server at this host and port, such as `127.0.0.1:5432`, which trusts this role.
+    /// Uses the server at this host and port, such as `127.0.0.1:5432`. The role needs no password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -109,7 +109,7 @@ impl Database<'_> {
         self.counts()?.execute(counts)
     }
 
-    /// The name of a database of the same server that does not exist yet.
+    /// The name of another database of the same server, which does not exist yet.
     pub fn name_of_another(&self) -> String {
         format!("{}_{}", self.name, DATABASE_COUNT.fetch_add(1, Ordering::Relaxed))
     }
@@ -140,8 +140,8 @@ impl Database<'_> {
         })
     }
 
-    /// Executes these statements, then runs `work` while the transaction holds their locks, then
-    /// commits.
+    /// Executes these statements in a transaction, runs `work` while the transaction holds their
+    /// locks, and then commits.
     pub fn before_commit<T: Send>(
         &self,
         statements: &str,
@@ -174,7 +174,8 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds the row of a server `f00` with the time `heard_at`, an SQL expression.
+    /// Adds the row of a server `f00` that was last heard at the time `heard_at`, an SQL
+    /// expression.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_version, heard_at)
@@ -223,8 +224,8 @@ impl Database<'_> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store like a server with this URL, which removes servers that are silent for
-    /// `silent_for`.
+    /// Opens the store at this URL like a server. The server removes other servers that are silent
+    /// for `silent_for`.
     pub fn server_at(
         &self,
         url: PostgresUrl,
@@ -296,11 +297,11 @@ impl Engine for Database<'_> {
     }
 }
 
-/// Connects; the connection is driven while this runtime runs.
+/// Connects. The connection works only while this runtime runs.
 fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
     let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected.with_context(|| url.to_string())?;
-    // The statements report errors of the connection.
+    // Ignore errors of the connection, because the statements report them.
     runtime.spawn(async move { drop(connection.await) });
     Ok(client)
 }

@@ -14,8 +14,8 @@ use testbed::{
 const RUNBOOK: &str = "src/handbook/runbook.md";
 const READY: &str = "readyz: ready";
 
-/// The handbook's server, whose store is on `db1` and its standby `s1` on `db2`. Must be dropped
-/// after both databases.
+/// The servers of the handbook's example. The primary of the store runs on the host `db1`, and its
+/// standby `s1` on `db2`. Must be dropped after both databases.
 struct Site {
     server: ServerProcess,
     admin: String,
@@ -28,8 +28,8 @@ struct Site {
 }
 
 impl Site {
-    /// Starts the site and waits until the server is ready. It connects to `db1` through the relay if
-    /// `is_relayed`.
+    /// Starts the databases and the server, and waits until the server is ready. If `is_relayed`,
+    /// the server connects to `db1` through the relay.
     fn start(is_relayed: bool) -> anyhow::Result<(Site, Postgres, Postgres)> {
         let (servers, sandbox, program) =
             (OwnServers::new()?, CliSandbox::new(), Program::built()?);
@@ -115,7 +115,7 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
         site.servers.wait(site.servers.cluster.start_at("primary", site.ports[0], &[]))?;
     let _standby = start_standby(&site.servers, site.ports)?;
     site.wait_for_health(READY)?;
-    // The line may appear up to 100 ms later.
+    // The line may appear in the log up to 100 ms later.
     let logged = || site.server.log().contains("store reached again").then_some(());
     wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
     site.console(RUNBOOK, &reached, "")?;

@@ -58,7 +58,8 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Once a command has sent its statements, PostgreSQL commits them even if no answer arrives.
+/// Once a command has requested the lock, it sends all other statements without waiting for answers,
+/// so PostgreSQL commits the change even if no answer arrives.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -115,7 +116,8 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     Ok(())
 }
 
-/// Commands read the store before they wait for the lock, so they must notice changes in between.
+/// Commands read the store before they wait for the lock, so they must detect changes that are
+/// committed in between.
 pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -144,7 +146,7 @@ pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
                 join(under_way)?
             })
         };
-    // Neither order is shipped.
+    // The command fails for both orders, so order 2 is not shipped either.
     let refused = refusal(after(cancel, &|store| store.ship_orders(&[1, 2]).map(drop))?)?;
     ensure!(refused.contains("order 1 is cancelled"), "{refused}");
     let order = database.commands()?.order(2)?.context("order 2 is missing")?;

@@ -21,7 +21,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     )?;
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let before = last_changes(&store)?;
-    // Restores a backup. The next change gets the number of the lost one.
+    // Restore a backup. The next change then gets the number of the lost change.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
@@ -65,7 +65,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
     let first = lowest()?;
-    // The last of these changes is old and followed by a new one that few servers have seen.
+    // Make these changes old, and add a new change that few servers have seen. The last old change
+    // must be kept.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (version, orders, keys)
@@ -78,13 +79,14 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     Ok(())
 }
 
-/// A change that the list reports does not hide that an earlier one was lost.
+/// The store answers a list with a newer change. The server must still detect that an earlier
+/// change was lost.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, 1..=3)?;
     let before = last_changes(&store)?;
-    // In one transaction, so that the session does not query the journal in between.
+    // Use one transaction, so that the session cannot query the journal in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (version, orders, keys)

@@ -65,7 +65,7 @@ pub fn a_store_with_an_older_schema_is_migrated(server: &PostgresUnderTest) -> a
              VALUES ('key_2', 2, 'production', decode(repeat('01', 32), 'hex'), 1, 7);
          UPDATE keys_version SET version = 9",
     )?;
-    // Statements of an older program's server and command.
+    // Statements that a server and a command of an older program execute.
     let writes = [
         "UPDATE orders SET status = 'cancelled', version = (SELECT max(version) + 1 FROM orders),
              cancelled_at = '2026-12-24T09:30:00Z', cancelled_by = 'key_1' WHERE id = 1",
@@ -100,7 +100,7 @@ pub fn a_store_with_an_older_schema_is_migrated(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// The orders of the unfinished import were stored but not listed.
+/// The unfinished import has stored its orders, but lists do not show them.
 pub fn an_unfinished_import_of_an_older_program_becomes_a_change(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -223,7 +223,7 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // The default in every new database since PostgreSQL 15.
+    // Nobody may create tables, which is the default in new databases since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;
@@ -304,7 +304,7 @@ pub fn a_compatible_migration_does_not_disturb_servers(
     let output = migrate_to(&database, &[COMPATIBLE])?;
     let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, COMPATIBLE.what);
     ensure!(output == [expected], "{output:?}");
-    // A server that started before the migration, and one after it.
+    // The first server started before the migration, the second one after it.
     for store in [store, database.serving()?] {
         store.require_ready()?;
         ensure!(list(&store)?.len() == 3);

@@ -24,8 +24,8 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a server closes a connection without answers.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The next transaction id: the first of a segment of pg_xact, 36 million before the wraparound.
-/// Warnings begin 40 million before it.
+/// The next transaction id: the first of a segment of pg_xact, 36 million ids before the
+/// wraparound. Warnings begin 40 million ids before the wraparound.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The servers' directory, and the runtime of their connections.
@@ -45,7 +45,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Ends the wait for the standby in the commit of a server's connection.
+    /// Cancels a commit's wait for the standby. `role` selects the server's session, such as
+    /// `writer`.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -88,7 +89,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     import(&*database.commands()?, 1..=10)?;
     let running = database.server_of_owner()?;
     servers.wait(standby.promote())?;
-    // The old primary's commits wait for no standby.
+    // The old primary no longer waits for a standby when it commits.
     servers.wait(primary.set("synchronous_standby_names", ""))?;
     let fenced = Instant::now();
     servers.wait(primary.set("default_transaction_read_only", "on"))?;
@@ -101,7 +102,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
         })?;
         wait_blocking("it is ready", remaining_time(), || store.require_ready().ok())?;
     }
-    // The error if no other host is configured.
+    // Check the error if no other host is configured.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
     let refused = PostgresCommands::connect(&alone.parse()?).err().context("not refused")?;
     let message = format!("{:#}", anyhow::Error::new(refused));
@@ -109,8 +110,8 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     Ok(())
 }
 
-/// If the wait of a commit for the standby is cancelled, the commit is visible although a failover
-/// would lose it.
+/// If a commit's wait for the standby is cancelled, other sessions see the commit although a
+/// failover would lose it.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -171,8 +172,8 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     })
 }
 
-/// Look-ups are pipelined: they do not wait for each other's answers, because a round trip may take
-/// long.
+/// Look-ups are pipelined: each is sent without waiting for earlier answers, because a round trip
+/// may take long.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
     let servers = OwnServers::new()?;
@@ -187,7 +188,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // Retries if the session was lost, as on a slow disk, because each look-up then fails.
+    // Retry if the session was lost, as on a slow disk, because each look-up then fails.
     wait_blocking("all look-ups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;
@@ -208,14 +209,14 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// Each transaction then returns a warning.
+/// Near the wraparound, each transaction returns a warning.
 pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
     let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
-    // Prevents a vacuum of the catalogs, which would end the warnings.
+    // The slot prevents a vacuum of the catalogs, which would end the warnings.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
     servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;

@@ -34,9 +34,9 @@ pub fn a_killed_server_is_silent_and_then_removed(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Written with a clock that is ahead, as after a failover.
+    // The row was written with a clock that is ahead, as after a failover.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches for 5 s.
+    // `silent_replicas` watches for 5 s, so this server must not remove the row earlier.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -51,7 +51,7 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// No other server runs that could remove the killed server's row.
+/// No other server is running that could remove the killed server's row.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -68,7 +68,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Written with a clock that is behind, as after a failover.
+    // The row was written with a clock that is behind, as after a failover.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");
@@ -91,7 +91,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     Ok(())
 }
 
-/// The server's row shows the change number within seconds.
+/// Within seconds, the server's row contains the change number of its list.
 pub fn the_list_of_a_server_reflects_its_own_cancellations(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

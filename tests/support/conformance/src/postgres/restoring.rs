@@ -58,7 +58,8 @@ fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
     Ok(embedded)
 }
 
-/// Creates a backup of such a store. Returns the directory with both, and the file.
+/// Creates a store with rows of every kind and a backup of it. Returns the directory with both, and
+/// the backup's file.
 fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
     let directory = tempfile::tempdir()?;
     embedded(directory.path())?;
@@ -128,15 +129,15 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // As on a new primary whose clock is ahead of the old one's.
+    // Make the row look old, as on a new primary whose clock is ahead of the old primary's clock.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // A killed server, written with a clock that is ahead.
+    // Add the row of a killed server, written with a clock that is ahead.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
-    // The new server counts in the same database as before.
+    // A new server starts, and uses the same database for the counts as before.
     database.server_of_owner().map(drop)
 }
 
@@ -179,8 +180,8 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// The quiet server has not seen the lost changes, but another server may have shown them with a
-/// tag.
+/// The server `quiet` has not seen the lost changes, but another server may have sent a list with
+/// these changes and a tag.
 pub fn tables_that_are_restored_under_a_server_begin_another_history(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -203,7 +204,7 @@ pub fn tables_that_are_restored_under_a_server_begin_another_history(
     Ok(())
 }
 
-/// VACUUM FULL rewrites the tables' files.
+/// VACUUM FULL rewrites the tables' files, but changes no data.
 pub fn vacuum_full_keeps_the_history(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let before = database.server_of_owner()?;

@@ -20,7 +20,7 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// Time for which a lock is held beyond the deadline of the request that needs it.
+/// Time for which a lock is held after the deadline of the request that needs the lock.
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn last_uses_are_recorded_except_those_of_locked_keys(
@@ -44,7 +44,7 @@ pub fn last_uses_are_recorded_except_those_of_locked_keys(
     Ok(())
 }
 
-/// `try_write` fails if a batch of cancellations would fail.
+/// `try_write` must fail if a batch of cancellations would fail.
 pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
@@ -62,7 +62,8 @@ pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> any
     Ok(())
 }
 
-/// A client that was answered 503 may repeat the request on another server.
+/// A client that got 503 may repeat the request on another server, so this server must not execute
+/// it later.
 pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
@@ -72,7 +73,7 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     let cancelled = std::thread::scope(|scope| {
         let batch = database.before_commit(LOCK_CHANGES, || {
             let batch = scope.spawn(|| store.cancel(&requests));
-            // Waits beyond the deadline of the first request.
+            // Hold the lock beyond the deadline of the first request.
             while !batch.is_finished() && Instant::now() < deadline + EXTRA_LOCK_TIME {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -85,7 +86,7 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// Requests that need a locked table or a slow query fail; the session, its heartbeats and
+/// Requests that need a locked table or a slow query fail, but the session, its heartbeats and
 /// cancellations continue.
 pub fn a_failed_statement_does_not_end_the_session(
     server: &PostgresUnderTest,
@@ -124,7 +125,8 @@ pub fn a_failed_statement_does_not_end_the_session(
     Ok(())
 }
 
-/// Requests are answered in time, and admitted again once the lock is released.
+/// While the counts are locked, requests are refused in time. Once the lock is released, requests
+/// are admitted again.
 pub fn locked_counts_refuse_requests_but_keep_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -145,7 +147,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
-        // Continues for longer than any statement may wait for the lock.
+        // Continue for longer than any statement may wait for the lock.
         while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
         }
@@ -159,7 +161,8 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
-/// A ban waits for the lock of changes without delaying other requests, and is stored afterwards.
+/// A ban waits for the lock that every change needs, without delaying other requests, and is stored
+/// afterwards.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -195,11 +198,11 @@ fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::R
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
-/// Reading millions of orders takes seconds.
+/// Other reads must not wait for a read of millions of orders, which takes seconds.
 pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    /// Number of orders that does not fit into the channel's buffers.
+    /// More orders than fit into the channel's buffers.
     const MANY: i64 = 5_000;
     let database = server.new_store()?;
     let (served, commands) = (database.server_of_owner()?, database.commands()?);
@@ -228,7 +231,7 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     Ok(())
 }
 
-/// The news that a key was revoked does not wait for the look-up.
+/// A server must learn that a key was revoked even while a look-up of a pet is waiting.
 pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -262,8 +265,8 @@ fn read_command_settings(url: &str, names: &[&str]) -> anyhow::Result<String> {
     })
 }
 
-/// Settings of a role that would lose acknowledged cancellations or end every session have no
-/// effect.
+/// A role may have settings that would lose acknowledged cancellations or end every session.
+/// Sessions override these settings.
 pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
@@ -293,13 +296,14 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// After a failover the database clock may be ahead of the clock that the row was written with.
+/// The time in a server's row proves nothing: after a failover, the database clock may be ahead of
+/// the clock that wrote the row.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // A server whose heartbeats do not arrive here may hold a lease on the old primary.
+    // This server may hold a lease on the old primary, although its heartbeats do not arrive here.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();
@@ -318,7 +322,7 @@ pub fn sessions_and_their_server_use_tcp_keepalives(
         "tcp_user_timeout",
     ];
     let settings = read_command_settings(&database.url(), &names)?;
-    // The values of the server's socket.
+    // These are the keepalive settings of the database server for the session's socket.
     ensure!(settings == "10|5|4|30000", "{settings}");
     Ok(())
 }

@@ -4,8 +4,8 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// Time after a fault during which clients may still find their connections closed. It also allows
-/// for differences between the times of faults and answers.
+/// Time after a fault during which clients may still find that their connections were closed. It
+/// also covers differences between the recorded times of faults and answers.
 const GRACE_NANOS: u64 = 250_000_000;
 
 /// All faults so far.
@@ -14,10 +14,10 @@ pub struct Faults {
     past: Vec<(Interval, FaultBegun)>,
 }
 
-/// The effect of faults on an answer.
+/// The effect of faults on an answer: it may be late or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Excuse {
-    /// The time by which an answer may be later.
+    /// The additional time that the answer may take.
     pub lasted: Duration,
     /// True if an answer may be lost.
     pub loses_answers: bool,
@@ -51,7 +51,7 @@ impl Faults {
         })
     }
 
-    /// The nanoseconds of the interval without any fault.
+    /// The nanoseconds of the interval during which there was no fault.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

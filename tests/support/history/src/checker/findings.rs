@@ -1,5 +1,5 @@
-//! Collects violations by rule: their number and the first few of each. Exceeded time limits are
-//! checked against the machine's stalls when the violations are read.
+//! Collects the violations of each rule: their number and the first few. Exceeded time limits are
+//! compared with the machine's stalls only when the violations are read.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use std::time::Duration;
 /// Maximum number of violations that are kept per rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. Above it, those that stalls
+/// Maximum number of exceeded time limits that are kept per rule. At this number, those that stalls
 /// explain are removed.
 const MAX_KEPT_LATE: usize = 1_000;
 
-/// Time for which a server answers from its last read of the store, in nanoseconds.
+/// Time for which a server continues to answer after its last read of the store, in nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// Total stall length that can keep a server from reading the store again, in nanoseconds.
+/// Stalls of this total length can keep a server from reading the store in time, in nanoseconds.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.
@@ -51,7 +51,7 @@ pub struct Findings {
     stalls: Vec<Interval>,
 }
 
-/// An exceeded time limit, which stalls may still explain.
+/// An exceeded time limit. Stalls of the machine may explain it.
 struct Late {
     interval: Interval,
     bound: u64,
@@ -73,7 +73,7 @@ impl Findings {
         }
     }
 
-    /// Adds a violation if the interval, without the machine's stalls, is longer than `bound`.
+    /// Adds a violation if the interval, minus the machine's stalls, is longer than `bound`.
     pub fn add_if_longer(&mut self, interval: Interval, bound: Duration, violation: Violation) {
         let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         if interval.length() <= bound {
@@ -90,8 +90,8 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless the machine stood still during the interval or shortly before it: a
-    /// server that could not read its store for a second refuses requests that need current data.
+    /// Adds a violation unless the machine stalled during the interval or in the second before it.
+    /// Such a stall may keep a server from reading the store; after a second, it refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
@@ -104,7 +104,7 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// The known time for which the machine stood still during the interval.
+    /// The total length of the known stalls of the machine during the interval.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
@@ -114,7 +114,7 @@ impl Findings {
         self.found.values().map(|(times, _)| times).sum()
     }
 
-    /// The number of exceeded time limits of each rule that stalls explain.
+    /// For each rule, the number of exceeded time limits that stalls explain.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         let mut excused = self.excused.clone();
         for (rule, late) in &self.late {

@@ -6,8 +6,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Maximum time for which a replica may not know that a key was revoked, in nanoseconds. Stalls of
-/// the machine do not extend it: a server that last read the store longer ago accepts no key.
+/// Maximum time until a replica knows that a key was revoked, in nanoseconds. Stalls of the machine
+/// do not extend it, because a server that has not read the store for this time accepts no key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 
 /// The keys of a recording.
@@ -43,8 +43,8 @@ impl Keys {
         }
     }
 
-    /// True if the server may have treated the request as one without a valid key, which counts for
-    /// the client's address.
+    /// True if the key may have been revoked before the server answered. The server may then have
+    /// counted the request for the client's address.
     pub fn may_be_revoked(&self, operation: &Operation) -> bool {
         let name = operation.asked.key.as_ref();
         let revoking = name.and_then(|name| self.keys.get(name)?.revoking);
@@ -70,8 +70,8 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // Requests without a valid key count for the client's address, so they get 429 at its
-        // limit.
+        // Requests without a valid key are counted for the client's address, so they get 429 at the
+        // limit of the address.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

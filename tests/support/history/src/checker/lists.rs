@@ -42,8 +42,8 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. It must show the orders after the previous page, up to its own last order;
-    /// the last page must show all later orders.
+    /// Checks a page. It must show all orders between the last order of the previous page and its
+    /// own last order. The last page must show all later orders.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
@@ -95,8 +95,8 @@ impl Orders {
         }
     }
 
-    /// Returns the imports of which the list shows an order; the list must show all of their
-    /// orders.
+    /// Returns the imports of which the list shows at least one order. The list must show all
+    /// orders of these imports.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();
@@ -104,7 +104,7 @@ impl Orders {
         visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 
-    /// Checks that the list shows no order that was removed before the list began.
+    /// Checks that the list shows no order that was gone before the list began.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.intersection(&self.gone) {
             let Some(order) = self.orders.get(id) else { continue };

@@ -1,4 +1,4 @@
-//! The known state of each order, and the answers that it allows.
+//! The known state of each order, and the answers that this state allows.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time from the start of a cancellation's request to its execution, without faults and
-/// stalls: the request's deadline, and a second for differences between event times.
+/// Maximum time from the start of a cancellation's request to its execution, not counting faults
+/// and stalls: the request's deadline, and a second for differences between event times.
 const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
@@ -20,9 +20,9 @@ pub const NEVER: u64 = u64::MAX;
 #[derive(Default)]
 pub struct Orders {
     pub(super) orders: Vec<Order>,
-    /// Every order of the beginning and of every import that has begun.
+    /// Every order that existed at the beginning or belongs to an import that has begun.
     pub(super) known: IdSet,
-    /// The orders that lists must show, as far as is known.
+    /// The orders that lists must show, as far as the checker knows.
     pub(super) live: IdSet,
     /// The orders that lists no longer show.
     pub(super) gone: IdSet,
@@ -37,19 +37,19 @@ pub struct Orders {
 /// The known state of an order.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The latest time by which the order was in the store; [`NEVER`] if it may not exist.
+    /// A time at which the order was certainly in the store; [`NEVER`] if it may not exist.
     pub known_from: u64,
     /// Requests that have cancelled or shipped the order, or may have.
     pub changes: Vec<Change>,
     /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
-    /// The latest time by which the order had shipped; lists still show it.
+    /// A time at which the order had certainly shipped. Lists still show shipped orders.
     pub shipped_from: u64,
     /// The operation that first proved that the order had shipped.
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
-    /// True if a violation says that no request can have removed the order.
+    /// True if a violation was added because no request can have removed the order.
     pub is_reported: bool,
 }
 
@@ -100,7 +100,7 @@ impl Order {
 }
 
 impl Orders {
-    /// Adds the orders of the beginning.
+    /// Adds the orders that existed at the beginning.
     pub fn begin(&mut self, pending: &IdSet, shipped: &IdSet) {
         for id in pending.iter().chain(shipped.iter()) {
             self.add(id, 0);
@@ -172,15 +172,16 @@ impl Orders {
         }
     }
 
-    /// Records a cancellation whose outcome no answer reports.
+    /// Records a cancellation whose outcome is unknown, because no answer reported it.
     pub fn add_unresolved(&mut self, id: usize, by: &Arc<Operation>) {
         if self.known.contains(id) {
             self.unresolved.push((id, Arc::clone(by)));
         }
     }
 
-    /// Resolves cancellations of unknown outcome with a list that began at `begun`. If their
-    /// deadline had passed by then and the list still shows the order, they will never be executed.
+    /// Resolves cancellations of unknown outcome with a list that began at `begun`. If a
+    /// cancellation's deadline had passed and the list still shows the order, it will never be
+    /// executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -279,7 +280,7 @@ impl Orders {
     }
 
     /// Records that this request did not change the order. If no other request can have removed the
-    /// order, an earlier answer that said it was removed was wrong.
+    /// order, an earlier answer was wrong if it said that the order was removed.
     fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
         let Some(order) = self.orders.get_mut(id) else { return };
         order.changes.retain(|one| one.op != by.asked.op);

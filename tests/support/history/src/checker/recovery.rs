@@ -11,13 +11,13 @@ use std::time::Duration;
 /// Maximum time from the end of a fault until every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time from a server's first 503 after it is ready until it executes that kind of request.
+/// Maximum time from the first 503 of a ready server until it executes a request of the same kind.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum time from the first comparison of the lists until they agree.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The observations since the last fault was undone.
+/// Observations since the last fault was undone.
 #[derive(Default)]
 pub struct Recovery {
     servers: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// One kind of request at a ready server.
+/// One kind of request at a ready server: since its first 503, and whether it succeeds again.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
@@ -59,13 +59,13 @@ impl Recovery {
         self.last_digests.clear();
     }
 
-    /// Records that a server is ready. It can be ready twice: a server whose primary was replaced
-    /// may report that it is ready until it notices.
+    /// Records that a server reports to be ready. It may report this twice: if its primary was
+    /// replaced, the first report may be wrong.
     pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If all lists have agreed already, the server was ready in time.
+        // If all lists have agreed already, the server must have been ready before.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -84,7 +84,7 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // The server refused the request before it executed any of it.
+            // Other statuses refuse a request before any of it is executed, so they are ignored.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);

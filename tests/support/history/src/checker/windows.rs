@@ -1,13 +1,14 @@
-//! Checks the request windows of accounts with a limit that can be reached: no window admits more
-//! requests than the limit or refuses requests below it. Bans are tested in `tests/limits`, and
-//! across servers in `limits::servers`.
+//! Checks the request windows of accounts with a limit that can be reached: a window must not admit
+//! more requests than the limit, nor refuse requests below it. Bans are tested in `tests/limits`,
+//! and across servers in the scenario `limits::servers` of `cargo xtask faults`.
 //!
-//! A minute window is identified by its closing time, which answers give with two seconds of
-//! rounding plus the time between request and answer. A recording is shorter than a day.
+//! A minute window is identified by its closing time. The closing time in an answer is inexact by
+//! two seconds of rounding plus the time between request and answer. A recording is shorter than a
+//! day, so an account has only one daily window.
 //!
-//! The model of the limits in `tests/limits/model.rs` predicts each answer to sequential requests
-//! at known times. The order of overlapping requests is unknown, and each result depends on the
-//! requests that were counted before, so only answers that no order explains are violations here.
+//! The model in `tests/limits/model.rs` predicts each answer to sequential requests at known times.
+//! In a recording, the order of overlapping requests is unknown, and each answer depends on the
+//! requests that were counted before it. An answer is a violation only if no order explains it.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -21,17 +22,18 @@ pub const SECOND: i64 = 1_000_000_000;
 /// The length of a window in nanoseconds.
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
-/// `X-RateLimit-Reset` is rounded up to a second, and `Date` is a second old at most.
+/// Maximum error of a closing time: `X-RateLimit-Reset` is rounded up to a second, and `Date` may
+/// be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Maximum time until counts are saved once saving works again, in nanoseconds: a second between
-/// two writes, and the write itself.
+/// Maximum time from the moment that saving works again until the counts are saved, in nanoseconds:
+/// a second between two writes, and the write itself.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest wait that a full minute window can ask for; a longer one refers to the daily limit.
+/// The longest `Retry-After` of a full minute window. A longer one is that of the daily limit.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Limits above this are never reached; requests of such accounts are not recorded.
+/// Higher limits are never reached, so requests of accounts with such limits are not recorded.
 const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
 /// The accounts of a recording.
@@ -40,11 +42,11 @@ pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
-    /// Requests that were sent before this time may be missing from the counts.
+    /// The counts may lack requests that were sent before this time.
     trusted_from: u64,
-    /// The time since which counts could not be saved, if none was saved since.
+    /// The time at which saving stopped working, if no counts were saved since.
     unsaved_from: u64,
-    /// The time since which counts can be saved; `u64::MAX` while they cannot.
+    /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,
 }
 
@@ -52,12 +54,12 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// Times of the answers to requests that the daily window counted.
+    /// The times of answers that show that the daily window counted the request.
     admitted: Vec<u64>,
-    /// Maximum number of requests that the daily window may have counted.
+    /// Maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
-    /// Requests of the last minutes that were counted or may have been.
+    /// Requests of the last minutes that a window has counted or may have counted.
     counted: VecDeque<Counted>,
 }
 
@@ -80,7 +82,7 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// Records that counts cannot be saved from this time.
+    /// Records that counts cannot be saved from this time on.
     pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
@@ -97,8 +99,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that counts may be lost from this time, and those of the last second before it, or
-    /// before saving stopped working. Such requests can still justify a refusal.
+    /// Records that counts may be lost from this time on. The counts of the second before it may be
+    /// lost, too, or all counts since the second before saving stopped working. Requests whose
+    /// counts may be lost can still justify a refusal.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -112,7 +115,7 @@ impl Windows {
         }
     }
 
-    /// Records that counts of requests sent from this time are not lost.
+    /// Records that counts of requests are not lost if the requests are sent from this time on.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }
@@ -192,7 +195,8 @@ impl Account {
         }
     }
 
-    /// Checks that enough requests may have been counted in the day to reach the limit.
+    /// Checks a refusal for the daily limit: enough requests may have been counted to reach the
+    /// limit.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
@@ -238,7 +242,8 @@ impl Account {
         }
     }
 
-    /// Checks that enough requests may have been counted in the full window to reach the limit.
+    /// Checks a refusal for a full window: enough requests may have been counted to reach the
+    /// limit.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

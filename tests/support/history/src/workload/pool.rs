@@ -1,5 +1,5 @@
 //! The state that clients and the operator share: orders to cancel, keys of callers, pauses and the
-//! end.
+//! end of the run.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -15,10 +15,10 @@ const NEIGHBOURS: usize = 6;
 /// Time for which a key is used after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
-/// The factor by which clients pause longer when they should send little.
+/// The factor by which clients lengthen their pauses when they should send little.
 pub const CALM: u32 = 8;
 
-/// Interval at which sleeping clients check for the end.
+/// Interval at which sleeping clients check whether the run has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The state that clients and the operator share.
@@ -107,13 +107,14 @@ impl Pool {
         }
     }
 
-    /// Waits while [`Pool::rest`] is held, and delays the next one until the result is dropped.
+    /// Waits until no result of [`Pool::rest`] exists. The next `rest` waits until the result of
+    /// this call is dropped.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits for running requests that change or count something, and blocks new ones until the
-    /// result is dropped.
+    /// Waits until no request that changes or counts something is running, and blocks new ones
+    /// until the result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
@@ -133,7 +134,7 @@ impl Pool {
         self.avoided.store(server.map_or(0, |server| server + 1), Ordering::SeqCst);
     }
 
-    /// Returns this server, or its neighbour if clients avoid it.
+    /// Returns this server, or the next one if clients avoid this server.
     pub fn choose(&self, server: usize, servers: usize) -> usize {
         match self.avoided.load(Ordering::SeqCst) == server + 1 {
             true => (server + 1) % servers,
