@@ -5,10 +5,10 @@ use crate::agreement::journal::{Answer, Change, Seen};
 /// The capacity of a journal.
 const MAX_CHANGES: u8 = 3;
 
-/// Bit of a change's id: the change cancels the order or revokes the key.
+/// Bit of a change's id that marks a cancellation of the order or a revocation of the key.
 const ENDS: u8 = 0x80;
 
-/// Bit of a change's id: the change concerns keys; all other changes concern orders.
+/// Bit of a change's id that marks a change of keys; all other changes concern orders.
 const KEYS: u8 = 0x40;
 
 /// The part of the store that a change concerns.
@@ -62,7 +62,8 @@ impl Journal {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// The numbers and sets of the changes in this scope after this number.
+    /// The changes in this scope after this number: the number of each, and the set with only this
+    /// change.
     pub fn changes_after(
         &self,
         scope: ChangeScope,
@@ -79,7 +80,8 @@ impl Journal {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }
 
-    /// The change that cancels the order or revokes the key.
+    /// The set with the change that cancels the order or revokes the key; empty without such a
+    /// change.
     pub fn end(&self) -> Set {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
@@ -105,12 +107,12 @@ fn set_of(id: u8) -> Set {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Primary {
     pub timeline: u8,
-    /// The number of the last change before its timeline began.
+    /// The number of the last change before this primary's timeline began.
     pub forked_at: u8,
     /// True if the server was restored in place, which makes it a different server.
     pub was_restored: bool,
     pub journal: Journal,
 }
 
-/// The identity of a server: its host, and whether it was restored.
+/// The identity of a server: its host, and whether the server was restored.
 pub type Server = (usize, bool);

@@ -1,10 +1,10 @@
 //! Model checks the protocol by which replicas agree through PostgreSQL. The model is bounded:
-//! three hosts, two replicas (one of which only cancels), one order or one key to end, and at most
-//! three changes. Each search in `tests.rs` explores every sequence of steps within its scope;
-//! scopes with failovers have at most two changes, and none combines failovers with reads in pages,
-//! or restores with two changes of orders. A replica's decisions are the server's own source,
-//! `src/store/agreement`; this package adds the hosts, the steps and the properties that must hold
-//! after each step.
+//! three hosts, two replicas (one of which only cancels), one order to cancel or one key to revoke,
+//! and at most three changes. Each search in `tests.rs` explores every sequence of steps within its
+//! scope. Scopes with failovers have at most two changes, and only one change if they also have
+//! restores. No scope has both failovers and reads in pages. A replica's decisions are the server's
+//! own source, `src/store/agreement`. This package adds the hosts, the steps and the promises:
+//! properties that must hold after each step.
 //!
 //! # Promises
 //!
@@ -15,14 +15,13 @@
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!
-//! The promises cover changes that the operator keeps: if a restore loses an acknowledged change,
-//! or a standby without it is promoted, the first and third promises no longer cover that change.
-//! The second promise always holds.
+//! If a restore loses an acknowledged change, or a standby without the change is promoted, the
+//! first and third promises no longer cover that change. The second promise always holds.
 //!
 //! # Assumptions
 //!
-//! Only one primary, the leader, can confirm a commit: a replaced primary has lost its standby,
-//! which is the purpose of safe settings of `synchronous_standby_names`. Everything else can
+//! Only one primary, the leader, can confirm a commit. A replaced primary cannot, because it has
+//! lost its standby; safe settings of `synchronous_standby_names` ensure this. Everything else can
 //! happen. A replaced primary continues to answer reads, and may show a commit that no standby has.
 //! A replica can be suspended between any two steps while its clock continues; machines that stop
 //! together with their clock are not modelled. Restoring rows under a running session locks them

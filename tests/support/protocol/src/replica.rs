@@ -13,10 +13,10 @@ use crate::agreement::reading::{OrdersRead, ReadScope};
 use crate::hosts::{ChangeScope, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
-/// The maximum number of concurrent queries that the model can hold.
+/// The maximum number of concurrent queries that the model supports.
 const MAX_QUERIES: usize = 2;
 
-/// The changes with rows on the first of two pages.
+/// The changes whose rows are on the first of two pages.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels; its list and keys are not modelled.
@@ -33,7 +33,7 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// Opens a session to the leader, which confirms a commit.
+    /// Opens a session to the leader. The leader confirms a commit first.
     pub fn open(&mut self, host: usize, server: Server) {
         let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
@@ -44,19 +44,20 @@ fn new_wait(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> Ol
     OldLeaseWait::for_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
 }
 
-/// Moves the wait back by one tick; a finished wait stays finished.
+/// Moves the end of the wait one tick closer; a finished wait stays finished.
 fn age(wait: &mut OldLeaseWait<Tick>) {
     wait.until = wait.until.older().max(NOW);
 }
 
-/// A session of the replica that does all steps.
+/// A session of the replica that takes all steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
     pub generation: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// True if rows were restored under the session; its content is then not checked until it ends.
+    /// True if rows were restored while this session was open. The content of the replica is then
+    /// not checked until the session ends.
     pub is_restored: bool,
     queries: SharedQueries<NextQuery>,
     under_way: [Option<Query>; MAX_QUERIES],
@@ -68,15 +69,15 @@ impl Session {
     }
 }
 
-/// The query that waiting lists will share: the changes that all of them must reflect, and the last
-/// change that the replica's list reflects.
+/// The next query, which all waiting requests for the list share: the changes that the answer must
+/// reflect, and the last change that the replica's list reflects.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
     list: ChangeNumber,
 }
 
-/// A query that was sent, and its answer. The rows are included if they are few.
+/// A query that was sent, and its answer. The answer includes the rows if they are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Query {
     must_reflect: Set,
@@ -110,17 +111,17 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// Cancellations to remove from the snapshot at the end.
+    /// Cancellations that are removed from the snapshot at the end of the read.
     removed: Set,
     after: ChangeNumber,
     /// The last change before the current query for rows; `None` before it is known.
     before: Option<ChangeNumber>,
-    /// The number of pages read since then, and the last change on the last page.
+    /// The number of pages that this query has read, and the last change on the last page.
     pages: u8,
     highest: Option<i64>,
 }
 
-/// The key's changes after a change of the keys.
+/// The rows of an answer about keys: the key's changes after a change number; `None` without rows.
 type ChangedKeys = Option<(ChangeNumber, Set)>;
 
 /// A poll for changes of the keys.
@@ -149,9 +150,10 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// A cancellation by this replica that is not applied in memory yet.
+    /// This replica's own cancellation while the list in memory still contains the order: the
+    /// generation, the change numbers before and after the cancellation, and the cancellation.
     pub unapplied: Option<(u64, (i64, i64), Set)>,
-    /// The change that the cached key reflects.
+    /// The last change of keys that the cache reflects.
     pub reflected: ChangeNumber,
     /// The changes that the cached key's row contains.
     pub cached: Option<Set>,
@@ -161,13 +163,13 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica. With another `generation`, its list counts as not read yet.
+    /// Creates a replica. With a `generation` that no session has, the list counts as not read yet.
     pub fn new(generation: u64) -> Replica {
         let orders = ListState::new(0, ChangeNumber::beginning(generation));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Advances the clock. The age of leases beyond expiry matters for keys only.
+    /// Advances the clock. For orders, it does not matter for how long a lease has been expired.
     pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
@@ -188,7 +190,7 @@ impl Replica {
         }
     }
 
-    /// Ends the session; requests that wait for its answers fail.
+    /// Ends the session. Requests that wait for an answer of this session fail.
     pub fn end_session(&mut self) {
         self.session = None;
         if let KeyPoll::Asked(..) = self.key_poll {
@@ -202,7 +204,7 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader, which confirms a commit.
+    /// Opens a session to the leader. The leader confirms a commit first.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
@@ -215,7 +217,7 @@ impl Replica {
         (self.session, self.before) = (Some(session), Some((server, wait)));
     }
 
-    /// Handles the answer to a batch with the cancellation.
+    /// Handles the answer to a batch that contains the cancellation.
     pub fn accept_cancellation(
         &mut self,
         change: Set,
@@ -233,15 +235,15 @@ impl Replica {
         }
     }
 
-    /// Applies the replica's own cancellation in memory, which happens before the 204.
+    /// Applies the replica's own cancellation in memory, which it does before it sends the 204.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
         let (generation, numbers, change) = self.unapplied.take()?;
         self.orders.cancelled(generation, Some(numbers), |removals| *removals |= change);
         Some(change)
     }
 
-    /// A request for the list arrives, and its answer must reflect these changes. Earlier requests
-    /// required fewer.
+    /// A request for the list arrives. Its answer must reflect these changes, which include all
+    /// changes that earlier requests required.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.reflected_after_removals();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -288,8 +290,8 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. Rows are read at once, or in pages with
-    /// one step each.
+    /// Starts to refresh the list from the accepted answer. If `in_pages`, each part of a read of
+    /// rows is a separate step; otherwise all rows are read at once.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -315,7 +317,7 @@ impl Replica {
         Some(())
     }
 
-    /// The next step of a read of rows from the session's server.
+    /// Takes the next step of a read of rows from the session's server.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -372,7 +374,7 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the server's last changes if its history is the one that the replica has seen.
+    /// Returns the server's last changes if its history is the history that the replica has seen.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
         if last_changes.is_err() {
@@ -464,8 +466,8 @@ impl Replica {
         matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// Returns the last changes in an answer about keys and the time they are current as of; `None`
-    /// if the answer is rejected.
+    /// Returns the last changes in an answer about keys, and the time as of which they are current;
+    /// `None` if the answer is rejected.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<PolledChanges<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);

@@ -1,4 +1,5 @@
-//! Explores all worlds that steps can reach, breadth first, until a promise is broken.
+//! Explores all states of the model that steps can reach, breadth first, until a step breaks a
+//! promise.
 
 use crate::world::{Broken, Scope, Step, World};
 use std::collections::HashSet;
@@ -6,18 +7,18 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// A world and its index in the list of steps.
+/// A state of the model and its index in the list of steps.
 type Numbered = (usize, World);
 
-/// A broken promise, the world before it, and the step that broke it.
+/// A broken promise, the index of the state before it, and the step that broke it.
 type BrokenAfter = (Broken, usize, Step);
 
-/// Returns the number of reachable worlds, or a shortest sequence of steps to a broken promise.
+/// Returns the number of reachable states, or a shortest sequence of steps to a broken promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
     worlds.insert(&World::new(scope));
-    // For each world: the previous world's index, and the step from there.
+    // For each state: the index of the previous state, and the step from there.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -44,13 +45,13 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     Ok(worlds.count())
 }
 
-/// Hashes of the worlds that were reached, in parts, to reduce contention between threads. For a
-/// million worlds, the probability that two share a hash is 1 in 10^7.
+/// Hashes of the states that were reached, in parts, to reduce contention between threads. For a
+/// million states, the probability that two share a hash is 1 in 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
 impl ReachedWorlds {
-    /// Returns true if the world is new.
+    /// Returns true if the state is new.
     fn insert(&self, world: &World) -> bool {
         let hash = hash_of(world);
         let part = &self.0[(hash >> 32) as usize % self.0.len()];
@@ -61,7 +62,7 @@ impl ReachedWorlds {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// Returns the new worlds that one step reaches from these worlds.
+    /// Returns the new states that are one step away from these states.
     fn next_worlds(
         &self,
         level: &[Numbered],

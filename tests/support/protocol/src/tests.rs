@@ -1,6 +1,6 @@
-//! Searches for broken promises, each within a scope: everything at once would be a hundred million
-//! worlds. The largest scope takes a minute and runs each night on its own, because the other
-//! scopes find all mutants.
+//! Searches for broken promises. Each search has a scope, because the model without bounds has a
+//! hundred million states. The largest scope takes a minute and runs only each night; the other
+//! scopes find all mutants without it.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

@@ -9,7 +9,7 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part that changes: replicas cancel the order, or a command revokes the key.
+    /// The part of the store that changes: replicas cancel the order, or a command revokes the key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
@@ -17,12 +17,12 @@ pub struct Scope {
     pub queries: usize,
     /// True if the replica has read nothing yet and reads in pages.
     pub reads_pages: bool,
-    /// True if primaries are replaced and time passes. If false, requests for the list and their
-    /// queries are separate steps.
+    /// True if primaries are replaced and time passes. If false, a request for the list and its
+    /// query are separate steps.
     pub has_failovers: bool,
-    /// True if the leader may be restored in place, or rows under a running session.
+    /// True if the leader may be restored, or only its rows while a session is open.
     pub has_restores: bool,
-    /// True if the other part of the store changes too.
+    /// True if the part of the store that is not `change_scope` changes, too.
     pub has_other_changes: bool,
     /// True if other steps may come between a look-up of the key and its answer, and between the
     /// answer to a poll and its use.
@@ -37,7 +37,7 @@ pub enum Broken {
     ContainsAnotherHistory,
     /// A list differs from the store's state at the change in its tag.
     ListDiffersFromItsTag,
-    /// The cached key lacks a change that the cache reflects.
+    /// The cached key lacks a change that the cache claims to reflect.
     CachesOutdatedKey,
     AcceptsRevokedKey,
     SendsTooManyQueries,
@@ -50,14 +50,14 @@ pub struct World {
     hosts: [Option<Primary>; 3],
     leader: usize,
     committed: u8,
-    /// The cancellation, if it was acknowledged.
+    /// The cancellation if it was acknowledged; otherwise empty.
     acknowledged: Set,
-    /// The acknowledged cancellation, if the operator has lost it.
+    /// The acknowledged cancellation if a restore or failover has lost it; otherwise empty.
     lost: Set,
-    /// The time at which the key's revocation was acknowledged.
+    /// The time at which the revocation of the key was acknowledged.
     revoked: Option<Tick>,
-    /// One replica only cancels, the other takes all steps. This is enough because the memory of
-    /// one replica does not affect the other.
+    /// One replica only cancels, and the other takes all steps. Two are enough, because the memory
+    /// of one replica does not affect the other.
     canceller: Canceller,
     replica: Replica,
 }
@@ -73,41 +73,42 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby with the journal up to this number becomes the leader. A standby that never
-    /// followed the leader's timeline begins the same timeline again.
+    /// A standby with the journal up to this number becomes the leader. If the standby never
+    /// followed the leader's timeline, its new timeline has the same number as the leader's.
     Promote {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is stopped and started with a base backup, or its rows are restored while it is
-    /// `running`.
+    /// The leader is stopped and restarted from a base backup. If `running`, only its rows are
+    /// restored, while it runs.
     Restore {
         up_to: u8,
         running: bool,
     },
-    /// A replaced primary commits without a standby and shows the commit.
+    /// A replaced primary commits without a standby and shows the commit to readers.
     CommitUnconfirmed {
         host: usize,
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// A command commits and is acknowledged: a step of an import, or a change of a key.
+    /// A command commits and is acknowledged. It is a step of an import, or a change of a key.
     Command {
         change_scope: ChangeScope,
         ends: bool,
     },
     /// The process of the replica that only cancels is restarted.
     Start,
-    /// A replica's session is reset and a new one to the leader opened.
+    /// A replica's session ends, and a new session to the leader is opened.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed in one step; a slower one only shortens the lease.
+    /// A heartbeat is sent and confirmed in one step, because a slower one would only shorten the
+    /// lease.
     Heartbeat,
-    /// A batch with the cancellation commits. If its answer is lost, it is executed again.
+    /// A batch with the cancellation commits. If its answer is lost, the batch is executed again.
     Cancel {
         replica: ReplicaKind,
         is_answered: bool,
     },
-    /// The replica applies its cancellation in memory and sends the 204.
+    /// The replica applies its own cancellation in memory and sends the 204.
     Acknowledge,
     RequestList,
     SendQuery {
@@ -153,7 +154,7 @@ impl Step {
             }
         }
         match change_scope {
-            // A replica cancels the order itself.
+            // Orders are cancelled by a replica, not by a command.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {
@@ -198,8 +199,8 @@ impl World {
         World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
-    /// Takes a step, which may break a promise. Returns `None` if the step is impossible; the world
-    /// may have changed even so.
+    /// Takes a step, which may break a promise. Returns `None` if the step is impossible; the state
+    /// may have changed even then.
     pub fn step(&mut self, step: Step, scope: &Scope) -> Option<Result<(), Broken>> {
         self.apply_step(step, scope)?;
         let broken = self.broken(scope);
@@ -323,7 +324,7 @@ impl World {
         if up_to > most || (!has_followed && leader.timeline == 1) {
             return None;
         }
-        // All standbys are equal, so the first is chosen.
+        // All standbys are equal, so the first one is promoted.
         let host = self.hosts.iter().position(Option::is_none)?;
         let timeline = leader.timeline + u8::from(has_followed);
         let (journal, was_restored) = (leader.journal.up_to(up_to), false);
@@ -344,7 +345,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // The restored rows are locked for longer than an answer takes.
+            // The restored rows are locked for longer than an answer takes, so no query can be
+            // running.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),
@@ -357,7 +359,7 @@ impl World {
         Some(())
     }
 
-    /// Removes changes that the operator has lost from the promises.
+    /// If the leader no longer has an acknowledged change, the promises no longer cover the change.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);
@@ -421,7 +423,8 @@ impl World {
         }
         let journal = self.hosts[host]?.journal;
         if is_answered && journal.end() != 0 {
-            // The order was cancelled already, maybe by an earlier try: 204 or 404.
+            // The order was cancelled before, maybe by an earlier attempt, so the answer is 204 or
+            // 404.
             let is_new = self.acknowledged & journal.end() == 0;
             return is_new.then(|| self.acknowledged |= journal.end());
         }

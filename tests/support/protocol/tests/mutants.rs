@@ -1,17 +1,18 @@
-//! Negative controls of the search: mutants of the server's decisions, each without one wait,
-//! comparison or step. Each mutant breaks a promise, which the search must find. Mutants are copies
-//! that rustc compiles directly.
+//! Negative controls of the search. Each mutant is a copy of the server's decisions without one
+//! wait, comparison or step, which breaks a promise. The search must find the broken promise. rustc
+//! compiles the copies directly.
 //!
 //! Some removals break no promise, so they are not mutants:
 //! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and
 //!   `Opening::record` of the first change: without them lists would be read again and again, or
 //!   all answers would be rejected. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   find these. Recording a change before the commit is confirmed does not compile.
+//!   find these mutants. Recording a change before the commit is confirmed does not compile.
 //! - `is_all` of a whole read: without it a list may show part of an import's step, but still
 //!   contains everything that its tag claims.
-//! - `is_awaited`, `answered` and the exchange of `next` in `questions.rs`: without them, queries
-//!   are sent that nobody needs, no query is sent, or the code does not compile. The test of
-//!   `questions.rs` finds the first two.
+//! - `is_awaited`, `answered` and the replacement of `next` in `questions.rs`. Without
+//!   `is_awaited`, queries are sent that no request needs; without `answered`, no query is sent;
+//!   the test of `questions.rs` finds both. Without the replacement of `next`, the code does not
+//!   compile.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../src/store/agreement");
 
-/// Maximum time to find a mutant.
+/// Maximum time for the search to find a broken promise in a mutant.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Each mutant replaces the first text by the second in a file of `src/store/agreement`.
@@ -85,8 +86,8 @@ fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     result.with_context(|| format!("{from:?} is not there"))
 }
 
-/// Returns the time after which the search finds a broken promise in the mutant; `None` if it finds
-/// none.
+/// Returns the time after which the search finds a broken promise in the mutant, or `None` if the
+/// search finds no broken promise.
 fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Duration>> {
     let copy = |from: &Path, to: &str| -> anyhow::Result<()> {
         let to = directory.join(to);
@@ -114,10 +115,10 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // A failure for any other reason does not count.
+    // A search that fails for any other reason does not find the mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
-    // One broken promise is enough.
+    // Stop the search, because one broken promise is enough.
     let _ = searching.kill();
     searching.wait()?;
     Ok(broken.map(|_| elapsed))

@@ -12,7 +12,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// All headers.
     pub headers: HeaderMap,
-    /// The body, compressed if the response was.
+    /// The body as it was received, which may be compressed.
     pub body: Vec<u8>,
 }
 

@@ -16,7 +16,7 @@ use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::sleep;
 
-/// Interval at which calls check whether the store is still silent.
+/// Interval at which waiting calls check whether the store is still silent.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The faults of the store.
@@ -72,7 +72,7 @@ impl FaultyStore {
         *self.fault.lock() = fault;
     }
 
-    /// Blocks the recording of last uses of keys until the guard is dropped.
+    /// Blocks calls that record last uses of keys until the guard is dropped.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }
@@ -97,7 +97,7 @@ impl FaultyStore {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {
-            // The requests may have ended.
+            // The request that waits for this answer may have ended.
             sender.send_replace(Some(Ok(FreshnessReport { history, last_changes, changes: None })));
         }
         Ok(())

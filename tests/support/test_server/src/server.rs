@@ -1,6 +1,6 @@
 //! A server in the test's process, and methods to send requests to it. Every response is checked
-//! against the document: over HTTP/1.1 by a tap, over TLS and HTTP/2 as the HTTP client received
-//! it.
+//! against the document: over HTTP/1.1 by a proxy that reads the bytes (the tap), over TLS and
+//! HTTP/2 after the HTTP client has received the response.
 
 use crate::wire_check::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
 use crate::{Answer, TestSetup, client_trusting};
@@ -21,9 +21,9 @@ pub struct TestServer {
 }
 
 enum Transport {
-    /// HTTP/1.1 without TLS, through a tap.
+    /// HTTP/1.1 without TLS. The client connects to a proxy that checks the responses.
     Tapped(Tap),
-    /// HTTP/2 over TLS.
+    /// HTTP/2 over TLS. Responses are checked after the client has received them.
     Tls(Observer),
 }
 
@@ -42,7 +42,7 @@ impl TestServer {
                 (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
             }
         };
-        // Tests check redirects instead of following them.
+        // Do not follow redirects, because tests check them.
         let http = http.no_gzip().redirect(reqwest::redirect::Policy::none());
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
@@ -55,7 +55,8 @@ impl TestServer {
         }
     }
 
-    /// The address of the tap, for bytes that no HTTP client sends.
+    /// The address of the proxy that checks responses, for tests that send bytes that no HTTP
+    /// client would send.
     pub fn tapped_address(&self) -> SocketAddr {
         match &self.transport {
             Transport::Tapped(tap) => tap.address(),
@@ -63,7 +64,7 @@ impl TestServer {
         }
     }
 
-    /// The server's own address, which bypasses the tap.
+    /// The server's own address, without the proxy that checks responses.
     pub fn untapped_address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -73,12 +74,12 @@ impl TestServer {
         self.server.admin_address()
     }
 
-    /// Starts to keep the exchanges with the server.
+    /// Starts to keep the requests and responses.
     pub fn keep_exchanges(&self) {
         self.observer().keep_exchanges();
     }
 
-    /// The exchanges since [`TestServer::keep_exchanges`].
+    /// The requests and responses since [`TestServer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.observer().exchanges()
     }
@@ -152,7 +153,7 @@ impl TestServer {
     }
 }
 
-/// Reads a response that did not pass a tap, and checks it against the document.
+/// Reads a response that did not pass through the proxy, and checks it against the document.
 pub async fn observed(
     observer: &SharedObserver,
     sent: &SentRequest,

@@ -35,9 +35,9 @@ pub struct TestSetup {
     /// The server's settings.
     pub config: ServerConfig,
     limits: Arc<InMemoryLimits>,
-    /// Replaces `limits` if set.
+    /// If set, replaces `limits`.
     other_limits: Option<Arc<dyn Limits>>,
-    /// Keeps the limits across restarts.
+    /// The file that keeps the limits across restarts.
     limits_file: Mutex<Option<LimitsFile>>,
     unauthenticated_per_minute: u32,
     log: Logger,
@@ -175,7 +175,7 @@ impl TestSetup {
         self.restarted_with(clock)
     }
 
-    /// Returns the setup as a process finds it after a reboot: only the wall clock tells how much
+    /// Returns the setup as a process finds it after a reboot: only the wall clock shows how much
     /// time has passed.
     pub fn rebooted(self) -> TestSetup {
         let clock = self.clock.rebooted();
@@ -198,17 +198,17 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the file of the limits, as the file's thread does.
+    /// Calls `write` with the limits file, as the server's thread for this file does.
     pub fn with_limits_file(&self, write: fn(&mut LimitsFile) -> bool) {
         write(self.limits_file.lock().unwrap().as_mut().unwrap());
     }
 
-    /// Writes the limits to their file.
+    /// Writes the limits to the limits file.
     pub fn write_limits(&self) {
         self.with_limits_file(LimitsFile::write);
     }
 
-    /// Closes the file of the limits, so that a test can change it.
+    /// Closes the limits file, so that a test can change it.
     pub fn close_limits_file(&self) {
         *self.limits_file.lock().unwrap() = None;
     }

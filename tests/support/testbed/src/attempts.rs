@@ -1,4 +1,4 @@
-//! Repeats a run until no long stall of the machine distorts it.
+//! Repeats a run until the machine does not stall for long during the run.
 
 use crate::canary::Canary;
 use crate::report::{EXCUSING_STALL, Report, Verdict};
@@ -11,9 +11,9 @@ const LONGEST_STALL: Duration = Duration::from_secs(1);
 /// Maximum number of runs.
 const ATTEMPTS: u32 = 3;
 
-/// Repeats a run until it is conclusive, and prints the report of each. Returns the exit status: 0
-/// if there are no violations, 1 if there are, 2 if the run failed, and 3 if the machine stalled in
-/// each run.
+/// Repeats a run until it is conclusive, and prints the report of each run. Returns the exit
+/// status: 0 if there are no violations, 1 if there are, 2 if the run failed, and 3 if the machine
+/// stalled in each run.
 pub fn until_conclusive(
     out: &mut dyn Write,
     mut run: impl FnMut(&mut Report) -> anyhow::Result<()>,

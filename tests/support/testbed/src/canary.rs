@@ -46,7 +46,8 @@ impl Canary {
         Ok(Canary { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
-    /// The longest stall so far, including uncounted ones, by which time limits are extended.
+    /// The longest stall so far, including stalls too short to be counted. Tests extend time limits
+    /// by it.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }
@@ -61,7 +62,7 @@ impl Drop for Canary {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic.
+            // Ignore the result, because the thread does not panic.
             let _ = thread.join();
         }
     }

@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Timeout for the exit of a process or command: far longer than needed, so that it only ends
-/// processes that hang.
+/// Timeout for the exit of a process or command. It is far longer than needed, so that only
+/// processes that hang reach it.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A child process. Dropping it kills the process.
@@ -65,7 +65,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // Both calls fail only if the process has exited.
+        // Ignore errors, because both calls fail only if the process has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -45,7 +45,7 @@ impl CliSandbox {
     }
 
     /// Prepares a command without settings in its environment. Its temporary files are below the
-    /// directory, so that those of a killed `demo` are deleted too.
+    /// directory, so that the files of a killed `demo` are deleted, too.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());

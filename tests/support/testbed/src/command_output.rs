@@ -44,12 +44,13 @@ impl CommandOutput {
         serde_json::from_str(&self.done()).unwrap()
     }
 
-    /// Asserts exit status 1 and one line of error. Returns the error.
+    /// Asserts exit status 1 and an error of one line. Returns the error.
     pub fn error(self) -> String {
         self.error_with(1)
     }
 
-    /// Asserts exit status 4 (the store cannot be used) and one line of error. Returns the error.
+    /// Asserts exit status 4 (the store cannot be used) and an error of one line. Returns the
+    /// error.
     pub fn unavailable(self) -> String {
         self.error_with(4)
     }

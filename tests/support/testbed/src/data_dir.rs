@@ -51,7 +51,7 @@ impl DataDir {
         DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
     }
 
-    /// Uses this directory with a store at this URL, which contains the orders instead.
+    /// Uses this directory, with the orders in the store at this URL instead.
     pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
@@ -63,8 +63,8 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Copies each file that commands and servers sync into this directory: the bytes that
-    /// certainly survive a power cut.
+    /// Keeps a copy of each synced file in `directory`. A copy contains only what commands and
+    /// servers have synced, the bytes that certainly survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("DRILL_SYNCED", directory.to_path_buf())];

@@ -25,7 +25,8 @@ pub const USER: &str = "store";
 /// The database of the store.
 pub const DATABASE: &str = "orders";
 
-/// The programs of PostgreSQL, and the account that runs them, because they refuse root.
+/// The installed programs of PostgreSQL, and the account that runs them, because PostgreSQL refuses
+/// to run as root.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
@@ -89,8 +90,8 @@ impl Installed {
     }
 }
 
-/// Returns the user and group to run servers as; `None` if this program is not root, so that they
-/// run as the current user.
+/// Returns the user and group to run servers as. Returns `None` if this program does not run as
+/// root, because servers can then run as the current user.
 fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -121,7 +122,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The URL of the store at this port, which is the server's or a relay's.
+    /// The URL of the store at this port, which is the port of the server or of a relay in front of
+    /// it.
     pub fn url_at(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{DATABASE}")
     }
@@ -135,7 +137,7 @@ impl Postgres {
     pub async fn admin(&self, database: &str) -> anyhow::Result<Client> {
         let address = format!("host=127.0.0.1 port={} user={USER} dbname={database}", self.port);
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
-        // The task ends with the client.
+        // The task ends when the client is dropped.
         tokio::spawn(connection);
         Ok(client)
     }
@@ -158,8 +160,8 @@ impl Postgres {
         self.wait_for_stream("sync_state = 'sync'").await
     }
 
-    /// Makes commits wait for the standby. Waits first until it streams, because no commit could be
-    /// confirmed before.
+    /// Makes commits wait for the standby. First waits until the standby streams, because it could
+    /// not confirm commits before.
     pub async fn demand_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("state = 'streaming'").await?;
         self.set("synchronous_standby_names", "standby").await?;
@@ -177,7 +179,7 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Promotes a standby; the new primary waits for no standby of its own.
+    /// Promotes this standby. When it is the primary, its commits do not wait for another standby.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {
@@ -191,7 +193,7 @@ impl Postgres {
         let pid = self.process.pid()?;
         kill_process(pid, signal)?;
         for child in children_of(pid)? {
-            // The child may have ended.
+            // The child may have ended already.
             let _ = kill_process(child, signal);
         }
         Ok(())
@@ -210,7 +212,7 @@ impl Postgres {
 
     fn kill_all(&self) -> anyhow::Result<()> {
         let pid = self.process.pid()?;
-        // Read first: the children of a process that has ended get another parent.
+        // Read the children first, because they get another parent when the process ends.
         let children = children_of(pid)?;
         kill_process(pid, Signal::KILL)?;
         for child in children {
@@ -232,9 +234,10 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Kills the children too: suspended ones would not notice the end of the server.
+    /// Kills the children, too, because suspended children would not notice that the server has
+    /// ended.
     fn drop(&mut self) {
-        // Fails only if the server has ended.
+        // Ignore the error, because this fails only if the server has ended.
         let _ = self.kill_all();
     }
 }

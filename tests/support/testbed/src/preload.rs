@@ -1,4 +1,5 @@
-//! Libraries that replace functions of the C library; each call reads a number from a file.
+//! Libraries that replace functions of the C library. Each call reads a number from a file, which
+//! sets the effect of the function.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -46,7 +47,7 @@ impl Preload {
     /// Sets the number.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
-            // The file exists only if an earlier number was read.
+            // Ignore errors: the file exists only if an earlier number was read.
             let _ = std::fs::remove_file(self.used());
         }
         let new = self.directory.path().join("new");

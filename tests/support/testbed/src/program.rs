@@ -37,7 +37,7 @@ impl Program {
         if profile_directory()?.ends_with("release") {
             command.args(["--release", "--package", "store-orders"]);
         } else {
-            // The same build as for tests and tools: `--package` has other features and would
+            // Build as for tests and tools. With `--package`, cargo would choose other features and
             // compile a fifth of the crates again.
             command.arg("--workspace");
         }
@@ -57,7 +57,7 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// Prepares a command like [`Program::command`] that a shell starts after it ran `shell`.
+    /// Prepares a command like [`Program::command`], which a shell starts after it has run `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);

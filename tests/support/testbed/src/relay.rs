@@ -1,4 +1,4 @@
-//! A TCP relay in front of a server or a database, which can simulate network faults, and read and
+//! A TCP relay in front of a server or a database. It can simulate network faults, and read and
 //! change the bytes.
 
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum number of reads in transit in one direction, up to 64 KiB each.
+/// Maximum number of chunks in transit in one direction, each of up to 64 KiB.
 const MAX_IN_TRANSIT: usize = 64;
 
 /// A network fault.
@@ -20,7 +20,7 @@ const MAX_IN_TRANSIT: usize = 64;
 pub enum Fault {
     /// Everything is delivered at once.
     None,
-    /// Everything is delivered later by this time.
+    /// Everything is delivered with this delay.
     Delay(Duration),
     /// Nothing is delivered in either direction, but connections stay open.
     Silent,
@@ -32,8 +32,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads and may change the bytes of one connection before they are passed on. If it removes all
-/// bytes, the connection is cut. At the end of a direction it is called with no bytes.
+/// Reads and may change the bytes of one connection before the relay forwards them. If the reader
+/// removes all bytes, the connection is closed. At the end of a direction, the reader is called
+/// without bytes.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
@@ -48,7 +49,7 @@ pub trait ReadAlong: Send + 'static {
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
 impl ReadAlong for Tampering {
-    /// Pads shorter texts with spaces, so that messages keep their length.
+    /// A connection is closed when an answer to a COMMIT arrives, without delivering the answer.
     fn request(&mut self, bytes: &mut Vec<u8>) {
         for (from, to) in self.0 {
             let position = bytes.windows(from.len()).position(|part| part == from.as_bytes());
@@ -126,7 +127,7 @@ impl Relay {
         self.fault.send_replace(fault);
     }
 
-    /// True if the last fault has closed a connection at a COMMIT.
+    /// True if a connection was closed at a COMMIT since the fault was set.
     pub fn has_cut(&self) -> bool {
         self.has_cut.load(Ordering::SeqCst)
     }
@@ -137,7 +138,7 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended or it is cut.
+/// Forwards a connection until both directions have ended or the connection is closed.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
@@ -183,7 +184,7 @@ struct Direction<'a> {
 /// Bytes in transit, with their arrival time.
 type Sent = (Instant, Vec<u8>);
 
-/// The connection is closed in both directions.
+/// An error that closes the connection in both directions.
 struct Cut;
 
 impl Direction<'_> {
@@ -206,7 +207,7 @@ impl Direction<'_> {
     ) -> Result<(), Cut> {
         loop {
             let mut bytes = Vec::with_capacity(64 * 1024);
-            // A connection that fails counts as ended.
+            // A failed connection is treated like one that has ended.
             if from.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
                 self.read(&mut bytes);
                 return Ok(());
@@ -223,8 +224,8 @@ impl Direction<'_> {
                     return Err(Cut);
                 }
                 Fault::Silent | Fault::NoAnswers => {
-                    // Bytes that were sent meanwhile are delivered late, as TCP does after an
-                    // outage.
+                    // Bytes that were sent during the fault are delivered after it, as TCP does
+                    // after an outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
                     match self.faults.wait_for(over).await {
                         Ok(fault) if *fault != Fault::Reset => {}
@@ -250,11 +251,11 @@ impl Direction<'_> {
     }
 }
 
-/// Delivers each item at its arrival time, and finally the end. If the recipient no longer reads,
-/// it may still be sending.
+/// Delivers each item at its arrival time, and then the end of the stream. If the recipient no
+/// longer reads, only this direction ends, because the recipient may still send.
 async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
     while let Some((arrives, bytes)) = receiver.recv().await {
-        // Sleeping for nothing would take up to a millisecond.
+        // Do not sleep without need, because even an empty sleep takes up to a millisecond.
         if arrives > Instant::now() {
             sleep_until(arrives).await;
         }
@@ -262,7 +263,7 @@ async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
             return;
         }
     }
-    // Fails if the connection has ended.
+    // Ignore the error: this fails if the connection has ended.
     let _ = to.shutdown().await;
 }
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// Longer stalls of the machine excuse failures: a request waits up to 250 ms to be counted, so a
-/// stall alone can make it fail.
+/// A stall of the machine that is longer than this excuses failures. A request waits up to 250 ms
+/// to be counted, so a stall alone can make the request fail.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 /// The figures of a run and its violations.
@@ -12,7 +12,8 @@ pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Times with their bounds, which are checked at the end, when the longest stall is known.
+    /// Times with their bounds. They are checked at the end of the run, when the longest stall is
+    /// known.
     times: Vec<(String, Duration, Duration)>,
 }
 
@@ -40,8 +41,8 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition unless the machine stood still, such as an answer in time that is not
-    /// 503.
+    /// Expects a condition that a stall of the machine may break, such as an answer in time that is
+    /// not 503.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }
@@ -63,7 +64,8 @@ impl Report {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }
 
-    /// Prints the figures and violations, and which of them a stall of this length excuses.
+    /// Prints the figures and the violations. Violations that a stall of this length explains are
+    /// printed as excused.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         let mut excused = Vec::new();
         for (what, taken, bound) in std::mem::take(&mut self.times) {

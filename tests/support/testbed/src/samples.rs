@@ -24,29 +24,30 @@ pub const SAMPLES: [(&str, &str); 6] = [
     ("v2", "cancelOrder"),
 ];
 
-/// JavaScript rounds this number to the one before it.
+/// A number that JavaScript rounds down by one.
 const LARGE: i64 = (1 << 53) + 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// Ids of pending orders of pet 7, except [`SHIPPED`]: more than two pages.
+/// Ids of orders of pet 7: more than two pages. All are pending except [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
-/// The id and pet of an order of another pet.
+/// The id of an order of another pet, and that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// Refusals in a burst count once. After this time since the first refusal, the service counts a
-/// further one separately.
+/// The service counts all refusals in a burst as one. A refusal that comes this long after the
+/// first one counts separately.
 const BURST: Duration = Duration::from_millis(2_100);
 /// Maximum time until a sample stops at an error: less than the 5 minutes of a ban.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// More than any sample waits after its first attempt without `Retry-After`.
+/// The `Retry-After` of refusals. Without this header, a sample would wait less after its first
+/// attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// The effect of a [`start_faulty_proxy`] on a request.
+/// The effect on a request of a proxy that [`start_faulty_proxy`] has started.
 #[derive(Clone, Copy)]
 enum Fault {
     None,
     Refusal(u16, &'static str),
-    /// The body of an error is incomplete.
+    /// The response is an error with an incomplete body.
     CutOff,
     /// The request is executed, but the response is lost.
     LostResponse,
@@ -97,7 +98,7 @@ impl Samples<'_> {
         let wrong_key = self.key.replace("_live_", "_test_");
         run_concurrently(&[
             &|| {
-                // The request for the second page is refused once.
+                // The proxy refuses the request for the second page once.
                 let faults = &[Fault::None, LIMITED];
                 let (limiting, requests) = start_faulty_proxy(address, faults)?;
                 self.check_list("v2", &pending, limiting)?;
@@ -192,7 +193,7 @@ impl Samples<'_> {
         let base_url = format!("http://{address}/{version}");
         let output = self.output(version, "listOrders", &[], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
-        // Programs print a line for each order, curl the JSON list.
+        // Sample programs print a line for each order; the sample with curl prints the JSON list.
         let prefix = if printed.starts_with("order ") { "order " } else { "\"id\":" };
         let digits = |text: &str| {
             text.split(|letter: char| !letter.is_ascii_digit()).next().map(str::to_string)
@@ -206,8 +207,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample fails soon with this base URL and key, and prints the error's code
-    /// and message.
+    /// Checks that the sample fails soon if it uses this base URL and key, and that it prints the
+    /// error's code and message.
     fn check_failure(
         &self,
         version: &str,
@@ -229,8 +230,9 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample repeats a cancellation after a lost response, waits as the service
-    /// requests, and treats the order's absence then as success.
+    /// Checks that the sample waits as the service requests and repeats a cancellation after a lost
+    /// response. The repeated request finds no pending order, which the sample must treat as
+    /// success.
     fn check_retries(
         &self,
         version: &str,
@@ -295,8 +297,8 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result
     Ok(())
 }
 
-/// Starts a proxy in front of the server, which applies these faults to its first requests. Returns
-/// its address and the arrival times of requests.
+/// Starts a proxy in front of the server. The proxy applies these faults to its first requests, one
+/// to each. Returns the proxy's address and the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [Fault],
@@ -304,7 +306,8 @@ fn start_faulty_proxy(
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (sender, requests) = channel();
-    // The thread ends with this program, because the next connection may never come.
+    // The thread is not joined, because it may wait for another connection forever. It ends with
+    // this program.
     std::thread::spawn(move || -> std::io::Result<()> {
         let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
         for (client, fault) in listener.incoming().zip(faults) {
@@ -331,8 +334,7 @@ fn start_faulty_proxy(
     Ok((address, requests))
 }
 
-/// Forwards a request and returns the server's response, after which the server closes the
-/// connection.
+/// Forwards a request, after which the server closes the connection. Returns the server's response.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);

@@ -1,4 +1,4 @@
-//! The seed of random inputs: constant for each change, different each night.
+//! The seed of random inputs: 1, or the value of `SEED`, which is different each night.
 
 /// Returns the seed from `SEED`; 1 by default.
 #[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]

@@ -112,7 +112,7 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// Waits like [`ServerProcess::wait`] without blocking the runtime, which may run a tap.
+    /// Waits like [`ServerProcess::wait`], but does not block the runtime, which may run a relay.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {
@@ -132,7 +132,7 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// Sends SIGKILL. Returns the log.
+    /// Sends SIGKILL and waits for the exit. Returns the log.
     pub fn kill(self) -> anyhow::Result<String> {
         self.process.kill()?;
         Ok(std::fs::read_to_string(&self.log)?)

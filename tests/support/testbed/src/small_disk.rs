@@ -61,7 +61,7 @@ impl SmallDisk {
         let stop = Arc::clone(&ends);
         let refill = move || {
             while !stop.load(Ordering::Relaxed) {
-                // If filling fails, the test sees a disk that is not full.
+                // Ignore errors: if filling fails, the test sees a disk that is not full.
                 let _ = fill(&mut ballast);
                 std::thread::sleep(REFILL_INTERVAL);
             }
@@ -101,7 +101,7 @@ impl Drop for Full {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic.
+            // Ignore the result, because the thread does not panic.
             let _ = thread.join();
         }
         if let Err(error) = std::fs::remove_file(&self.ballast) {
@@ -122,7 +122,7 @@ fn as_root(program: &str) -> Command {
 
 /// Writes until the disk is full.
 fn fill(ballast: &mut File) -> std::io::Result<()> {
-    // Large writes do not fit into the last pages.
+    // Write small blocks after the large ones, because large blocks do not fit into the last pages.
     for block in [64 * 1024, 4 * 1024] {
         let block = vec![0; block];
         loop {

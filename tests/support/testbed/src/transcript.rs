@@ -1,4 +1,4 @@
-//! Runs and compares command-line sessions, and compares texts with their expectation in tests.
+//! Runs command-line sessions and compares their output, and compares texts with their expectation.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::child_process::output;
@@ -10,15 +10,15 @@ use snapbox::{Assert, IntoData};
 use std::path::Path;
 use std::process::Command;
 
-/// Validity in days of the keys in tests; 0 stands for the present.
+/// The days after which keys in tests expire; 0 is for times that are not expiry times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints it.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
-/// Asserts the content of a text. `[..]` matches any part of a line, a line of `...` any lines, and
-/// a name in brackets a value that differs in each run. `SNAPSHOTS=overwrite` updates the
-/// expectation in the test's source.
+/// Asserts that a text is as expected. In the expectation, `[..]` matches any part of a line, a
+/// line of `...` matches any lines, and a name in brackets stands for a value that differs in each
+/// run. `SNAPSHOTS=overwrite` updates the expectation in the test's source.
 #[track_caller]
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
@@ -84,7 +84,7 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
     }
 }
 
-/// Replaces by names the values that differ between a document and a run.
+/// Puts names in place of values that differ between a document and a run.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
@@ -96,7 +96,7 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // Before ids: a number may have 16 decimals.
+        // This pattern precedes the pattern for ids, because a number may have 16 decimals.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
@@ -114,14 +114,14 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     })
 }
 
-/// Replaces by names the values that differ in each run. Keys, their ids, commits and SHA-256 sums
-/// become numbers, so that equal ones stay equal. Columns of tables keep their width.
+/// Puts names in place of values that differ in each run. Keys, their ids, commits and SHA-256 sums
+/// are numbered, so that equal values stay equal. Columns of tables keep their width.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // The end of all messages about invalid arguments.
+        // Remove the end of all messages about invalid arguments.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
@@ -164,8 +164,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Replaces by names all times of the last hour, and expiry times of keys that were issued in it.
-/// Fixed dates in tests are in the past.
+/// Puts names in place of times of the last hour, and of expiry times of keys that were issued in
+/// that hour. Fixed dates in tests are in the past.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

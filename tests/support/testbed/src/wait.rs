@@ -9,7 +9,7 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Returns an error once the timeout is over, even if an answer has arrived.
+/// Returns an error if the timeout is over, even if an answer has arrived.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");
@@ -58,8 +58,8 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Waits until `holds` returns true. The test fails if a call that starts after a second, plus the
-/// machine's stalls, returns false.
+/// Waits until `holds` returns true. The test fails if a call returns false although it started
+/// more than a second, plus the machine's stalls, after the first call.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

@@ -58,8 +58,8 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Once a command has requested the lock, it sends all other statements without waiting for answers,
-/// so PostgreSQL commits the change even if no answer arrives.
+/// Once a command has requested the lock, it sends all other statements without waiting for
+/// answers, so PostgreSQL commits the change even if no answer arrives.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

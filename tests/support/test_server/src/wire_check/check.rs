@@ -1,4 +1,5 @@
-//! Checks responses against the documents, and collects the promises that exchanges show.
+//! Checks responses against the documents, and finds the parts of the documents that no test
+//! covers.
 
 use super::documented::{DocumentFacts, DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
@@ -25,7 +26,7 @@ pub fn wire_check() -> &'static WireCheck {
 }
 
 impl WireCheck {
-    /// Compiles a strict check against today's documents.
+    /// Compiles a check against today's documents. Everything undocumented is a violation.
     pub fn closed(documents: &[Value]) -> WireCheck {
         WireCheck::from_documents(documents, Reader::Closed)
     }
@@ -66,13 +67,13 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // The current server may have an operation at this path.
+            // Today's server may have an operation at this path that an older document lacks.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
     }
 
-    /// Returns the labels of the promises that the exchanges show.
+    /// Returns the labels of the documented parts that these requests and responses contain.
     pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
         let mut observed = BTreeSet::new();
         for (sent, received) in exchanges {
@@ -99,7 +100,8 @@ impl WireCheck {
     }
 
     /// Returns all promises of this version's document: each status of each operation, each header,
-    /// code and field of each status, each listed value, and each query parameter.
+    /// code and field of each status, each listed value, and each query parameter. Tests must cover
+    /// each.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -113,13 +115,13 @@ impl WireCheck {
         promises
     }
 
-    /// Returns the labels of the promises that are not among the observed ones.
+    /// Returns the labels of the promises that are missing from `observed`.
     pub fn unseen(&self, version: &str, observed: &BTreeSet<String>) -> Vec<String> {
         let promises = self.promises(version);
         promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()
     }
 
-    /// Returns the documented responses to a request, and the label of their owner.
+    /// Returns the documented responses to a request, and the operation's id or [`NO_OPERATION`].
     fn responses_to<'a>(
         &'a self,
         subject: &Subject<'a>,

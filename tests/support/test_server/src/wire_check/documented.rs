@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The operations and responses of the documents, compiled for checks.
 pub struct WireCheck {
-    /// The strictness of the checks.
+    /// The strictness: whether undocumented additions are violations.
     pub reader: Reader,
     /// All operations.
     pub operations: Vec<Operation>,
@@ -21,7 +21,7 @@ pub struct WireCheck {
 pub struct DocumentFacts {
     /// The version in its base address, such as `v1`.
     pub version: String,
-    /// `info.version`.
+    /// `info.version`, such as `1.2.0`.
     pub full_version: String,
     /// All values of `code` in the document.
     pub codes: Vec<String>,
@@ -64,7 +64,7 @@ pub struct DocumentedResponse {
     pub body: Option<SchemaCheck>,
     /// The fields of the body.
     pub fields: Option<Fields>,
-    /// The codes in the examples, each with its status.
+    /// The error codes in the examples, each with its status.
     pub codes: Vec<(u16, String)>,
 }
 

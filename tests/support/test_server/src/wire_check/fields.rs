@@ -1,5 +1,5 @@
-//! Labels of the fields of bodies, such as `Order.shipDate`: the labels that a schema promises and
-//! those that a body shows.
+//! Labels of the fields of a body, such as `Order.shipDate`. They are collected from schemas and
+//! from bodies, to find fields that no body contains.
 
 use codegen::pointer::component;
 use serde_json::Value;
@@ -20,8 +20,8 @@ struct Field {
 }
 
 impl Fields {
-    /// Reads a schema with its references resolved. Labels use the component's name, or `name` for
-    /// other schemas.
+    /// Reads a schema with its references resolved. Labels begin with the name of the schema's
+    /// component, or with `name` if the schema is not a component.
     pub fn new(schema: &Value, name: &str) -> Fields {
         let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -39,7 +39,7 @@ impl Fields {
         }
     }
 
-    /// Returns all labels.
+    /// Returns all labels of the schema.
     pub fn promised(&self) -> Vec<&str> {
         let mut promised: Vec<_> = self.values.iter().map(|(_, label)| label.as_str()).collect();
         for field in &self.fields {

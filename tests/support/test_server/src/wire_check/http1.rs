@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 
 const MAX_HEADERS: usize = 256;
 
-/// The framing of a body.
+/// The rule by which a body ends.
 #[derive(Clone, Copy)]
 enum Framing {
-    /// After this many bytes.
+    /// The body has this many bytes.
     Length(usize),
-    /// With an empty chunk.
+    /// The body ends with an empty chunk.
     Chunked,
-    /// With the connection.
+    /// The body ends with the connection.
     UntilEnd,
 }
 
@@ -34,8 +34,8 @@ impl Framing {
         }
     }
 
-    /// Returns the body at the start of `bytes` and its length with framing; `None` if it is
-    /// incomplete.
+    /// Returns the body at the start of `bytes`, and its length including the framing; `None` if
+    /// the body is incomplete.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
@@ -98,12 +98,12 @@ impl RequestReader {
 #[derive(Default)]
 pub struct ResponseReader {
     buffer: Vec<u8>,
-    /// True after a response to bytes that are not a request; nothing further is parsed.
+    /// True after a response for which no request was parsed. Nothing further is parsed then.
     is_desynchronised: bool,
 }
 
 impl ResponseReader {
-    /// Returns the responses that end in these bytes, each with its request.
+    /// Returns the responses that end in these bytes, each with the request that it answers.
     pub fn feed(
         &mut self,
         bytes: &[u8],

@@ -1,10 +1,10 @@
-//! Collects exchanges and contract violations for a test.
+//! Collects the requests, responses and violations of a test.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use std::sync::{Arc, Mutex};
 
-/// Checks responses for a test. The test fails when the observer is dropped after a violation.
+/// Checks responses for a test. If there was a violation, dropping the observer fails the test.
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,
@@ -17,7 +17,7 @@ pub struct SharedObserver(Arc<Mutex<Observed>>);
 #[derive(Default)]
 struct Observed {
     violations: Vec<String>,
-    /// Kept only if a test requests it, because lists may be large.
+    /// Kept only if a test asks for it, because lists may be large.
     exchanges: Option<Vec<Exchange>>,
 }
 
@@ -27,12 +27,12 @@ impl Observer {
         self.shared.clone()
     }
 
-    /// Starts to keep exchanges.
+    /// Starts to keep requests and responses.
     pub fn keep_exchanges(&self) {
         self.shared.0.lock().unwrap().exchanges.get_or_insert_default();
     }
 
-    /// The exchanges since [`Observer::keep_exchanges`].
+    /// The requests and responses since [`Observer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.shared.0.lock().unwrap().exchanges.clone().unwrap_or_default()
     }

@@ -1,26 +1,27 @@
-//! The promises of a document, each of which some exchange must show.
+//! The parts of a document, such as statuses, headers and fields, each of which a test must cover.
 
 use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Values and fields of a schema that an operation never returns, as its description says: lists
-/// contain no cancelled orders.
+/// Parts of the document that apply to other operations only: lists of v2 contain no cancelled
+/// orders, as the description of the operation says.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header or a code, that exchanges must show.
+/// A part of a document, such as a header or an error code. Some response or request must contain
+/// it.
 pub struct Promise<'a> {
-    /// The operation that must show it; `None` if any response may.
+    /// The operation whose responses or requests must contain the part; `None` if any response may.
     pub operation: Option<&'a Operation>,
-    /// The operation and, for parts of a response, the status.
+    /// The start of the label: the operation, and the status if the part belongs to a response.
     place: String,
-    /// The label of the part; empty for the status itself.
+    /// The rest of the label, which names the part; empty if the part is the status itself.
     pub what: String,
 }
 
 impl<'a> Promise<'a> {
-    /// Returns all promises of an operation.
+    /// Returns a promise for each documented part of an operation.
     pub fn from_operation(operation: &'a Operation) -> Vec<Promise<'a>> {
         let promise =
             |place: String, what: String| Promise { operation: Some(operation), place, what };
@@ -35,7 +36,7 @@ impl<'a> Promise<'a> {
         all.filter(|one| !NEVER_RETURNED.contains(&one.label().as_str())).collect()
     }
 
-    /// Returns the promise of a listed code.
+    /// Returns the promise that some response has this error code.
     pub fn from_code(code: &str) -> Promise<'a> {
         let place = "any operation or none".to_string();
         Promise { operation: None, place, what: code_label(code) }
@@ -46,7 +47,7 @@ impl<'a> Promise<'a> {
         format!("{}{}", self.place, self.what)
     }
 
-    /// True if the promise is among the observed ones.
+    /// True if the part's label is among the observed labels.
     pub fn is_in(&self, observed: &BTreeSet<String>) -> bool {
         match self.operation {
             Some(_) => observed.contains(&self.label()),
@@ -60,7 +61,7 @@ fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));
     let fields = documented.fields.iter().flat_map(|fields| fields.promised());
-    // Codes of errors come from the examples instead.
+    // Leave out error codes from the schema, because the examples have the codes of each status.
     let fields = fields.filter(|label| !label.starts_with(" value Error.code "));
     let fields = fields.map(str::to_string);
     std::iter::once(String::new()).chain(headers).chain(codes).chain(fields).collect()

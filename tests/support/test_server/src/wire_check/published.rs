@@ -1,5 +1,5 @@
-//! Checks that today's server keeps the promises of the published documents, as programs written
-//! for these documents rely on them.
+//! Checks that today's server still sends and accepts everything in the published documents,
+//! because programs that were written for these documents rely on it.
 
 use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
@@ -39,7 +39,7 @@ impl PublishedDocument {
         self.check.documents.first().unwrap()
     }
 
-    /// Returns the promises of this document that the exchanges break.
+    /// Returns the promises of this document that the server broke in these requests and responses.
     fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_binding = |operation: &Operation| !rules.is_excused(operation);
@@ -67,8 +67,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program written for this document could send the request: all parameters existed
-    /// when the document was published.
+    /// True if a program that was written for this document could send the request: all parameters
+    /// of the request existed when the document was published.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
@@ -83,7 +83,7 @@ impl PublishedDocument {
     }
 }
 
-/// The rules by which an operation is excused from the promises of a published document.
+/// The rules by which an operation no longer has to keep the promises of a published document.
 struct Rules<'a> {
     published: &'a [PublishedDocument],
     today: &'a WireCheck,
@@ -92,8 +92,8 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// True if an operation may be gone or different by now: it was in beta, or the day of its
-    /// `x-sunset`, as it was published last, has passed.
+    /// True if an operation may be removed or different by now: it was in beta, or its `x-sunset`
+    /// has passed. The last published document with the operation decides.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
@@ -107,8 +107,8 @@ fn is_beta(operation: &Operation) -> bool {
     matches!(operation.document["x-stability"].as_str(), Some("beta" | "experimental"))
 }
 
-/// What exchanges with a server that today's documents describe break of the promises of
-/// published documents, on this day.
+/// Returns the promises of published documents that the server broke in these requests and
+/// responses. `today` is the check of today's documents, and `day` is today's date.
 pub fn replay(
     published: &[PublishedDocument],
     today: &WireCheck,

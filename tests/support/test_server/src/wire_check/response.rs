@@ -18,7 +18,7 @@ const HTTP_HEADERS: [&str; 7] = [
     "vary",
 ];
 
-/// The label of a header, for the parts of a document that a response shows.
+/// The label of a header, for lists of documented parts.
 pub fn header_label(name: &str) -> String {
     format!(" header {name}")
 }
@@ -27,7 +27,7 @@ pub fn code_label(code: &str) -> String {
     format!(" code {code}")
 }
 
-/// The label of a query parameter, for the parts of a document that a success shows.
+/// The label of a query parameter, for lists of documented parts.
 pub fn parameter_label(name: &str) -> String {
     format!(" parameter {name}")
 }
@@ -53,7 +53,7 @@ pub fn violations(
     wrong
 }
 
-/// Returns the labels of the documented parts that a response shows.
+/// Returns the labels of the documented parts that a response contains.
 pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
     let documented = response.headers.iter().filter(|h| received.headers.contains_key(&h.name));
     let mut shown: Vec<_> = documented.map(|h| header_label(&h.name)).collect();
@@ -123,8 +123,8 @@ fn body_violations(
     wrong
 }
 
-/// Checks that `status` equals the HTTP status, and that `code` is documented for it. Open readers
-/// accept any code.
+/// Checks that `status` equals the HTTP status, and that `code` is documented for it. With
+/// [`Reader::Open`], any code is allowed.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,

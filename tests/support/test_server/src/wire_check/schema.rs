@@ -22,7 +22,7 @@ const KNOWN_KEYWORDS: [&str; 12] = [
     COMPONENT,
 ];
 
-/// The strictness of a check.
+/// The strictness of a check: strict for today's documents, tolerant for older ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Undocumented fields, headers and codes are violations.

@@ -2,7 +2,7 @@
 //!
 //! The tap passes bytes on unchanged, so that malformed requests, half-closed connections and slow
 //! readers reach the server as they are. It checks each response when the last byte arrives, before
-//! it passes that byte on: when a test sees a response, it has been checked.
+//! it passes that byte on. When a test receives a response, the tap has already checked it.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
@@ -36,7 +36,7 @@ impl Tap {
         format!("http://{}/v1", self.address())
     }
 
-    /// The observer of all exchanges.
+    /// The observer, which has checked all responses so far.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }
@@ -62,7 +62,7 @@ impl ReadAlong for Connection {
         for (sent, received) in self.responses.feed(bytes, &mut self.unanswered) {
             self.observer.response(&sent, &received);
         }
-        // If the client closed first, the server did not cut the response.
+        // If the client closed the connection first, the server did not end the response early.
         let ended = bytes.is_empty() && !self.client_has_ended;
         if let Some(sent) = self.unanswered.front().filter(|_| ended)
             && let Some(status) = self.responses.unfinished(sent)

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A directory with a template that servers are copied from, and the servers' data directories.
+/// A directory with a template, from which servers are copied, and the servers' data directories.
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
@@ -57,9 +57,10 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, if it exists, by a copy of a running primary's. A server
-    /// started on it follows that primary. No server may run on it now. The copy takes seconds and
-    /// runs on its own thread, so that concurrent polls are not delayed.
+    /// Replaces this data directory, if it exists, by a copy of a running primary's directory. A
+    /// server that is started on the copy follows that primary. No server may be running on the
+    /// replaced directory. The copy takes seconds and runs on its own thread, so that concurrent
+    /// polls are not delayed.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -74,7 +75,8 @@ impl Cluster {
         };
         tokio::task::spawn_blocking(copy).await.context("a thread panicked")??;
         std::fs::write(directory.join("standby.signal"), "")?;
-        // The primary's runtime settings must not apply once the standby is promoted.
+        // Remove the settings that were changed on the running primary: they must not apply once
+        // the standby is promoted.
         Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
     }
 
@@ -109,7 +111,7 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Not set on the command line, because it could not be changed later.
+        // Do not set it on the command line, because it could not be changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
