@@ -50,8 +50,8 @@ impl Documents {
 }
 
 impl Plant {
-    /// Returns the wire check of today's documents with the defect, and the exchanges of a server
-    /// with it.
+    /// Returns the wire check of today's documents with the defect, and the requests and responses
+    /// of a server that has the defect.
     pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         (self.document)(&mut documents);

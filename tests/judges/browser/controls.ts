@@ -1,5 +1,5 @@
-// Negative controls: breaks pages on purpose, and expects that the checks and the recording of
-// requests and errors find it.
+// Negative controls: breaks pages on purpose. The checks, or the recording of requests and errors,
+// must find each defect.
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { ApiDocument } from "./api_document.js";

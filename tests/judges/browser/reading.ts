@@ -11,12 +11,12 @@ export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
 
 const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
-/** Scalar draws a part when the browser is idle, but no later than this. */
+/** Maximum time until Scalar draws a part; it waits until the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
-/** In pixels: a section that was scrolled to begins above this, below up to two headers. */
+/** The lowest start of a section after scrolling to it, in pixels: up to two headers are above it. */
 export const BELOW_HEADERS = 250;
 
-/** Scrolls until everything is drawn: Scalar draws a part when it is first near the window. */
+/** Scrolls until all parts are drawn: Scalar draws each only once it was near the window. */
 export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   const last = Object.keys(api.components.schemas).at(-1);
   await page.locator(`[id="api/models/${last}"]`).waitFor();
@@ -137,7 +137,7 @@ export const accessible: Check = async (page) => {
   );
 };
 
-/** Runs axe for contrast only, where the rest of the page is Scalar's own. */
+/** Runs axe and ignores all but contrast, because Scalar makes the rest of the page. */
 export const contrast: Check = async (page, api) =>
   (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
 
@@ -272,7 +272,7 @@ export const redirects: Check = async (page) => {
   return page.url() === `${origin}/docs` ? [] : [`/docs/ leads to ${page.url()}`];
 };
 
-/** In this order, because the last checks leave the page. */
+/** All checks. The order matters, because the last checks leave the page. */
 export const CHECKS: Check[] = [
   wholeWords,
   nothingCut,

@@ -221,7 +221,7 @@ async function reads(element: Locator, ...texts: string[]): Promise<void> {
   }
 }
 
-/** Clicks the visible control: some exist twice, for wide and narrow pages. */
+/** Clicks the visible one: some controls exist twice, for wide and for narrow pages. */
 async function click(control: Locator): Promise<void> {
   await control.filter({ visible: true }).first().click();
 }
@@ -237,7 +237,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
   await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
-  // Also after a failure: the recorded requests and errors may explain it.
+  // Add the recorded requests and errors even after a failure, because they may explain it.
   findings.push(...watch.findings(origin));
   await context.close();
   none(findings);

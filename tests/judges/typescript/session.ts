@@ -112,8 +112,8 @@ const kept = new Set((await pendingOfPet7()).map((one) => one.id));
 assert(toCancel.length === 60 && !toCancel.some((one) => kept.has(one.id)), "still pending");
 console.log("version 2: all pages of the pending orders of a pet");
 
-// Ids beyond 2^53-1: response.json() rounds them, and the rounded id may be that of another order,
-// which a cancellation would then cancel.
+// response.json() rounds ids beyond 2^53-1. The rounded id may belong to another order, and a
+// cancellation would cancel that order.
 const large = setting("LARGE");
 const rounded = String(Number(large));
 assert(rounded !== large, `${large} is exact`);
@@ -130,7 +130,7 @@ async function listedIds(): Promise<string[]> {
 
 const ids = await listedIds();
 assert(ids.includes(large) && ids.includes(rounded), "both orders are listed");
-// The generated type is number; only the text goes into the path.
+// The generated type is number, but the client only puts the text of the id into the path.
 const exact = await cancel(orders, large as unknown as number);
 assert(exact.response.status === 204, exact.error);
 assert(exact.response.url.endsWith(`/${large}`), exact.response.url);
