@@ -13,7 +13,7 @@ const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
 /** Maximum time until Scalar draws a part; it waits until the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
-/** The lowest start of a section after scrolling to it, in pixels: up to two headers are above it. */
+/** Maximum top of a section after scrolling to it, in pixels: up to two headers are above it. */
 export const BELOW_HEADERS = 250;
 
 /** Scrolls until all parts are drawn: Scalar draws each only once it was near the window. */

@@ -91,7 +91,8 @@ impl Findings {
     }
 
     /// Adds a violation unless the machine stalled during the interval or in the second before it.
-    /// Such a stall may keep a server from reading the store; after a second, it refuses requests.
+    /// A stall can keep a server from reading the store, and a server that has not read the store
+    /// for a second refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);

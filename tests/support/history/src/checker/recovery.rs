@@ -30,7 +30,7 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// One kind of request at a ready server: since its first 503, and whether it succeeds again.
+/// One kind of request at a ready server, and the interval in which the server refused it.
 struct Service {
     server: String,
     kind: Discriminant<Request>,

@@ -30,7 +30,7 @@ const ROUNDING_NANOS: i64 = 2 * SECOND;
 /// a second between two writes, and the write itself.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` of a full minute window. A longer one is that of the daily limit.
+/// The longest `Retry-After` of a full minute window. A longer one belongs to the daily limit.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
 /// Higher limits are never reached, so requests of accounts with such limits are not recorded.
