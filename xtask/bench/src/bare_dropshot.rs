@@ -1,4 +1,5 @@
-//! The baseline of requests: a separate process with dropshot and nothing else.
+//! Serves a fixed body with bare dropshot, in a separate process: the baseline for the server's
+//! requests per second.
 
 use crate::machine::on_served_core;
 use anyhow::Context;
@@ -16,7 +17,7 @@ use testbed::ServerProcess;
 /// A path with as many segments as the path of the list.
 pub const PATH: &str = "/v1/store/body";
 
-/// Starts the process, which serves this body. `directory` keeps the body and the log.
+/// Starts the process, which answers with `body`. The body and the log are files in `directory`.
 pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     let file = directory.join("body");
     std::fs::write(&file, body)?;
@@ -25,8 +26,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the file until the process is killed. It writes no log and checks no key; the rest is
-/// configured like the server.
+/// Serves the file until the process is killed. Unlike the server, writes no log and checks no key;
+/// the other settings are the same.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -1,5 +1,5 @@
-//! A keep-alive connection of the load generator: HTTP/1.1 without pipelining. It does not store
-//! bodies, so that the generator uses less processor time than the measured server.
+//! A keep-alive connection of the load generator: HTTP/1.1 without pipelining. Bodies are not
+//! stored, so that the generator uses less processor time than the measured server.
 
 use anyhow::{Context, bail, ensure};
 use bytes::{Buf, BytesMut};

@@ -1,5 +1,5 @@
-//! Rows for the embedded store: lists and rejections against bare dropshot, cancels against SQLite,
-//! the start against the sqlite3 shell.
+//! Measures the embedded store: compares lists and rejections with bare dropshot, cancellations
+//! with SQLite, and the start with the sqlite3 shell.
 
 use crate::bare_dropshot;
 use crate::load::{Load, request};
@@ -15,16 +15,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use testbed::{DataDir, ServerProcess};
 
-/// The number of orders, the same as text, the number of clients, and the target of the ratio to
-/// bare dropshot. There are as many clients as keep the server busy without filling the machine's
-/// socket buffers.
+/// For each list: the number of orders, the same number as text, the number of clients, and the
+/// target ratio to bare dropshot. Fewer clients would leave the server idle; more would fill the
+/// machine's socket buffers.
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
 /// The number of orders in stores for starts and cancels.
 pub const MANY: u64 = 1_000_000;
 
-/// The ids that one client cancels, and those that 64 clients cancel; enough for all rounds.
+/// Ids of the orders that a single client cancels, and of those that 64 clients cancel; enough for
+/// all rounds.
 const ONE_CANCELS: Range<u64> = 1..200_000;
 const MANY_CANCEL: Range<u64> = 200_000..MANY;
 
@@ -48,8 +49,7 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures the 401 for a well-formed unknown key, and the 429 for an account that may send
-/// nothing.
+/// Measures the 401 for a well-formed unknown key, and the 429 for an account whose limit is 0.
 pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.this, None, 1)?.key);
     let Served { store, server } = &builds.this;
@@ -105,7 +105,7 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Drives bare dropshot, which serves the same bytes as the server and ignores the key.
+/// Measures bare dropshot, which serves the same bytes as the server and ignores the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,
@@ -120,8 +120,9 @@ fn store_file(data: &DataDir) -> PathBuf {
     data.path().join(STORE_FILE)
 }
 
-/// Commits as often as possible within `span`: one statement that changes one row per transaction,
-/// the minimum for a durable cancel. The modes are those of the server's own connection.
+/// Returns a turn that commits as often as possible within `span`. Each transaction is one
+/// statement that changes one row, the minimum for a durable cancellation. The journal and sync
+/// modes are the server's.
 fn sqlite_turn<'a>(file: &Path, mut ids: Range<u64>, span: Duration) -> anyhow::Result<Turn<'a>> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

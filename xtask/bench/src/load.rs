@@ -23,8 +23,8 @@ impl Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Sends requests until `span` has passed. Returns the number of answers and the seconds they
-    /// took. Connections are opened before the time starts.
+    /// Sends requests until `span` has passed. Returns the number of answers and the elapsed
+    /// seconds, which exclude the time to open connections.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {

@@ -1,4 +1,5 @@
-//! The machine: its description, the core of each side, and the processor time of a process.
+//! The machine: its description, the cores of the servers and of the load generator, and the
+//! processor time of a process.
 
 use procfs::process::Process;
 use procfs::{CpuInfo, Current, CurrentSI, KernelStats};
@@ -51,7 +52,7 @@ pub fn take_generator_core() -> anyhow::Result<()> {
     pin(GENERATOR_CORE)
 }
 
-/// Runs `work` on the served side's core; so does a process that it starts.
+/// Runs `work`, and the processes that it starts, on the core for servers.
 pub fn on_served_core<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
@@ -65,7 +66,7 @@ pub fn on_served_core<T: Send>(
 }
 
 fn pin(index: usize) -> anyhow::Result<()> {
-    // A machine with a single core shares it.
+    // With a single core, servers and load generator share it.
     if let Some(core) = CORES.get(index).filter(|_| CORES.len() > 1) {
         let mut set = CpuSet::new();
         set.set(*core);
@@ -93,7 +94,7 @@ mod tests {
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
                 assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
-                // Holds for threads that the generator starts, too.
+                // The pinned generator can still start a thread on the servers' core.
                 assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()

@@ -1,5 +1,5 @@
-//! Rows for a store in PostgreSQL: lists and request counts against the embedded store, cancels and
-//! the start against PostgreSQL's own programs on the same table.
+//! Measures a store in PostgreSQL. Lists and request counts are compared with the embedded store,
+//! cancellations and the start with psql and pgbench on the same table.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -20,20 +20,21 @@ const CLIENTS: usize = 64;
 /// Time after which a new server certainly acknowledges cancellations.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
-/// Settings for a machine with some memory; all others are PostgreSQL's defaults.
+/// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
 /// The last order that servers cancel; pgbench changes the orders after it.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// Changes one row per transaction. It sets the change number, as a cancellation does, so that the
-/// index on it is written too.
+/// Changes one row per transaction. Sets the change number, as a cancellation does, so that
+/// PostgreSQL also writes the index on the change number.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
 ";
 
-/// A path that is counted and answered 404: the cheapest request with a key.
+/// A path that does not exist. The server counts the request and answers 404: the cheapest request
+/// with a key.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
 /// A database server on the served side's core.
@@ -110,8 +111,8 @@ fn cancellations(
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
-    // pgbench gets its own store: a server reads all changes of its table, so pgbench's changes
-    // would be extra work for this build only.
+    // pgbench gets its own store. A server reads all changes of its table, so in a shared store
+    // pgbench's changes would be extra work for the server of one build only.
     pgbench.arg(url_of(&database.store(setup, &setup.programs.this, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The delay from a statement to its answer. All other work takes about a twentieth of it.
+/// The relay's delay from a statement to its answer. All other work takes about a twentieth of this
+/// time.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// The number of times that a client repeats its steps in a turn.
@@ -38,8 +39,8 @@ use Step::{CancelElsewhere, CancelHere, Send};
 
 const GET_LIST: Step = Send("GET", LIST, 200);
 
-/// The name, the steps, the number of clients that take them at once, and the maximum number of
-/// round trips. Only the last step is measured.
+/// Each request: its name, its steps, the number of clients that take the steps at the same time,
+/// and the maximum number of round trips. Only the last step is measured.
 const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("list", &[GET_LIST], 1, 1.2),
     ("list, 32 clients", &[GET_LIST], 32, 1.3),

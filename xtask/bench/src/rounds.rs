@@ -1,5 +1,5 @@
-//! Runs rounds. Each build and the baseline take a turn per round, so that noise affects all alike.
-//! A baseline without a program is a constant.
+//! Runs measurements in rounds. In each round, every build and the baseline take one turn, so that
+//! noise affects all of them alike. If the baseline is not a program, it is a constant.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};

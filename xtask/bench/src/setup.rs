@@ -14,15 +14,16 @@ use testbed::{DataDir, Program, ServerProcess};
 /// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
 
-/// Disables the limit of requests without a key, because the generator has only one address. The
-/// old name of `--unauthenticated-per-minute`, because the build of `--program` may be older.
+/// Disables the limit of requests without a key, because all requests of the generator come from
+/// one address. Uses the old name of `--unauthenticated-per-minute`, because the build of
+/// `--program` may be older.
 const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 
 /// The settings of a run.
 pub struct Setup {
     /// The number of rounds, besides a first one that does not count.
     pub rounds: u16,
-    /// The time of a closed loop in a round.
+    /// Time for which a load runs in each round.
     pub loop_time: Duration,
     pub programs: Builds<Program>,
     pub directory: TempDir,
@@ -34,7 +35,7 @@ pub struct Store {
     pub data: DataDir,
     /// A key without a practical limit.
     pub key: String,
-    /// A key of an account that may send nothing, so every answer is 429.
+    /// A key of an account whose limit is 0, so every answer is 429.
     pub limited_key: String,
 }
 

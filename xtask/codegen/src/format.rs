@@ -6,7 +6,7 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints these items, with an empty line after each, and before each documented member.
+/// Prints these items, with an empty line after each item, and before each documented member.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {
@@ -24,7 +24,7 @@ pub fn print(file: syn::File) -> String {
 }
 
 /// Inserts empty lines between members. A member is indented once and ends with a brace or a
-/// semicolon. The next one begins with its comment, an attribute or `fn`.
+/// semicolon. The next member begins with its comment, an attribute or `fn`.
 fn separate_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {

@@ -1,11 +1,12 @@
-//! Generates the Rust code of a server, and progenitor's client, from an OpenAPI 3.0 document:
-//! parameters, successes, errors, a trait of plain methods for handlers, and the API that dropshot
-//! serves. The document may use only the subset that `xtask/README.md` lists.
+//! Generates the Rust code of a server, and progenitor's client, from an OpenAPI 3.0 document. The
+//! server's code consists of parameters, successes, errors, a trait of plain methods for handlers,
+//! and the API that dropshot serves. The document may use only the subset of OpenAPI that
+//! `xtask/README.md` lists.
 //!
-//! The document is read into the types of [`model`], from which the code is written. Anything
-//! outside of the subset is refused with its place. [`unemitted`] lists the kinds of leaves that
-//! dropshot cannot emit from the code. The generator is independent of orders. The generated code
-//! uses `api/src`.
+//! The document is read into the types of [`model`], from which the code is written. If the
+//! document uses anything outside of the subset, the generator returns an error that names each
+//! such place, a refusal. [`unemitted`] lists the kinds of values that dropshot cannot emit from
+//! the code. The generator is independent of orders. The generated code uses `api/src`.
 
 pub mod client;
 mod format;

@@ -1,9 +1,10 @@
-//! The contract of a document without JSON: types, operations, errors and constants.
+//! The content of a document, the contract, as Rust types: records, enums, operations, errors and
+//! constants.
 
 use proc_macro2::{Ident, TokenStream};
 use serde_json::Value;
 
-/// Everything from which the code is written.
+/// The parts of a document from which the code is written.
 #[derive(Debug)]
 pub struct Contract {
     /// `info.title`.
@@ -14,7 +15,7 @@ pub struct Contract {
     pub base_path: String,
     /// Texts of the document that programs use.
     pub constants: Vec<Constant>,
-    /// The tables of figures in `info`.
+    /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
     /// Records and enums, in the document's order.
     pub items: Vec<Item>,
@@ -247,7 +248,7 @@ impl Location {
     }
 }
 
-/// A success of an operation.
+/// A success response of an operation.
 #[derive(Clone, Debug)]
 pub struct Success {
     /// Name of its variant.

@@ -19,8 +19,8 @@ pub fn shouty(name: &str) -> Option<Ident> {
     identifier(name, &name.to_shouty_snake_case())
 }
 
-/// Returns the converted name, unless the conversion lost more than separators. Keywords become raw
-/// identifiers, which Rust allows for all but a few.
+/// Returns the converted name, or `None` if the conversion lost characters other than separators.
+/// Keywords become raw identifiers, which Rust allows for all but a few keywords.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);

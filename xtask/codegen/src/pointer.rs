@@ -11,7 +11,8 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Replaces a value, or adds a member. Returns `None` if the pointer leads to no such place.
+/// Replaces a value, or adds a member. Returns `None` if the document has no place for it at the
+/// pointer.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {

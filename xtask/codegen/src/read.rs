@@ -1,4 +1,4 @@
-//! Reads a document into the types of [`crate::model`], and refuses everything outside of the
+//! Reads a document into the types of [`crate::model`], and reports everything outside of the
 //! subset.
 
 mod constants;
@@ -16,8 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that the generated code imports or that every module has. A schema with such a name is
-/// refused.
+/// Names that the generated code imports, or that Rust's prelude defines. A schema must not have
+/// such a name.
 pub const NAMES_IN_USE: &[&str] = &[
     "Answer",
     "Api",
@@ -112,12 +112,14 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// Reads parts of a document, and collects refusals.
+/// Reads the parts of a document, and collects refusals: places from which no code can be
+/// generated.
 struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
-    /// Rust names in use, with the pointers of their places; empty for [`NAMES_IN_USE`].
+    /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
+    /// [`NAMES_IN_USE`].
     names: BTreeMap<String, String>,
 }
 
@@ -183,7 +185,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Checks that every operation takes a key as `Authorization: Bearer`: the client supports
+    /// Checks that every operation requires a key in `Authorization: Bearer`: the client supports
     /// nothing else.
     fn check_security(&mut self) {
         let root = self.root.clone();
@@ -228,7 +230,7 @@ impl<'a> Reader<'a> {
         inner.iter().for_each(|inner| self.check_references(inner));
     }
 
-    /// Records a refusal: the place, the problem, and the fix.
+    /// Records a place from which no code can be generated, with the problem and the fix.
     fn refuse(&mut self, node: &Node<'_>, problem: impl Into<String>, fix: impl Into<String>) {
         let refusal = Refusal::new(&node.pointer, problem, fix);
         if !self.refusals.contains(&refusal) {
@@ -236,7 +238,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each key that is not in the subset.
+    /// Refuses each key of a construct that is not in the subset.
     fn check_keys(&mut self, node: &Node<'_>, construct: &Construct) {
         for (key, member) in node.members() {
             if !construct.keys.contains(&key) && !key.starts_with("x-") {
@@ -261,7 +263,7 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns the name; refuses the place if there is no such name in Rust.
+    /// Returns the name. Refuses the place if `text` cannot be converted to a Rust name.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
@@ -270,7 +272,7 @@ impl<'a> Reader<'a> {
         name
     }
 
-    /// Reserves the name of a new type or constant; refuses it if it is in use.
+    /// Reserves the name of a new type or constant. Refuses the place if the name is in use.
     fn claim_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         let name = self.require_name(node, name, text)?;
         let other = self.names.insert(name.to_string(), node.pointer.clone());
@@ -285,7 +287,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the name of a member; refuses it if one of `others` has the same.
+    /// Returns the name of a member. Refuses the place if a member in `others` has the same name.
     fn member_name<'n>(
         &mut self,
         node: &Node<'_>,
@@ -307,8 +309,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the description. Refuses one that a doc comment cannot carry to schemars unchanged:
-    /// it must consist of paragraphs of one line each.
+    /// Returns the description. Refuses a description that schemars would change when it reads the
+    /// doc comment: it must consist of paragraphs of one line each.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

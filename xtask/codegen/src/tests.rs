@@ -1,5 +1,5 @@
 //! Checks that the generator ignores no part of a document: each change of a document changes the
-//! code, is refused, or affects a leaf of a kind in [`crate::unemitted`].
+//! code, is refused, or affects a value of a kind in [`crate::unemitted`].
 
 use crate::node::Node;
 use crate::pointer::{pointer_to, put, take};
@@ -30,7 +30,7 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner.flat_map(|inner| pointers(&inner))).collect()
 }
 
-/// Keys that OpenAPI allows somewhere, and one unknown key, each with a value.
+/// Keys to add, each with a value: the keys that OpenAPI allows somewhere, and one unknown key.
 const ADDITIONS: &str = r#"{
     "nullable": true, "discriminator": { "propertyName": "kind" }, "not": {}, "anyOf": [],
     "allOf": [], "oneOf": [], "multipleOf": 2, "minimum": 1, "maximum": 9,
@@ -47,11 +47,11 @@ const ADDITIONS: &str = r#"{
     "headers": { "X-Z": { "schema": { "type": "string" } } }
 }"#;
 
-/// Replacements of each text: formats without a type, and an empty text.
+/// Texts that replace each text of a document: formats without a type, and an empty text.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// Returns the pointers of the changes that neither change the code, nor are refused, nor have a
-/// known kind. Each core checks a part of the changes.
+/// Returns the pointers of the ignored changes: changes that are accepted without changing the code
+/// and whose value dropshot could emit. Splits the work between all cores.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {
@@ -68,8 +68,8 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     })
 }
 
-/// Returns a key that is the same for constructs that the generator treats alike. Of several places
-/// with one key, only the first is changed.
+/// Returns a key that is equal for constructs that the generator treats alike. Of the places with
+/// the same key, only the first is changed.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",
@@ -79,7 +79,7 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Names of objects are free, except those of parts of OpenAPI.
+    // Omits the name of an object, which the document chooses, unless it is a method or a status.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
@@ -103,7 +103,7 @@ fn assert_none_ignored(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
 fn an_added_key_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let members = document.pointer(pointer).and_then(Value::as_object);
-        // The keys of these objects are free names.
+        // The keys of these objects are names that the document chooses.
         let is_list_of_names = pointer.ends_with("/properties") || pointer.ends_with("/paths");
         let Some(members) = members.filter(|_| !is_list_of_names) else { return Vec::new() };
         let additions: Value = serde_json::from_str(ADDITIONS).unwrap();
@@ -124,7 +124,7 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // All of its leaves may have a known kind.
+        // Skips a value if dropshot emits nothing of it: all its leaves have a known kind.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)

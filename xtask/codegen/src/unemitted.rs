@@ -1,18 +1,19 @@
-//! Lists the kinds of leaves of a document that dropshot does not emit from the generated types.
-//! Each kind names the proof that the server keeps to it. `api/UPSTREAM.md` has the same table for
-//! people; a test compares both.
+//! Lists the kinds of values of a document that dropshot cannot emit from the generated types, and
+//! for each kind what proves that the server behaves as the document says. `api/UPSTREAM.md` has
+//! the same table for people; a test checks that both are equal.
 
 use std::sync::LazyLock;
 
-/// A kind of leaves.
+/// A kind of values that dropshot cannot emit. Only scalars and empty containers, the leaves, have
+/// a kind.
 #[derive(Debug)]
 pub struct Kind {
     /// Name.
     pub name: &'static str,
-    /// Patterns of the leaves' JSON pointers: `*` is one token, `**` any number of tokens, `4??` a
+    /// Patterns of the values' JSON pointers: `*` is one token, `**` any number of tokens, `4??` a
     /// token of three characters.
     pub places: &'static [&'static str],
-    /// The proof that the server keeps to them.
+    /// The checks and tests that prove that the server behaves as these values say.
     pub proof: &'static str,
 }
 
@@ -82,7 +83,7 @@ static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
     KINDS.iter().flat_map(with_kind).collect()
 });
 
-/// Returns the kind of the leaf at this JSON pointer, or `None` if dropshot emits the leaf.
+/// Returns the kind of the value at this JSON pointer, or `None` if dropshot emits the value.
 pub fn kind_of(pointer: &str) -> Option<&'static Kind> {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
     PLACES.iter().find(|(place, _)| matches(place, &tokens)).map(|(_, kind)| *kind)

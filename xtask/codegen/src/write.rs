@@ -168,7 +168,7 @@ fn rust_type(ty: &Type) -> TokenStream {
     }
 }
 
-/// Returns the type whose JSON schema is emitted.
+/// Returns the Rust type from which dropshot emits the JSON schema.
 fn schema_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Integer { format: IntegerFormat::Plain, .. } => quote!(PlainInteger),

@@ -1,5 +1,5 @@
-//! Tests documents from which no code can be generated: each bad place is named, and no code is
-//! returned.
+//! Tests documents from which no code can be generated: the error names every place that the
+//! generator does not support.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use codegen::pointer::put;
@@ -11,7 +11,7 @@ fn subset() -> Value {
     parse(include_str!("subset/subset.json")).unwrap()
 }
 
-/// Returns the lines with which this document is refused.
+/// Returns the lines of the generator's error for this document.
 fn refusals_of(document: &Value) -> Vec<String> {
     match server(document, "subset.json", "x") {
         Err(Error::Refused(refusals)) => refusals.to_string().lines().map(str::to_string).collect(),
@@ -19,7 +19,7 @@ fn refusals_of(document: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the lines with which the document is refused after this change.
+/// Returns the lines of the generator's error for the test document with `value` at `pointer`.
 fn refusals_after(pointer: &str, value: Value) -> String {
     let mut document = subset();
     put(&mut document, pointer, value).unwrap();

@@ -31,7 +31,7 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the program has all options of a service, by the help of its command.
+/// Checks that the help of the service's command lists all options that the service uses.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],

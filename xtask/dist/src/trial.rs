@@ -1,4 +1,4 @@
-//! Tries the image: its files become the root directory of a process, as in a container. No other
+//! Tests the image: its files become the root directory of a process, as in a container. No other
 //! files are visible.
 
 mod container;
@@ -16,14 +16,14 @@ use std::process::Command;
 use testbed::Program;
 use testbed::postgres::Installed;
 
-/// The requirements of a trial.
+/// The tools that a trial needs on this machine.
 pub struct Needs {
     isolation: Isolation,
     postgres: Installed,
 }
 
 impl Needs {
-    /// Finds the requirements on this machine; the error names the missing one.
+    /// Finds the tools on this machine; the error names the missing one.
     pub fn find() -> anyhow::Result<Needs> {
         Ok(Needs { isolation: container::isolation()?, postgres: Installed::find()? })
     }
@@ -32,7 +32,7 @@ impl Needs {
 /// Receives each result as soon as it is known.
 type Out<'o> = &'o mut dyn Write;
 
-/// Tries a release until a claim fails, and returns the exit status.
+/// Checks the archive and the image, stops at the first failure, and returns the exit status.
 pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8> {
     writeln!(out, "Trying the image with unshare {} …", needs.isolation.join(" "))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -48,8 +48,8 @@ pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8>
     Ok(result.is_err().into())
 }
 
-/// Prints a claim that holds. Otherwise fails with the claim and `otherwise`, the evidence against
-/// it.
+/// Prints the claim if it holds. Otherwise fails with the claim and `otherwise`, which says what
+/// happened instead.
 fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Result<()> {
     ensure!(holds, "{claim}\n  {otherwise}");
     writeln!(out, "✓ {claim}")?;

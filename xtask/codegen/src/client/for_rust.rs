@@ -1,5 +1,6 @@
-//! Prepares a document for progenitor: gives identifiers and extensible enums their own types,
-//! keeps only one success of each operation, and removes everything that only the server checks.
+//! Prepares a document for progenitor: gives identifiers and extensible enums (`x-extensible-enum`)
+//! their own types, keeps only one success of each operation, and removes everything that only the
+//! server checks.
 
 use crate::names::pascal;
 use crate::subset::PATH;
@@ -16,8 +17,8 @@ pub struct ProgenitorInput {
     pub enums: Vec<String>,
 }
 
-/// Bounds, which only the server checks: a client that checked them would break when one is
-/// widened.
+/// Bounds of values. Only the server checks them: a client that checked them would reject valid
+/// values after the API widens a bound.
 const BOUNDS: [&str; 7] =
     ["minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
@@ -27,7 +28,7 @@ const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
 /// The schema of the body of errors. Its code stays a string; a handwritten method converts it.
 pub const ERROR: &str = "Error";
 
-/// The extensible enum of a property.
+/// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     /// The name of the enum's type.
     name: String,
@@ -39,7 +40,7 @@ struct ExtensibleEnum {
 
 pub fn prepare_document(document: &Value) -> ProgenitorInput {
     let mut document = document.clone();
-    // It would become the documentation of progenitor's client.
+    // Progenitor would use the description as the documentation of its client.
     if let Some(info) = object(&mut document, "/info") {
         info.remove("description");
     }
@@ -64,7 +65,7 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Progenitor does not generate these: a replacement type is configured for each.
+    // Progenitor generates no type for these schemas: a handwritten type replaces each of them.
     kinds.extend(
         enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
     );
@@ -101,7 +102,7 @@ fn prepare_parameter(
     {
         *schema = reference(&extensible.name, &Value::Null);
     }
-    // The server applies the default of an absent parameter.
+    // The server applies the default if the parameter is absent.
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("default");
     }
@@ -115,8 +116,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation. Handwritten code distinguishes errors and
-/// successes without content by their status.
+/// Keeps only the first success of an operation. Handwritten code recognises errors and successes
+/// without content by their status.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -173,7 +174,8 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // The description of the record's own `id` is the best one.
+    // The record's own `id` has the best description, so its schema replaces the schemas of other
+    // members.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }

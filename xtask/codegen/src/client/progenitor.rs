@@ -74,8 +74,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes the comments of methods, which are not public. Writes those of types as single lines
-/// without indentation, so that rustdoc does not take indented text for code.
+/// Removes the comments of methods, because methods are not public. Writes the comments of types as
+/// single lines without indentation, so that rustdoc does not take indented text for code.
 fn rewrite_comments(item: &mut Item) {
     match item {
         Item::Mod(module) => module

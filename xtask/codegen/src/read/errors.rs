@@ -1,4 +1,4 @@
-//! Reads the errors of responses: one for each code in the examples.
+//! Reads the errors of responses: one error for each code in the examples.
 
 use super::Reader;
 use crate::model::{Enum, ErrorRecord, ErrorVariant, Item, SharedErrors};

@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
             Type::List { item, .. } => {
                 let is_scalar = match &**item {
                     Type::Record(_) | Type::List { .. } => false,
-                    // Dropshot would emit the values in place of the reference.
+                    // Dropshot would emit the enum's values instead of the reference to the enum.
                     Type::Enum(of) => !of.is_extensible && !of.is_component,
                     _ => true,
                 };

@@ -197,7 +197,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // In Rust these match characters of every script, in a document only ASCII.
+        // In Rust's regular expressions these match characters of every script, in a document's
+        // only ASCII.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {

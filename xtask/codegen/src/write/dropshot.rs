@@ -8,7 +8,8 @@ use crate::model::{Contract, Item, Operation};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Writes all of these items.
+/// Writes the trait that dropshot serves, its implementation, and the functions that describe the
+/// API.
 pub fn served(contract: &Contract) -> TokenStream {
     let endpoints = contract.operations.iter().map(endpoint);
     let methods = contract.operations.iter().map(method);
@@ -78,7 +79,7 @@ fn extractors(operation: &Operation) -> TokenStream {
 fn endpoint(operation: &Operation) -> TokenStream {
     let Operation { id, method, path, method_name, tags, .. } = operation;
     let summary = operation.summary.as_ref().map(|text| {
-        // Must be one line, because dropshot takes the first paragraph for the summary.
+        // Must be one line, because dropshot uses the first paragraph as the summary.
         let text = format!(" {text}");
         quote!(#[doc = #text])
     });

@@ -79,7 +79,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     });
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Handlers return these with `?`.
+    // Implements `From` for these errors, so that handlers can return them with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -110,7 +110,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the code for invalid requests: that of the only error with status 400.
+/// Returns the code for invalid requests: the code of the operation's only error with status 400.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());

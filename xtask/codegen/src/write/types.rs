@@ -68,8 +68,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns the attribute that renames all members, if it gives each its name and at least one needs
-/// it.
+/// Returns serde's attribute that renames all members to camel case, if this gives every member its
+/// name in the document and at least one name changes.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -100,8 +100,8 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required, schema)
 }
 
-/// Writes a field with the attributes of serde and schemars. The latter name the type that has the
-/// schema, and the bounds.
+/// Writes a field with the attributes of serde and schemars. The attributes of schemars name the
+/// type whose schema is emitted, and the bounds.
 fn field_tokens(
     field: &Field,
     serde: &[TokenStream],
@@ -146,8 +146,9 @@ pub fn parameter_record(record: &Record) -> TokenStream {
     }
 }
 
-/// Returns the type that has the schema of a parameter, and its bounds. For a list in the query, it
-/// is a type that dropshot accepts and from which the list's schema is restored later.
+/// Returns the type whose schema is emitted for a parameter, and the bounds. For a list in the
+/// query, returns a type that dropshot accepts; the list's schema later replaces the schema of that
+/// type.
 fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     match ty {
         Type::List { item, min_items, max_items } => {
@@ -159,7 +160,7 @@ fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     }
 }
 
-/// Returns the minimum and maximum length, each with a default if absent.
+/// Returns the minimum and maximum length, each with its default if it is absent.
 fn lengths(min: Option<u64>, max: Option<u64>) -> (TokenStream, TokenStream) {
     let literal = |length| Literal::u64_unsuffixed(length).to_token_stream();
     (literal(min.unwrap_or(0)), max.map_or(quote!(usize::MAX), literal))
@@ -192,7 +193,8 @@ fn bounds(ty: &Type) -> Vec<TokenStream> {
     }
 }
 
-/// Returns the rule for a value, and the static with its regular expression, if it has one.
+/// Returns the code of the rule that checks a value, and the static with its regular expression, if
+/// it has one.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
@@ -243,8 +245,8 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes checks of the members of a request body against their schemas, which serde does not
-/// check.
+/// Writes the checks of a request body that serde does not do: each member must be within the
+/// bounds of its schema.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record

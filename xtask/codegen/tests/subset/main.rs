@@ -1,5 +1,5 @@
-//! Tests the code of a document that uses the whole subset: it emits the document, and dropshot
-//! serves it.
+//! Tests the code generated from a document that uses every supported feature of OpenAPI: dropshot
+//! emits the same document from the code, and serves the operations.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 #![expect(dead_code, reason = "the tests use only a part of the generated code")]
 
@@ -21,7 +21,7 @@ const ISBN: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
 type Request<'a> = answer::Request<'a, (), OnUpgrade>;
 
-/// A library whose answers show the request that it received.
+/// Handlers of a library of books. Their answers show the request that they received.
 enum Library {}
 
 fn book(isbn: &str, title: &str) -> Book {
@@ -40,8 +40,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// Hyper adds this extension to a request that asks for an upgrade. Here it replaces the sender
-    /// that a middleware would add.
+    /// Handlers expect the sender of a request in an extension that a middleware adds. The tests
+    /// have no such middleware and use an extension that hyper adds to upgrade requests.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

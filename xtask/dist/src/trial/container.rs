@@ -74,8 +74,8 @@ impl Container<'_> {
         Ok(())
     }
 
-    /// Returns a command that runs the program with these arguments instead of the image's.
-    /// Variables that are added to the command override the image's.
+    /// Returns a command that runs the program with these arguments instead of the image's default
+    /// arguments. Variables that are added to the command override the image's.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(unshare()?);
         command.args(self.isolation).arg("--root").arg(self.path("/"));
@@ -111,7 +111,7 @@ impl Container<'_> {
     }
 }
 
-/// Finds `unshare`: the command's own `PATH` is the container's.
+/// Finds `unshare` on this machine, because the `PATH` of the command is the container's.
 fn unshare() -> anyhow::Result<PathBuf> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&directories).map(|path| path.join("unshare"));

@@ -16,7 +16,7 @@ const HOSTS: &str = "/etc/hosts";
 /// The path at which the program looks for certificates of authorities, as on Debian.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The path of the certificate that the URL names.
+/// The path of the certificate that the store's URL names.
 const AUTHORITY: &str = "/etc/store-orders/ca.pem";
 
 pub async fn run(
@@ -39,7 +39,8 @@ pub async fn run(
     let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
     let other_authority = Authority::new()?;
 
-    // The mounted file, the command, a word of its error if it must fail, and the claim.
+    // Each step: the mounted file, the command, a word of the error if the command must fail, and
+    // the claim.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

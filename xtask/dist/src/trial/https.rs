@@ -33,7 +33,8 @@ pub async fn run(container: &Container<'_>, out: Out<'_>) -> anyhow::Result<()> 
     let health_before_start = container.run(&["health"], "")?;
     let fails = health_before_start.status.code() == Some(1);
     claim(out, "before the start, `health` fails", fails, &describe(&health_before_start))?;
-    // Uses free ports, because the network is this machine's.
+    // Uses port 0, a free port: the container shares this machine's network, so fixed ports may be
+    // taken.
     let flags = ["--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:0"];
     let files = ["--tls-cert", CERTIFICATE, "--tls-key", KEY];
     let mut command = container
