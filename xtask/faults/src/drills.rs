@@ -1,6 +1,6 @@
-//! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
+//! Drills (chaos runs): servers, clients of all kinds, and faults drawn from a seed. The rules of
 //! `tests/support/history` check what the clients see during the run and at its end. Negative
-//! controls, which are damaged on purpose, prove that the rules detect violations.
+//! controls, drills that are damaged on purpose, prove that the rules detect violations.
 
 mod controls;
 mod databases;
@@ -39,7 +39,7 @@ pub struct DrillArgs {
 }
 
 impl DrillArgs {
-    /// Returns the seed of all scenarios but drills.
+    /// Returns the seed of all scenarios except drills.
     pub fn first_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }

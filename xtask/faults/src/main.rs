@@ -1,5 +1,5 @@
-//! Checks that servers keep the service's promises while disks, networks, databases, clocks and the
-//! servers themselves fail.
+//! Tests that servers work as documented while disks, networks, databases, clocks and the servers
+//! themselves fail.
 //!
 //! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are child processes that listen on
 //! free loopback ports. They are ended by their process ids.
@@ -78,7 +78,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let tools = Arc::new(Tools::new(program, cli.drills.first_seed()));
     let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
     let conclusion = libtest_mimic::run(&cli.tests, trials);
-    // A scenario that panicked has no exit status.
+    // A scenario that panicked has no exit status, but `libtest_mimic` reports it as failed.
     Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
 }
 

@@ -35,7 +35,7 @@ impl StoreUnderTest {
         Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
     }
 
-    /// Returns the operator's commands on the store, which they reach at `url`.
+    /// Returns a data directory with which the operator's commands reach the store at `url`.
     pub fn operator(&self, url: &str) -> DataDir {
         DataDir::on_store(&self.program, &self.directory.path().join("operator"), url)
     }
@@ -124,8 +124,8 @@ impl Replica {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
-    /// Returns the status of a request that needs no database: 400 if the key is valid, because the
-    /// pet's id is not. The key is checked first.
+    /// Returns the status of a request that needs no database and has an invalid pet id. The key is
+    /// checked first, so the status is 400 if the key is valid.
     pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
         let url = format!("{}/pets/x", self.server.base_url());
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())
@@ -173,8 +173,8 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 /// The roles of the connections that each server has to the primary.
 pub const ROLES: [&str; 5] = ["writer", "freshness", "reader", "heartbeat", "limits"];
 
-/// Waits until the primary has one connection of each role per server. Returns `None`, or the
-/// number of connections by role if that takes longer than `limit`.
+/// Waits until the primary has one connection of each role per server. Returns `None` if that
+/// happens within `limit`, otherwise the number of connections of each role.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,

@@ -1,4 +1,4 @@
-//! Runs scenarios: each has a name and a test on its own servers, which is repeated if the machine
+//! Runs scenarios. A scenario is a named test with its own servers. It is repeated if the machine
 //! stalled.
 
 use anyhow::bail;
@@ -14,11 +14,11 @@ use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-/// The time limit of a scenario, far above what any needs: it ends a scenario that waits forever.
-/// Blocking calls cannot be interrupted and have their own limits.
+/// The time limit of a scenario, far above the time that any scenario needs: it ends a scenario
+/// that hangs. It cannot interrupt blocking calls, which have their own limits.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Time that an ended scenario waits for its blocking calls, which cannot be cancelled.
+/// Time that an ended scenario waits for its blocking calls.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that all scenarios share.
@@ -27,7 +27,8 @@ pub struct Tools {
     pub program: Program,
     /// Seed of the random choices.
     pub seed: u64,
-    /// Locked by each scenario while it runs, exclusively by one that limits times.
+    /// Each scenario locks this while it runs. A scenario that checks time limits locks it
+    /// exclusively.
     machine: RwLock<()>,
     worst: AtomicU8,
     is_interrupted: AtomicBool,
@@ -71,7 +72,7 @@ macro_rules! scenario {
 pub(crate) use scenario;
 
 impl Scenario {
-    /// Creates a scenario that runs alone, because it limits times.
+    /// Creates a scenario that runs alone, because other scenarios would disturb its time limits.
     pub fn new<F>(name: impl Into<String>, run: F) -> Scenario
     where
         F: for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyhow::Result<()>>,
@@ -91,7 +92,8 @@ impl Scenario {
         Scenario { time_limit: TIME_LIMIT + 2 * time, ..self }
     }
 
-    /// Marks a scenario that limits no times, so that others of this kind run at the same time.
+    /// Marks a scenario that checks no time limits, so that it can run together with others of this
+    /// kind.
     pub fn untimed(self) -> Scenario {
         Scenario { is_timed: false, ..self }
     }
@@ -116,7 +118,7 @@ impl Scenario {
         })
     }
 
-    /// Runs the scenario, again if the machine stalled, and returns the exit status.
+    /// Runs the scenario, repeats it if the machine stalled, and returns the exit status.
     fn run_until_conclusive(&self, tools: &Tools, out: &mut dyn Write) -> anyhow::Result<u8> {
         let _alone = self.is_timed.then(|| tools.machine.write());
         let _shared = (!self.is_timed).then(|| tools.machine.read());

@@ -1,10 +1,10 @@
-//! Negative controls: set-ups with a seeded defect that breaks a promise of the service. Tests with
-//! recordings in `tests/support/history` show that each rule fires; the controls show that the
-//! drills record what the rules need. Each control breaks a different rule with a different part of
-//! the set-up.
+//! Negative controls: drills with a seeded defect, which makes the service break a rule. Tests with
+//! recordings in `tests/support/history` show that each rule detects a violation; the controls show
+//! that drills record what the rules need. Each control breaks a different rule by a defect in a
+//! different part.
 //!
-//! The tested program is the released one. The defects are outside of it: relays rewrite the
-//! statements that servers prepare, or the disk of an embedded store lies.
+//! The tested program is the released one. The defects are outside of the program: relays rewrite
+//! the statements that servers prepare, or the disk of an embedded store ignores syncs.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
@@ -57,7 +57,7 @@ impl Control {
                 "FROM replicas WHERE id = $1",
             )]),
             Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
-            // The poll for changes of keys finds none after the first.
+            // Makes the server's poll for changed keys report no change after the first poll.
             Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
             Control::LyingDisk | Control::UnheldAnswers => {
                 Damage { has_lying_disk: true, ..Damage::default() }
@@ -65,7 +65,7 @@ impl Control {
         }
     }
 
-    /// Returns the fault that exposes the damage; `ServerClock` if none is needed.
+    /// Returns the fault that exposes the defect; `ServerClock` if no fault is needed.
     fn fault(self) -> FaultKind {
         match self {
             Control::SharedHeartbeat => FaultKind::PromoteCut,

@@ -1,5 +1,5 @@
-//! The PostgreSQL servers of a drill: a primary, its synchronous standby, and room for a third
-//! node. After a promotion the replaced primary is the third node: it may still run while the new
+//! The PostgreSQL servers of a drill: a primary, its synchronous standby, and a third node. After a
+//! promotion, the replaced primary is the third node, because it may still run while the new
 //! primary gets a standby.
 
 use anyhow::Context;
@@ -73,8 +73,8 @@ impl Databases {
     }
 
     /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so only data that
-    /// PostgreSQL has not written is lost. That written data is durable is PostgreSQL's own
-    /// promise.
+    /// PostgreSQL has not written is lost. The drill does not test power cuts: PostgreSQL itself
+    /// guarantees that committed data survives them.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }

@@ -64,7 +64,7 @@ pub enum FaultKind {
     PowerCut,
 }
 
-/// Upper estimate of the time for one fault, or two at once, and the recovery.
+/// Upper estimate of the time for one group of faults and the recovery.
 const FAULT_AND_RECOVERY_TIME: Duration = Duration::from_secs(6);
 
 impl FaultKind {
@@ -78,7 +78,7 @@ impl FaultKind {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
-    /// True if the standby is promoted.
+    /// True if the fault promotes the standby.
     pub fn promotes(self) -> bool {
         use FaultKind::{PromoteCut, PromoteKilled, PromotePaused};
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
@@ -117,12 +117,13 @@ impl FaultKind {
         1 + usize::from(self.promotes())
     }
 
-    /// Returns the affected layer and the shortest and longest duration in milliseconds. The
-    /// longest durations exceed the timeouts of clients and servers.
+    /// Returns the layer that the fault affects, and the fault's shortest and longest duration in
+    /// milliseconds. The longest durations exceed the timeouts of clients and servers.
     fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
-            // A killed process is started again after this time; a suspended one resumes.
+            // After this time a killed process is started again, and a suspended process is
+            // resumed.
             FaultKind::ServerKill => (Servers, (0, 1_000)),
             FaultKind::ServerPause => (Servers, (200, 3_000)),
             FaultKind::ServerClock => (Servers, (200, 2_000)),
@@ -150,7 +151,7 @@ impl FaultKind {
         }
     }
 
-    /// True if no fault of another layer may happen at the same time.
+    /// True if faults of other layers must not happen at the same time.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }
@@ -163,10 +164,10 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// True if the fault affects all servers instead of one, for the kinds that can. For
-    /// `ServerClock` it is the direction.
+    /// True if a fault that can affect one or all servers affects all. For `ServerClock`: true if
+    /// the clock is moved forward.
     pub affects_all: bool,
-    /// The network's delay, for the kinds that delay.
+    /// The additional delay of the network, for faults that delay it.
     pub delay: Duration,
 }
 
@@ -175,9 +176,9 @@ pub struct Fault {
 pub struct FaultGroup {
     /// The faults in the order in which they begin; they are undone in the reverse order.
     pub faults: Vec<Fault>,
-    /// Time without a fault before this group.
+    /// Time without a fault between the previous group and this one.
     pub after: Duration,
-    /// True if clients send few requests meanwhile: full load hides faults that a request exposes.
+    /// True if clients send few requests during this group: full load would hide some defects.
     pub is_calm: bool,
 }
 
@@ -191,12 +192,12 @@ enum Layer {
     All,
 }
 
-/// One of this many groups has two faults, if its first fault allows another one.
+/// One in this many groups has two faults, if the first fault allows a second one.
 const GROUPS_PER_PAIR: u8 = 2;
 
-/// Selects faults with a seeded random generator. Each round has every kind as often as its weight,
-/// in random order. In the first round, a fault that needs a COMMIT comes alone, because another
-/// fault could prevent all commits.
+/// Selects faults with a seeded random generator. Each round contains each kind as often as its
+/// weight says, in random order. In the first round, a fault that takes effect at a COMMIT comes
+/// alone, because a second fault could prevent all commits.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -222,7 +223,7 @@ impl FaultSchedule {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // Next to another fault there may be no COMMIT.
+            // A second fault may prevent the COMMIT at which the fault takes effect.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()
@@ -272,8 +273,8 @@ impl Iterator for FaultSchedule {
         let is_alone = self.only_kind.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // Servers come first, so they are restored last: a restarted server may need the other
-            // fault undone.
+            // Faults of servers begin first and are undone last, because a server that is started
+            // again may need the other fault to be undone.
             kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();

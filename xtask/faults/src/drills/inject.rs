@@ -13,21 +13,23 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// Time after a promotion during which servers cannot reach the old primary.
+/// Time after a promotion during which all servers but one cannot reach the old primary.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time during which syncs hang before the power is cut.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// Time within which a fault must affect an operation; the operator pauses between commands.
+/// Time within which a fault must affect an operation. Longer than the operator's pause between two
+/// commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same for two faults at once: the other fault may prevent all commits.
+/// The same time for two faults at once. It is shorter, because the other fault may prevent all
+/// commits.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// Delay of the store while a server is stopped, so that requests are in progress.
+/// Delay of PostgreSQL's answers while a server is stopped, so that requests are still in progress.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
 /// Time without new requests before a server is stopped.
@@ -44,7 +46,7 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.may_lose_counts(topology))
     }
 
-    /// True if the standby is promoted, so that the new primary needs one.
+    /// True if a fault promotes the standby, so that the new primary needs a new standby.
     pub fn promotes(&self) -> bool {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
@@ -86,8 +88,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the server whose answers may be late until the fault is undone, and true if none of
-    /// its answers may be lost.
+    /// Returns the server whose answers may be late until the fault is undone, and true if the
+    /// fault loses no answers of this server.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -102,10 +104,11 @@ impl Fault {
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
             FaultKind::PowerCut => {
-                // A command that continues would write to removed files.
+                // Waits until no command runs: a running command would write to files that are
+                // removed here.
                 let _no_command = workload.pool.commands.write().await;
-                // Kills the server once it has written but not synced a commit, which no client may
-                // learn of.
+                // Kills the server after it has written a commit, but before the commit is synced.
+                // No client may have received an answer that depends on this commit.
                 self.stop_syncs(site, workload, site.hung_disk_setting())?;
                 self.wait_for_effect(site, EFFECT_TIMEOUT).await?;
                 sleep(HUNG_TIME).await;
@@ -256,14 +259,14 @@ impl Fault {
         self.affects_all || self.kind == FaultKind::PromoteCut
     }
 
-    /// Applies the fault to the connections of all servers but one to this node.
+    /// Applies the fault to the connections between this node and all servers but one.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
         let (not_cut_off, primary_port) = (self.number(site), site.databases()?.primary_port());
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // A virtual address moves to the new primary, late for the one server that is not
-                // cut off.
+                // With a single address, the address moves to the new primary: at once for servers
+                // that are cut off, later for the other server.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }

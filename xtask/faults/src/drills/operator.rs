@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// Size of an import; the operator imports when fewer orders are left.
+/// The number of orders of an import. The operator imports if fewer orders are left.
 const ORDERS_PER_IMPORT: usize = 500;
 
 /// The number of valid keys to keep when one is revoked.
 pub const VALID_KEYS: usize = 2;
 
-/// Distance of shipped orders ahead of the clients that cancel.
+/// The operator ships orders that are this many places ahead of the next order that clients cancel.
 const AHEAD: usize = 15;
 
 /// Pause between two commands.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The ids of the import that is killed, far above all other orders: two steps.
+/// The ids of the import that is killed, far above all other ids. The import has two steps.
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
@@ -63,8 +63,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Begins a long import and kills it. A step is atomic: its orders are either all listed from
-    /// some moment on, or never.
+    /// Begins a long import and kills it. Each step commits all its orders or none: later lists
+    /// contain either all orders of the step, or none.
     pub async fn kill_import(mut self) -> anyhow::Result<()> {
         let kill_after = Duration::from_millis(self.random.u64(KILL_AFTER_MS));
         let Operator { workload, data, .. } = &self;
@@ -93,7 +93,7 @@ impl Operator {
 
     async fn import(&mut self) -> anyhow::Result<()> {
         let (first, last) = (self.last + 1, self.last + ORDERS_PER_IMPORT);
-        // A failed command may have imported them, so their ids are not used again.
+        // A failed command may have imported these orders, so their ids are not used again.
         self.last = last;
         let range = i64::try_from(first)?..=i64::try_from(last)?;
         let is_done =
@@ -124,7 +124,7 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A failed command may have issued a key, which nobody knows.
+        // A failed command may have issued a key, but then nobody knows its text.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });

@@ -29,10 +29,10 @@ const ORDERS: usize = 400;
 /// Time without faults before the first one and after the last one.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// Time within which servers must serve and their lists agree before the drill continues.
+/// Time within which servers must answer and return equal lists before the drill continues.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The id of an order that does not exist: cancelling it is a transaction too.
+/// The id of an order that does not exist. Cancelling it also commits a transaction.
 const UNKNOWN_ORDER: usize = 0;
 
 /// Time within which the primary closes connections of ended sessions.
@@ -94,7 +94,7 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Expects each kind of fault for which there was enough time.
+/// Checks that each kind of fault that fits into the drill's duration has occurred.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -117,8 +117,8 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     });
 }
 
-/// Checks that the store is sound, and that each server has exactly its own connections to the
-/// primary: none of ended sessions.
+/// Checks the store with `check`, and that the primary has only the connections of the current
+/// sessions: ended sessions must not leave connections.
 async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()> {
     // `check` exits with an error if it finds a problem.
     let check_result = block_in_place(|| site.operator.run(&["check"]));
@@ -183,7 +183,7 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Whether cancellations were lost is only checked at the end, so any violation ends
+            // Lost cancellations are found only at the end, so the first violation of any rule ends
             // this control.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
@@ -198,7 +198,7 @@ async fn inject_faults(
         let recovered = recover(&site.servers, workload);
         let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // Meanwhile the replaced primary may still run.
+                // The replaced primary may still run at this time.
                 let (served_after, standby_added) =
                     tokio::join!(recovered, databases.add_standby());
                 standby_added?;
@@ -216,16 +216,17 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, serve and list the same orders, and records it. Returns the
-/// time until they served. It excludes the comparison, which waits for every client's last request:
-/// a request on a connection that is reset may hang until it times out.
+/// Waits until all servers are ready, answer and list the same orders, and records this. Returns
+/// the time until they answered. This time excludes the comparison of lists, which waits until
+/// every client has its last answer: on a connection that is reset, a request may hang until it
+/// times out.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // The rules report servers that are not ready in time.
+        // The result is ignored: the rules report servers that are not ready in time.
         let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
@@ -258,8 +259,8 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. A server whose primary was replaced may be ready until
-/// it notices, and become ready again later.
+/// Records each time a server becomes ready. If its primary was replaced, a server may stay ready
+/// until it detects the replacement, and become ready again later.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -301,8 +302,8 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Issues a key for each account with a limit, then the clients' key of an account without one, and
-/// further keys of that account, which are revoked.
+/// Issues all keys: one for each account with a limit, the clients' key, whose account has no
+/// limit, and further keys of that account, which are revoked during the drill.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

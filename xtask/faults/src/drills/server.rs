@@ -8,7 +8,7 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// Time within which a server must be ready; afterwards the drill does not wait for it.
+/// Time within which a server must be ready. After this time the drill continues without it.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {

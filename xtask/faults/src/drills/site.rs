@@ -68,7 +68,7 @@ impl Site {
         damage: Damage,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
-        // Database servers run as another user and have directories inside.
+        // Database servers run as another user, and their directories are inside this one.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, damage).await?,
@@ -170,8 +170,8 @@ impl Site {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
 
-    /// Discards what the embedded store has written but not synced. The file of request counts is
-    /// not affected: the server replaces it as a whole.
+    /// Discards what the embedded store has written but not synced. Request counts are not
+    /// affected: the server replaces their file as a whole.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
@@ -192,7 +192,7 @@ impl Site {
         Ok(())
     }
 
-    /// Starts a server, and again if it finds no primary in time, as a supervisor would.
+    /// Starts a server. Like a supervisor, starts it again if it finds no primary in time.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 1..START_ATTEMPTS {
             if self.server_mut(number)?.start().is_ok() {

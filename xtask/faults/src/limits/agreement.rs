@@ -1,6 +1,6 @@
-//! Compares the production SQL statement with the in-memory limiter: random accounts, plans and
-//! clocks, in batches. Both must agree on every decision and every figure. Also checks the
-//! statement on a clock that is set forward and back, as a failover may do.
+//! Compares the rate limiter's SQL statement with the in-memory limiter: random accounts, plans and
+//! clocks, in batches. Both must return the same decisions and figures. Also checks the statement
+//! on a clock that is set forward and back, as a failover may do.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -24,7 +24,8 @@ const MAX_BATCH: usize = 200;
 /// Lead of a promoted primary's clock.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// Ends the loop of requests; above any limit that is used here.
+/// Maximum number of requests in a loop that ends at the first refusal; above any limit that ends
+/// the loop.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets; the search path finds it before PostgreSQL's own.
@@ -62,7 +63,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         "a kind of decision never occurred".to_string()
     });
     limiters.step_clock(report).await?;
-    // The real clock is years ahead of the simulated one, so everything has expired.
+    // The real clock is years ahead of the simulated one, so all rows have expired.
     let client = &limiters.postgres.client;
     while remove_expired(client).await? {}
     let remaining: i64 =
@@ -82,7 +83,7 @@ pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Cli
 }
 
 /// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets its own
-/// key, which is never banned, because the statement does not count strikes.
+/// key, so that no key is banned: the SQL statement does not count strikes either.
 pub async fn expected_decision(
     memory: &InMemoryLimits,
     request: KeyedRequest,
@@ -195,8 +196,8 @@ impl LimiterPair {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Checks the statement on a clock that is set forward and back. Forward, windows close early
-    /// by the same time. Back, exhausted windows stay exhausted.
+    /// Checks the statement on a clock that is set forward and back. If the clock is set forward,
+    /// windows close earlier by the same time. If it is set back, exhausted windows stay exhausted.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });
         let (began, ahead) = (self.now, i64::try_from(CLOCK_LEAD.as_micros())?);

@@ -1,5 +1,5 @@
-//! Three server processes share one store, which is set up from scratch as an operator does: they
-//! count requests together in a separate limits database, and the operator's commands show the
+//! Three server processes share one store, which is set up from scratch as an operator does. The
+//! servers count requests together in a separate limits database. The operator's commands show the
 //! counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
@@ -19,7 +19,7 @@ const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time within which a ban reaches the other servers.
 const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Refusals within this time of the first 429 count as one strike.
+/// All 429s within this time of the first 429 count as one strike.
 const BURST: Duration = Duration::from_secs(2);
 
 /// The limits database, with another name than the default.
@@ -49,7 +49,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // A request with another status was not counted in time.
+        // Answers with another status are possible: the request could not be counted in time.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
@@ -59,7 +59,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
-    // Each server counts only the refusals that it has sent itself.
+    // Each server counts strikes only from the 429s that it has sent itself.
     let (first, others) = replicas.split_at(1);
     for key in &keys {
         send(first, key, REQUESTS - 60).await?;

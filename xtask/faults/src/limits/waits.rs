@@ -25,7 +25,7 @@ const MAX_REQUESTS: usize = 6;
 /// The longest wait: the server cancels a statement that waits longer.
 const MAX_WAIT_US: i64 = 650_000;
 
-/// Time within which the batch must be waiting for the lock.
+/// Time within which the batch must start to wait for the lock.
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -70,8 +70,8 @@ struct Race {
 }
 
 impl Race {
-    /// Lets a batch read the clock and wait, while another batch reads the clock later and is
-    /// counted first. Returns the decisions in the order of counting.
+    /// Lets a batch read the clock and wait for the lock, while another batch reads the clock later
+    /// and is counted first. Returns the decisions in the order of counting.
     async fn decide(
         &mut self,
         (read, waiting_requests): (i64, &[KeyedRequest]),

@@ -1,6 +1,6 @@
 //! The required synchronous standby is stopped, then suspended, while servers are started
 //! repeatedly. Servers must name the standby, and leave no connections that wait for it. Also
-//! checks the warning at start if only some of the listed standbys must confirm commits.
+//! checks that servers warn at start if not every listed standby must confirm commits.
 
 use super::setup::{OnPair, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -43,8 +43,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_agreement(&servers, &key, report).await
 }
 
-/// Running servers must be unready for this reason, and new ones must fail to start with it. No
-/// connection of theirs may keep waiting for the standby.
+/// Running servers must be unready for this reason, and new servers must fail to start with it.
+/// None of their connections may continue to wait for the standby.
 async fn expect_unready(
     servers: &[Replica],
     store: &StoreUnderTest,

@@ -1,5 +1,5 @@
-//! Conformance cases in PostgreSQL: those for every engine, and those for PostgreSQL only. Each
-//! case has its own database.
+//! Conformance cases with a store in PostgreSQL: the cases for every kind of store, and the cases
+//! for PostgreSQL only. Each case has its own database.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};
@@ -36,7 +36,8 @@ pub fn scenarios() -> Vec<Scenario> {
         });
         scenario.untimed()
     };
-    // Cases with several servers take longest. They are last in the list, so it is reversed.
+    // The cases with several servers take longest and are last in the list. Reversed, they start
+    // first.
     postgres_only_cases.rev().chain(engine_cases).map(scenario).collect()
 }
 

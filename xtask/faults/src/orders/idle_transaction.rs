@@ -1,7 +1,7 @@
-//! A REPEATABLE READ transaction stays open, like that of a running `pg_dump`, while orders are
-//! cancelled. It must not make statements on orders read more pages. The same database counts the
-//! requests, all in the row of one account, which the transaction slows down: each request must
-//! still be answered.
+//! A REPEATABLE READ transaction stays open, like the transaction of a running `pg_dump`, while
+//! orders are cancelled. Statements on orders must not read more pages because of it. The same
+//! database counts the requests, all in the row of one account. The open transaction slows down
+//! updates of that row, but each request must still be answered.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -23,13 +23,13 @@ const ROUND: i64 = 10_000;
 /// The number of orders cancelled while the transaction is open.
 const CANCELLED: i64 = 100_000;
 
-/// The maximum factor by which the pages read per cancellation may grow. The number of
-/// cancellations that share a transaction varies with the machine. Dead rows that are not removed
-/// would cost a factor of hundreds.
+/// The maximum factor by which the pages read per cancellation may grow. It is above 1, because the
+/// number of cancellations that share a transaction varies. Dead rows that are not removed would
+/// cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
 /// The pages that statements on the store's database have read since the last reset. The extension
-/// counts a statement when it ends, and is installed in another database than the store.
+/// is installed in another database than the store.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";

@@ -1,7 +1,8 @@
 //! An account has a million keys, and clients also send unknown keys. Keys of the account are
-//! issued and revoked; then the account gets another plan and is closed. Every server accepts a key
-//! as soon as the command that issued it has ended, and refuses it within a second of its end. No
-//! other key is refused meanwhile. A change writes only the rows that it changes.
+//! issued and revoked; then the account gets another plan and is closed. Every server must accept a
+//! key as soon as the command that issued it has ended, and refuse a key within a second after it
+//! is revoked or its account is closed. No other key may be refused. A change may write only the
+//! rows that it changes.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::Replica;
@@ -50,7 +51,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         while !is_over.get() {
             let key = ApiKey::generate(Environment::Production);
             let status = replica.key_status(key.expose()).await?;
-            // An address without a valid key gets 429 above its own limit.
+            // An address that sends unknown keys gets 429 above the limit of addresses without a
+            // valid key.
             match status {
                 401 | 429 => {}
                 503 => bail!("an unknown key was answered 503"),
@@ -140,14 +142,15 @@ async fn change_account(
     Ok(())
 }
 
-/// Returns the time from now, when the key ends, until the last request that a replica accepted was
-/// sent. Stops once that time is clearly too long.
+/// Returns how long a key that ends now is still accepted: the time at which the last accepted
+/// request was sent. Stops once this time is clearly too long.
 async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {
         while longest <= 2 * REVOCATION_TIMEOUT {
             let sent = ended.elapsed();
-            // An address without a valid key gets 429 above its own limit.
+            // 429 also means that the key is refused: the address is above the limit for unknown
+            // keys.
             if replica.key_status(&key.text).await? != 400 {
                 break;
             }
@@ -157,8 +160,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks the time for which a key was accepted after its end. A stall is no excuse: a server that
-/// has not read the store for so long accepts no key.
+/// Checks the time for which a key was accepted after its end. A stall of the machine is no excuse:
+/// a server that has not read the store for this long must refuse all keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

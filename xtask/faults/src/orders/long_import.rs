@@ -87,14 +87,15 @@ struct Observations {
 }
 
 impl Observations {
-    /// Lists orders at each replica, and cancels the last listed order of the import at the next
-    /// replica.
+    /// Lists the orders at each replica, and cancels the last imported order of that list at the
+    /// next replica.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();
             let listed = replica.list(key).await?;
             self.longest = self.longest.max(sent.elapsed());
-            // Parsing 100,000 orders takes as long again and is not part of the request.
+            // The measured time excludes parsing: for 100,000 orders, parsing takes as long as the
+            // request.
             let listed = ids(&listed, IMPORTED)?;
             if let Some(id) = self.cancelled.iter().find(|id| listed.contains(id)) {
                 self.problems.push(format!("order {id} is listed after its 204"));

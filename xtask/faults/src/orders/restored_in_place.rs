@@ -1,6 +1,7 @@
-//! An earlier copy of the data directory is restored, and as many other changes are made as were
-//! lost. PostgreSQL itself gives no sign of it. The server must find that the journal lacks the
-//! last change it knows, and read everything again, including keys.
+//! An earlier copy of the data directory is restored. Then as many other changes are made as the
+//! restore has lost. PostgreSQL itself does not report the restore. The server must detect that the
+//! last change that it has read is missing from the journal, and read everything again, including
+//! keys.
 
 use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};

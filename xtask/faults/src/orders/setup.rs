@@ -1,5 +1,5 @@
-//! The setup of most scenarios (database servers, a store with a key, and replicas) and their last
-//! check: that the replicas agree.
+//! The setup of most scenarios (database servers, a store with a key, and replicas), and the check
+//! at their end that all replicas agree.
 
 use crate::replicas::{Replica, StoreUnderTest, url_of};
 use crate::scenario::Tools;

@@ -1,5 +1,5 @@
-//! Operators' commands during a full load of cancellations, on disks of several speeds: neither
-//! starves the other.
+//! Operators' commands while clients cancel orders at full load, on disks of several speeds:
+//! commands must not starve cancellations, nor cancellations commands.
 
 use super::embedded::Embedded;
 use crate::scenario::Tools;
@@ -26,7 +26,7 @@ const FSYNC_DELAYS: [(Duration, Duration); 5] = [
     (Duration::from_millis(500), Duration::from_secs(4)),
 ];
 
-/// The commands in a loop: how many at once, for how long, and the delay of each fsync.
+/// Commands in a loop: the number of operators, the duration, and the delay of each fsync.
 const OPERATORS: usize = 8;
 const LOOP_TIME: Duration = Duration::from_secs(6);
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
@@ -44,7 +44,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         report.time(format!("slowest command, fsync {fsync_delay:?} slower"), slowest, bound);
         loaded.stop(report).await?;
     }
-    // The server writes a batch between two commands, with a cancellation of each client.
+    // Between two commands, the server must get to write a batch with a cancellation of each
+    // client, so there must be at least as many cancellations as commands.
     let loaded = LoadedServer::start(tools, LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);
@@ -74,7 +75,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    // A command waits up to a minute for the write lock.
+    // A command may be slow, because it waits up to a minute for the write lock, but it must not
+    // fail.
     report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });

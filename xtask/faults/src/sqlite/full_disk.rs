@@ -24,8 +24,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let server = block_in_place(|| {
         data.import_pending(1..=ORDERS)?;
         data.issue_key("clients", "free")?;
-        // The server keeps the store's files open. A command that opens them first would need space
-        // for the WAL index.
+        // The server keeps the store's files open. Without it, each command would have to open them
+        // first and would need space for the WAL index.
         data.serve(&["--log-level", "warning"])
     })?;
     let full = disk.keep_full()?;
@@ -41,7 +41,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             format!("{arguments:?} on a full disk: {}, {error:?}", output.status)
         });
     }
-    // An incomplete backup, or its temporary copy.
+    // Neither an incomplete backup nor its temporary copy may be left.
     let leftovers = std::fs::read_dir(disk.path())?.flatten().map(|entry| entry.file_name());
     let is_backup = |name: &OsString| {
         name == "b.sqlite" || name.to_string_lossy().starts_with(".store-orders-")

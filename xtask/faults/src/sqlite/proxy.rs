@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// The configured timeouts: of a TLS handshake, of a request head, and between two reads of a body.
+/// nginx's configured timeout of a TLS handshake, of a request head, and between two reads of a
+/// body.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// nginx checks its timers with every event, so it closes a connection soon after its timeout.
@@ -29,8 +30,8 @@ const CUSTOMER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
 /// The number of timed requests of the customer.
 const TIMED_REQUESTS: usize = 400;
 
-/// The smallest bound of the p99: on a quiet machine, five times the p99 may be less than one time
-/// slice of another program.
+/// Lower limit of the bound on the p99. The bound is five times the p99 of a quiet machine, which
+/// may be less than one time slice of another program.
 const MIN_P99_BOUND: Duration = Duration::from_millis(50);
 
 /// Time between two bytes of a slow client.
@@ -119,14 +120,16 @@ async fn server_outlives_idle_connections(
     let closed_after = began.elapsed();
     let keepalive = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
     report.figure(format!("the server closes an idle connection after {closed_after:.1?}"));
-    // A stall can only make the server close it later.
+    // Even if the machine stalled, this must hold: a stall can only make the server close the
+    // connection later.
     report.expect(keepalive + TIMER_SLACK < closed_after, || {
         format!("nginx keeps idle connections for {keepalive:?}")
     });
     Ok(())
 }
 
-/// If nginx answers a request itself, its log line has the client's path and no query.
+/// Checks that the log line of a request that nginx answers itself has the client's path and no
+/// query.
 fn nginx_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let log = nginx.access_log()?;
     for line in ["GET /v1/store/orders 502 ", "POST /v1/x 413 ", "GET /v1/store/orders 401 "] {
@@ -224,7 +227,7 @@ async fn resists_hostile_clients(
     report.figure(format!("p99 of a customer: {quiet:.2?} quiet, {during:.2?} meanwhile"));
     let bound = (5 * quiet).max(MIN_P99_BOUND);
     report.time("p99 meanwhile, 5 times the quiet one", during, bound);
-    // A slow body may follow a complete head.
+    // Two timeouts may follow each other: after a slow head, a client may send a slow body.
     report.time("the last of them was ended after", longest, 2 * HEAD_TIMEOUT + TIMER_SLACK);
     Ok(())
 }
@@ -325,8 +328,8 @@ async fn stop_drains_requests(
     Ok(())
 }
 
-/// A server is killed while it carries out cancellations. nginx does not retry them at the other
-/// server, which could answer 404 for an order that was just cancelled.
+/// A server is killed while it carries out cancellations. nginx must not retry them at the other
+/// server: a retry could answer 404 for an order that was just cancelled.
 async fn no_delete_is_sent_twice(
     nginx: &Nginx,
     first: ServerProcess,
@@ -380,7 +383,8 @@ fn expect_shares(what: &str, mut statuses: Vec<u16>, failure: u16, report: &mut 
     succeeded
 }
 
-/// The log line of a request lists the status of each server that it was sent to.
+/// Checks in nginx's log that each DELETE was sent to one server: the log line lists the status of
+/// each server that got the request.
 fn each_delete_was_sent_once(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     for line in nginx.access_log()?.lines().filter(|line| line.contains(" DELETE ")) {
         report.expect(!line.contains(", "), || format!("a cancel was sent twice: {line}"));
