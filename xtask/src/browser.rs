@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// The arguments that the session accepts.
+/// The views that the browser session can test.
 const VIEWS: [&str; 8] = [
     "controls",
     "plain",
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 6] = [
     "https://pets.test/support",
 ];
 
-/// The modules next to `session.ts`.
+/// The modules that the session imports.
 const MODULES: [&str; 5] = ["api_document.ts", "controls.ts", "reading.ts", "until.ts", "watch.ts"];
 
 fn claim(view: &str) -> String {
@@ -65,8 +65,8 @@ pub struct BrowserArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Builds and starts the server, and runs the session in the views. Its exit code
-/// is 1 for findings, and 2 if it could not start.
+/// Builds and starts the server, and runs the session in the given views. The exit code of the
+/// session is 1 for findings, and 2 if the session could not start.
 pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,

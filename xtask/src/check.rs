@@ -27,7 +27,7 @@ use crate::Outcome;
 use crate::report::Report;
 use std::io::Write;
 
-/// A check, and the claim that holds when it finds no problem.
+/// A check, and the statement that is true if the check finds no problem.
 struct Check {
     claim: fn(&Inputs) -> String,
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,

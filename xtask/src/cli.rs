@@ -159,8 +159,8 @@ impl Cli {
     }
 }
 
-/// Prints the path of the checkout unless the current directory is in it: programs in a copied
-/// `target` work on the checkout that they were built in.
+/// Prints the path of the checkout, unless the current directory is in it. A program from a copied
+/// `target` directory works on the checkout that it was built from, which users may not expect.
 fn name_checkout(
     repository: &Repository,
     directory: &Path,
@@ -174,8 +174,8 @@ fn name_checkout(
     Ok(())
 }
 
-/// Replaces this process with `cargo run` of another package, whose dependencies the checks should
-/// not have to compile.
+/// Replaces this process with `cargo run` of another package. `cargo xtask` does not link that
+/// package, so that the checks need not compile its dependencies.
 fn become_package(
     repository: &Repository,
     package: &[&str],

@@ -27,8 +27,8 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
     Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
 }
 
-/// The language of a code block. Rustdoc's default is Rust, and its attributes, such as `no_run`,
-/// mean nothing elsewhere.
+/// Returns the language of a code block in the README. Rustdoc's default is Rust, and only rustdoc
+/// understands its attributes, such as `no_run`.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }
@@ -39,8 +39,8 @@ fn visible_line(line: &str) -> Option<String> {
     (!is_hidden).then(|| line.to_string())
 }
 
-/// Replaces links to items, such as [`Error`] or [`code`](Error::code), with their text: they work
-/// only in rustdoc.
+/// Replaces links to items, such as [`Error`] or [`code`](Error::code), with their text, because
+/// these links work only in rustdoc.
 fn without_item_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

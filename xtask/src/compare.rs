@@ -41,7 +41,7 @@ pub fn pointers(value: &Value) -> Vec<String> {
     all
 }
 
-/// Returns the leaves (scalars and empty containers) of the value at this pointer, with their
+/// Returns all leaves (scalars and empty containers) in the value at this pointer, with their
 /// pointers.
 pub fn leaves<'a>(pointer: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let inner: Vec<(String, &Value)> = match value {
@@ -69,7 +69,7 @@ fn compare<'a>(
     found: &mut Vec<Difference<'a>>,
 ) {
     match (left, right) {
-        // The common case; it allocates no pointer.
+        // Most values are equal. Comparing them first avoids building pointers to their members.
         _ if left == right => {}
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));
@@ -87,8 +87,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares by position, except for the common start and end of both arrays: an inserted element
-/// is one difference, not one per element after it.
+/// Compares elements by position. Skips the common start and the common end of both arrays, so that
+/// an inserted element is one difference, not one per element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],

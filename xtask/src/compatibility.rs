@@ -48,7 +48,7 @@ use findings::{Findings, Place};
 use serde_json::Value;
 
 /// Returns every change between two documents, in the order of the document, with its verdict on
-/// this day. Ignores `info.version`, because it follows from the changes.
+/// this day. Ignores `info.version`, because the changes determine the version.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
     let (old, new) = (resolved::resolved(published), resolved::resolved(document));
     let mut findings = Findings { today, changes: Vec::new() };

@@ -1,4 +1,4 @@
-//! Checks that a commit is tested: by notes of earlier runs on it, and by running tests now.
+//! Checks that the current commit is tested: reads which checks have passed on it, and runs tests.
 
 use crate::history::Git;
 use crate::repository::Repository;
@@ -6,13 +6,13 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The tests that observe on the wire everything that the documents in `spec` promise.
+/// The tests that fail unless they receive each documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// The tests that compare the server's responses with the published documents.
 const REPLAY: &str = "published_documents::";
-/// The end of the line that these tests print for each promise that they did not observe.
+/// The end of the line that these tests print for each documented thing that they did not receive.
 const NEVER_SEEN: &str = " was never seen";
-/// The maximum number of lines shown of other failures, such as compiler errors.
+/// The maximum number of output lines shown for other failures, such as compiler errors.
 const MAX_LINES: usize = 40;
 
 /// A condition of publication. Returns the reasons not to publish, a line each.
@@ -28,7 +28,8 @@ pub const CONDITIONS: [Condition; 3] = [
     |repository| run_tests(repository, REPLAY, &[]),
 ];
 
-/// A command, and the file in `target/passed` to which it writes the last commit that passed.
+/// A command of `.ci/run`, and the file in `target/passed` that contains the last commit that
+/// passed it.
 pub type Note = (&'static str, &'static str);
 /// The pre-merge checks.
 pub const CHANGE: Note = (".ci/run", "change");
@@ -49,8 +50,9 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Runs the tests whose names contain `tests`; `arguments` go to the test program. Returns no lines
-/// if they pass, otherwise the promises that they did not observe or the end of the output.
+/// Runs the tests whose names contain `tests`, and passes `arguments` to the test program. Returns
+/// no lines if the tests pass. Otherwise returns what they did not receive, or the end of the
+/// output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,
@@ -74,7 +76,7 @@ fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     if succeeded && output.lines().any(has_run) {
         return Vec::new();
     }
-    // Several tests may report the same promise.
+    // Sorts the lines and removes repetitions: several tests may print the same line.
     let unseen: BTreeSet<_> = lines().filter(|line| line.ends_with(NEVER_SEEN)).collect();
     if !unseen.is_empty() {
         return unseen.into_iter().collect();

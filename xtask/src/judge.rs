@@ -1,4 +1,5 @@
-//! `cargo xtask judge`: runs third-party tools against the documents and a live server.
+//! `cargo xtask judge`: runs third-party tools, the judges, against the documents and a live
+//! server.
 //!
 //! Redocly lints the documents, and schemathesis sends requests generated from them. The code
 //! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
@@ -42,7 +43,7 @@ pub struct JudgeArgs {
     pub install: bool,
 }
 
-/// An external check: its name, the claim that it verifies, the tools that it needs, and the
+/// A third-party check: its name, the statement that it verifies, the tools that it needs, and the
 /// function that runs it and returns its findings as lines.
 struct Judge(
     &'static str,
@@ -63,7 +64,7 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All judges, the longest first, because the others run at the same time.
+/// All judges. The longest come first, because judges run in parallel.
 const JUDGES: [Judge; 10] = [
     Judge("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     Judge("documents", "Redocly's lint: no findings", PINNED, documents::lint),

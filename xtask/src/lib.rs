@@ -1,9 +1,9 @@
-//! The commands of `cargo xtask`, which keep the documents, the server and the client consistent. A
-//! library, so that tests can call them.
+//! The commands of `cargo xtask`, which keep the documents, the server and the client consistent.
+//! They are a library so that tests can call them.
 //!
-//! It depends neither on `api` nor on the server: `generate` must run while `api` does not compile,
-//! and the checks while the server does not. Each command is in its own file and prints to the
-//! writer that it gets.
+//! This crate depends neither on `api` nor on the server: `generate` must work while `api` does not
+//! compile, and the checks must work while the server does not compile. Each command is in its own
+//! file and prints to a writer that its caller passes.
 
 pub mod browser;
 pub mod canonical_json;

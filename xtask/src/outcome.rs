@@ -1,7 +1,7 @@
 //! The outcome of a command, and its exit code.
 
-/// The outcome of a command. Ordered from best to worst: the outcome of several checks is the
-/// maximum.
+/// The outcome of a command. Outcomes are ordered from best to worst, so the outcome of several
+/// checks is the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// No problems: exit code 0.

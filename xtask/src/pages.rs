@@ -22,7 +22,7 @@ pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
         page("llms.txt", V1.file, llms::page(documents)),
     ];
     for (version, document) in DOCUMENTS.iter().zip(documents) {
-        // `/docs/v2` is docs-v2.html.
+        // The page of `/docs/v2` is docs-v2.html.
         let name = version.reference.trim_start_matches('/').replace('/', "-") + ".html";
         pages.push(page(&name, version.file, reference::page(version, document)));
     }

@@ -69,8 +69,8 @@ fn unpublished(
             already_published.push(version.to_string());
             continue;
         }
-        // If an earlier version is published, `check` has verified that the changelog names every
-        // change since.
+        // If an earlier version is published, `check` has already verified that the changelog names
+        // every change since then.
         let operations = match published.newest(of) {
             None => operation_names(&document),
             Some(_) => Vec::new(),

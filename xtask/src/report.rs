@@ -1,4 +1,4 @@
-//! Prints the results of checks: a line for each claim with the problems below it, and a summary.
+//! Prints the results of checks: a line for each check with the problems below it, and a summary.
 
 use crate::Outcome;
 use anstyle::{AnsiColor, Style};
@@ -27,7 +27,7 @@ impl<'a> Report<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints a claim and the problems with it, or the error that prevented the check.
+    /// Prints what a check verifies, and the problems that it found or the error that prevented it.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {
@@ -71,7 +71,8 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Prints the number of `what` that passed, and returns the worst outcome.
+    /// Prints how many checks passed, and returns the worst outcome. `what` is the word for the
+    /// checks.
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
         let (failed, unknown) = (count(Outcome::Drift), count(Outcome::CouldNotRun));

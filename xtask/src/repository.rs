@@ -36,8 +36,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The checkout that this program was built from: `cargo xtask` works from
-    /// any directory inside it.
+    /// The checkout that this program was built from. `cargo xtask` works from any directory inside
+    /// it.
     pub fn here() -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self::open(package.parent().unwrap_or(package))

@@ -1,5 +1,5 @@
-//! Inserts the code samples, a file of `spec/samples` per operation and language, into the
-//! documents as `x-codeSamples`.
+//! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` contains one file
+//! per operation and language.
 
 use crate::documents::Document;
 use crate::repository::{Repository, SAMPLES};
@@ -16,7 +16,7 @@ const LANGUAGES: [(&str, &str, &str); 4] = [
     ("rust", "Rust", "rs"),
 ];
 
-/// Inserts the samples into each operation that has one in every language. Returns the missing
+/// Inserts the samples into each operation that has a sample in every language. Returns the missing
 /// files.
 pub fn put(
     repository: &Repository,
@@ -29,7 +29,8 @@ pub fn put(
         let (mut samples, missing_before) = (Vec::new(), missing.len());
         for (lang, label, extension) in LANGUAGES {
             let (file, directory) = (format!("{id}.{extension}"), of.base_path);
-            // The version's own sample, or else the shared one.
+            // Uses the version's own sample if there is one, otherwise the sample that all versions
+            // share.
             let source = match repository.read_or_empty(&format!("{SAMPLES}{directory}/{file}"))? {
                 own if own.is_empty() => repository.read_or_empty(&format!("{SAMPLES}/{file}"))?,
                 own => own,

@@ -1,5 +1,5 @@
-//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are in beta. Other
-//! pre-release or build parts of semantic versioning are invalid.
+//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are in beta. All
+//! other pre-release and build suffixes of semantic versioning are invalid.
 
 use crate::compatibility::is_beta;
 use semver::Version;

@@ -1,5 +1,5 @@
-//! Output and outcome of `cargo xtask check`, for the real files and for files
-//! with errors.
+//! Tests the output and the outcome of `cargo xtask check`, for the real files and for files with
+//! errors.
 
 use crate::checkout::{Checkout, emitted, failures, files, printed, run, run_fix};
 use testbed::{Inline, assert_text, str};
@@ -8,7 +8,7 @@ use xtask::check::{Inputs, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
-/// Asserts which checks fail after this change of a file. No document is published.
+/// Asserts which checks fail after this change of a file. There are no published documents.
 #[track_caller]
 fn assert_failures(name: &str, from: &str, to: &str, expected: Inline) {
     let checkout = Checkout::with(&files());
@@ -205,7 +205,7 @@ Drift
     );
 }
 
-/// The order of the names in `required` has no meaning.
+/// `required` is a set: the order of its names has no meaning.
 #[test]
 fn another_order_of_required_fields_is_a_problem_only_of_the_canonical_form() {
     let checkout = Checkout::with(&files());
@@ -353,7 +353,7 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
     );
 }
 
-/// Asserts what `--fix` writes and which checks still fail, and that a later check fails alike.
+/// Asserts what `--fix` writes, which checks still fail, and that the same checks fail again later.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

@@ -103,7 +103,7 @@ pub fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, plain(&out))
 }
 
-/// Runs the check with `--fix`. Returns what it wrote, and `failures`.
+/// Runs the check with `--fix`. Returns the written files, and the same text as `failures`.
 pub fn run_fix(inputs: &Inputs) -> String {
     let mut out = Vec::new();
     let outcome = check(inputs, true, &mut out).unwrap();
@@ -116,8 +116,8 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// The outcome and the output of a check without the checks that passed. V1 and V2 replace the
-/// versions of the real documents.
+/// Returns the outcome and the output of a check, without the lines of checks that passed. Replaces
+/// the versions of the real documents with V1 and V2.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();

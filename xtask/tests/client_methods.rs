@@ -1,4 +1,5 @@
-//! Checks the handwritten methods of the client: one for each operation, with the document's text.
+//! Checks that the client has a handwritten method for each operation, whose comment begins with
+//! the document's text.
 
 use crate::checkout::document;
 use heck::{ToSnakeCase, ToUpperCamelCase};

@@ -1,4 +1,4 @@
-//! Checks the client's package: its files, its dependencies, and that it needs no other file.
+//! Checks the client's package: its files, its dependencies, and that it works without other files.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,7 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
-/// Doctests compile the program in the client's README.
+/// Only the program in the client's README is compiled, by doctests.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {

@@ -6,7 +6,7 @@ use codegen::unemitted::KINDS;
 use std::process::Command;
 use xtask::repository::Repository;
 
-/// Returns the rows of the table of a page that begins with this heading.
+/// Returns the rows of the table in a page that has this heading row.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = Repository::here().read(page).unwrap();
     let rows = text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
@@ -45,7 +45,8 @@ fn each_test_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // `cargo xtask` is built from the default members, with their features unified.
+    // Lists what depends on the crate of `api` among the default members. `cargo xtask` is built
+    // with all default members.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

@@ -1,6 +1,6 @@
-//! The check notices every single change of the real documents: at the place of the change if
-//! dropshot emits the leaf, otherwise as a change since the published document, which needs a new
-//! version.
+//! Tests that `cargo xtask check` reports every single change of the real documents. If dropshot
+//! emits the changed value, the check reports the place of the change. Otherwise it reports a
+//! change since the published document, which needs a new version.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -23,7 +23,7 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that the check notices the change at this pointer.
+/// Asserts that the check reports the change at this pointer.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -37,8 +37,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Makes each change that `changes` returns for a value of a document, one at a time. Each change
-/// has the pointer that must be reported. Returns the lowest number of changes of a document.
+/// Makes each change that `changes` returns for a value of a document, one at a time. A change is
+/// the pointer that the check must report, and the new value. Returns the number of changes of the
+/// document that has the fewest.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -90,7 +91,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // Compatibility rules notice these changes, and are slow.
+        // One change is enough for values that only the compatibility rules check, because these
+        // are slow.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

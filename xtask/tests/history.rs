@@ -1,5 +1,5 @@
-//! The check compares published documents with the history of the main branch. Each test makes its
-//! own repository.
+//! Tests that the check compares the published documents with the history of the main branch. Each
+//! test creates its own repository.
 
 use crate::checkout::{self, Checkout, files, published_problems};
 use std::fs;
@@ -60,7 +60,7 @@ fn an_edited_document_is_found() {
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
-    // A commit, even on main, does not solve the problem.
+    // The problem remains after the changed file is committed, even on main.
     commit(&checkout);
     assert_eq!(published_problems(checkout.check()), problems);
     git(root, &["checkout", "--quiet", "--detach"]);
@@ -135,7 +135,7 @@ fn without_a_history_the_check_says_so() {
 
     let checkout = repository();
     let root = checkout.repository.root();
-    // A shallow clone of a single commit would be complete.
+    // A second commit, because a shallow clone of a single commit would be complete.
     checkout.put("note", "");
     commit(&checkout);
     let clone = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use xtask::check::modules_in_map;
 use xtask::repository::{Repository, SERVER};
 
 /// Returns the differences between the first Mermaid block of `readme` and the map in `server`.
-/// `exists` is true for the files of the server's modules.
+/// `exists` returns true for the files of the server's modules.
 fn differences(readme: &str, server: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let picture = readme.split("```mermaid\n").nth(1).unwrap().split("```").next().unwrap();
     let map = modules_in_map(server);

@@ -1,4 +1,4 @@
-//! Checks that files with the same version agree.
+//! Checks that all files name the same version of Rust.
 
 use xtask::repository::Repository;
 

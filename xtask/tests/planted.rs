@@ -1,5 +1,5 @@
-//! Seeded defects: changes of the real document since its last publication that someone might make
-//! by mistake. `check` reports each one with its place and reason.
+//! Seeded defects: changes of the real document that someone might make by mistake after its
+//! publication. `check` must report each of them with its place and reason.
 
 use crate::checkout::{Checkout, document, emitted, failures, files, run, run_fix, version};
 use codegen::pointer::take;
@@ -13,7 +13,7 @@ use xtask::published::PUBLISHED;
 use xtask::repository::Repository;
 
 /// Checks the real files with one change of the document. The Rust contract has the same change, so
-/// that only promises to callers can be broken.
+/// that `check` can report only broken promises to callers.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
@@ -48,7 +48,7 @@ fn inputs(checkout: &Checkout) -> Inputs {
     })
 }
 
-/// Checks a checkout as of this day, or of today, with `inputs`.
+/// Checks a checkout with `inputs`, on this day or today.
 fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     let mut inputs = inputs(checkout);
     if let Some(day) = day {
@@ -100,7 +100,7 @@ Drift
     );
 }
 
-/// An addition needs no decision: `--fix` raises the version, and generates from it.
+/// Nobody has to decide about an addition: `--fix` raises the version and regenerates the code.
 #[test]
 fn the_version_of_an_addition_is_raised_by_a_fix() {
     let colour = |document: &mut Value| {
@@ -128,7 +128,7 @@ Wrote api/client/src/generated/v1.rs.
     );
 }
 
-/// Code samples are part of the document.
+/// A changed code sample changes the document, so it needs a new version.
 #[test]
 fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
     let checkout = checkout_with(|_| ());

@@ -112,7 +112,8 @@ fn the_version_fits_the_changes_since_the_published_one() {
         let fits = message.starts_with(expected) && message.is_empty() == expected.is_empty();
         assert!(fits, "{version}, {:?}: {message}", change());
     }
-    // A document below the published version may lack published changes, so a person must decide.
+    // A document with a version below the published one may lack published changes, so a person
+    // must decide.
     let low_version = problem(&problems("1.3.9", addition(), ""), VERSION);
     let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
     assert_eq!(low_version.fix, Fix::ByHand(fix.to_string()));
@@ -235,12 +236,12 @@ fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
     };
     let published = published_with_sunsets(&["getPet", "listOrders"]);
     assert_eq!(check_paths(&["/v1", "/v2"], &published, "2027-06-01"), []);
-    // A version that was only in beta may be removed.
+    // Version 2 was published only as a beta, so it may be removed.
     assert_eq!(check_paths(&["/v1"], &published, "2027-06-01"), []);
     for (day, kept) in
         [("2027-12-01", "getPet, listOrders, cancelOrder"), ("2027-12-02", "cancelOrder")]
     {
-        // The document of version 1 has another base path, or was removed.
+        // Either the document of version 1 has another base path, or there is no document any more.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
             let problems = check_paths(paths, &published, day);
             let [Problem { place, expected, .. }] = problems.as_slice() else {

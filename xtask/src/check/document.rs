@@ -1,5 +1,5 @@
-//! Checks that the types of the contract emit the documents: the document has each leaf that
-//! dropshot emits, with the same value, and `codegen::unemitted` lists the kind of each other leaf.
+//! Checks that the types of the contract emit the documents: the document contains each value that
+//! dropshot emits, and `codegen::unemitted` lists the kind of every other value.
 
 use super::inputs::{Inputs, available, document_files};
 use super::problem::{ABSENT, Fix, Problem};
@@ -23,8 +23,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns each leaf that differs between the document and the emitted one, except leaves of kinds
-/// that dropshot does not emit.
+/// Returns each scalar or empty container (leaf) that differs between the document and the emitted
+/// one, except the kinds that dropshot does not emit.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
     differences.iter().flat_map(|difference| problems(file, difference)).collect()
@@ -56,8 +56,8 @@ fn problem(file: &str, difference: &Difference<'_>) -> Problem {
     }
 }
 
-/// Returns the character at which excerpts start: shortly before the first difference of two long
-/// strings, otherwise 0.
+/// Returns the index of the character at which excerpts start: shortly before the first difference
+/// of two long strings, otherwise 0.
 fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {

@@ -1,5 +1,5 @@
-//! Checks that the server's modules import only modules below them in the table at the top of
-//! `src/lib.rs`, the map.
+//! Checks that the server's modules import only modules below them in the map, the table at the top
+//! of `src/lib.rs`.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -15,15 +15,15 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    // Some checkouts contain only the contract.
+    // Some checkouts contain the contract but no server.
     if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }
     upward_imports(inputs.repository.root(), SERVER)
 }
 
-/// Returns the imports of modules higher in the map, and the modules that the map lacks, for the
-/// crate whose root file is `name` in `directory`.
+/// Returns the problems of the crate whose root file is `name` in `directory`: imports of modules
+/// higher in the map, and modules that the map lacks.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
     let root = directory.join(name);
     let (mut uses, text) = (Vec::new(), read(&root)?);

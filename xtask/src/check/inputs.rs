@@ -11,20 +11,20 @@ use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The inputs of the checks. An input that could not be read is an error, which stops only the
-/// checks that need it.
+/// The inputs of the checks. An input that could not be read is stored as an error, which stops
+/// only the checks that need this input.
 #[derive(Debug)]
 pub struct Inputs {
     /// The checkout.
     pub repository: Repository,
     /// The documents that the contract emits. Evaluated only after the check of the generated
-    /// files, which are compiled for it and which `--fix` writes.
+    /// files: `--fix` may rewrite these files, and then they are compiled to emit the documents.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
     pub history: anyhow::Result<History>,
-    /// The current day, to which sunsets are compared.
+    /// The current day, which decides whether an operation's `x-sunset` has passed.
     pub today: NaiveDate,
 }
 

@@ -60,7 +60,7 @@ impl Problem {
         let Self { place, expected, found, .. } = self;
         let (fix, max_chars) = match &self.fix {
             Fix::Write { .. } => ("cargo xtask check --fix", MAX_CHARS),
-            // People must see the whole text to type it.
+            // Shows the whole text of a manual fix, because people must type it.
             Fix::ByHand(fix) => (fix.as_str(), usize::MAX),
         };
         let mut lines = Vec::new();

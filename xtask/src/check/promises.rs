@@ -1,5 +1,5 @@
-//! Checks that each document keeps the promises of the last published one: its version fits the
-//! changes since, and the changelog names them.
+//! Checks the version and the changelog entry of each document against its changes since the last
+//! published document.
 
 use super::inputs::{Inputs, available, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -40,7 +40,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns the published versions that have no document any more although some of their operations
+/// Returns the published versions that no longer have a document, although some of their operations
 /// must still be served today.
 pub fn check_served(
     base_paths: &[&str],
@@ -124,7 +124,7 @@ pub fn no_version(file: &str, document: &Value) -> Problem {
     }
 }
 
-/// Removes repeated changes: a change of a shared component is found once for each use.
+/// Removes repeated changes: a change of a shared component is found at each use of the component.
 fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
     let mut distinct: Vec<Change> = Vec::new();
     for change in changes {
@@ -141,8 +141,8 @@ fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
     distinct
 }
 
-/// Returns a problem if the version is lower than `least`, which the changes require. `raise` is
-/// the fix unless a change is breaking.
+/// Returns a problem if the version is lower than `least`, the lowest version that the changes
+/// allow. The fix is `raise`, unless a change is breaking.
 fn low_version(
     of: &Document,
     published: &Version,
@@ -183,7 +183,7 @@ fn low_version(
     })
 }
 
-/// Returns a problem if the changelog lacks names of changes that callers must know.
+/// Returns a problem if the changelog does not name all changes that callers must know.
 fn missing_entries(
     text: &str,
     version: &Version,

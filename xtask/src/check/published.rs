@@ -1,5 +1,5 @@
-//! Checks that the published documents are unchanged in the history of the main branch, and that
-//! none is missing.
+//! Checks that the published documents are as the main branch first had them, and that no published
+//! document is missing.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -43,8 +43,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// True if the file is a beta whose stable version is published. It may be removed, because betas
-/// promise nothing.
+/// True if the file is a beta whose stable version is published. Such a file may be removed,
+/// because betas promise nothing.
 fn is_replaced_beta(name: &str, published: &Published) -> bool {
     version_of(name).is_some_and(|version| {
         let stable = Version { pre: Prerelease::EMPTY, ..version.clone() };

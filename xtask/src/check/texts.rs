@@ -1,12 +1,12 @@
-//! Checks that the documents' texts match their fields for programs: the table of plans matches
-//! `x-plans`, and the sections and the list of error codes match `x-extensible-enum`.
+//! Checks that the texts of the documents match the machine-readable fields: the table of plans
+//! matches `x-plans`, and the sections and the list of error codes match `x-extensible-enum`.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use serde_json::{Map, Value};
 
 const CODE: &str = "/components/schemas/Error/properties/code";
-/// The start of the list of codes.
+/// The beginning of the text that lists all error codes.
 const LIST: &str = "Today's codes: ";
 /// The first line of the table of plans.
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
@@ -19,7 +19,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
 }
 
-/// Returns the differences between the texts and the fields for programs.
+/// Returns the differences between the texts and the machine-readable fields.
 pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     let introduction = text(document, "/info/description");
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
@@ -73,9 +73,9 @@ fn first_paragraphs(text: &str) -> String {
     text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns the expected section of a code. Its title has the code in emphasis, because the
-/// reference page omits text in backticks from anchors. If no example has the status, takes it from
-/// the current section.
+/// Returns the expected section of an error code. The code in its title is in emphasis, not in
+/// backticks, because the reference page omits text in backticks from anchors. The status comes
+/// from the code's example, or else from the current section.
 fn section(document: &Value, code: &str, sections: &[String]) -> String {
     let heading = format!(" *{code}*");
     let current =

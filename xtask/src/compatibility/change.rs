@@ -7,8 +7,7 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// Programs are not affected: requires a patch version.
     Neutral,
-    /// More is offered or promised than before: requires a minor version and a
-    /// changelog entry.
+    /// More is offered or promised than before: requires a minor version and a changelog entry.
     Addition,
     /// A caller could fail: requires a major version and a changelog entry.
     Breaking,
@@ -24,8 +23,8 @@ impl Verdict {
         }
     }
 
-    /// Returns the lowest version after `published` that may contain such a change. After a beta it
-    /// is the next beta, unless the change is breaking.
+    /// Returns the lowest version after `published` that may contain such a change. After a beta,
+    /// this is the next beta, unless the change is breaking.
     pub fn next_version(self, published: &Version) -> Version {
         let Version { major, minor, patch, .. } = *published;
         let beta =

@@ -19,21 +19,22 @@ pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
         "servers" => {
             let count = found.changes.len();
             servers(found, member);
-            // If no operation promised anything, the servers did not either.
+            // If all operations were unstable, the published document promised nothing about
+            // servers either.
             if promises::all_unstable(published) {
                 found.announce_since(count);
             }
         }
         "paths" => operations::compare(found, member),
         "components" => components(found, member, published),
-        // `resolved` has copied it to every operation.
+        // The operations are compared with it: `resolved` has copied `security` to each of them.
         "security" => {}
         "tags" | "externalDocs" => found.text(member),
         _ => found.other(member),
     });
 }
 
-/// Compares `info`. The plans are a promise; the other members are text for people.
+/// Compares `info`. `x-plans` is a promise to callers; the other members are text for people.
 fn info(found: &mut Findings, member: &Place<'_>) {
     match member.key {
         "version" => {}
@@ -94,8 +95,8 @@ fn server_member(found: &mut Findings, member: &Place<'_>) {
     }
 }
 
-/// Compares the components whose names callers know: schemas, after which generated clients name
-/// types, and security schemes.
+/// Compares the components whose names matter to callers: schemas, because generated clients name
+/// types after them, and security schemes.
 fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
@@ -108,7 +109,7 @@ fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
             match (place.old, place.new) {
                 (Some(_), Some(_)) => compare_rewordable(found, &place),
                 (Some(_), _) => found.breaking(&place, "is no longer a way to authenticate"),
-                // The operations that accept it report the addition.
+                // If operations accept the new scheme, they report the addition.
                 _ => found.neutral(&place, "is described"),
             }
         }),

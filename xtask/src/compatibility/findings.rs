@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use codegen::pointer::{COMPONENT, component, pointer_to};
 use serde_json::{Value, json};
 
-/// The direction of a value, from the caller's view.
+/// The direction in which a value is sent, as the caller sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Parameters and request bodies.
@@ -15,7 +15,7 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// The verdict on fewer allowed values: breaking for a sender.
+    /// The verdict if fewer values are allowed: breaking if callers send the value.
     pub const fn fewer(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Breaking,
@@ -23,7 +23,7 @@ impl Direction {
         }
     }
 
-    /// The verdict on more allowed values: breaking for a receiver.
+    /// The verdict if more values are allowed: breaking if callers receive the value.
     pub const fn more(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Addition,
@@ -43,7 +43,7 @@ pub(super) struct Place<'a> {
     /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
     /// `getPet petId`.
     pub name: String,
-    /// True if the name is a schema or field, whose fields are appended with a dot.
+    /// True if the name is a schema or a field: names of fields in it are appended with a dot.
     is_schema: bool,
 }
 
@@ -101,7 +101,8 @@ impl<'a> Place<'a> {
         Place { name: format!("{}{dot}{field}", self.name), is_schema: true, ..self.clone() }
     }
 
-    /// Returns this place with the name of a schema, whose fields are appended with a dot.
+    /// Returns this place with the name of a schema, to which names of fields are appended with a
+    /// dot.
     pub fn schema(&self, name: &str) -> Place<'a> {
         Place { name: name.to_string(), is_schema: true, ..self.clone() }
     }
@@ -136,15 +137,15 @@ impl Findings {
         };
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for member in old.keys().chain(added).map(|key| of.member(key)) {
-            // The name of the referenced component does not matter on the wire.
+            // The name of the referenced component does not change what is sent.
             if member.old != member.new && member.key != COMPONENT {
                 rule(self, &member);
             }
         }
     }
 
-    /// Adds a change for which there is no rule: neutral for a new extension, on which no caller
-    /// can rely, otherwise breaking.
+    /// Adds a change for which there is no rule. A new `x-` extension is neutral, because no caller
+    /// can rely on it yet; any other change is breaking.
     pub fn other(&mut self, at: &Place<'_>) {
         if at.key.starts_with("x-") && at.old.is_none() {
             self.neutral(at, "is a new extension");
@@ -170,15 +171,15 @@ impl Findings {
         }
     }
 
-    /// Adds a change of `deprecated`. Both directions are additions, so that the changelog names
-    /// them.
+    /// Adds a change of `deprecated`. Setting and removing it are both additions, so that the
+    /// changelog must name them.
     pub fn deprecation(&mut self, at: &Place<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns breaking changes after the first `count` changes into additions, because nothing was
-    /// promised.
+    /// Turns all breaking changes after the first `count` changes into additions. Used for parts of
+    /// the published document that promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

@@ -11,7 +11,7 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Members that the operations of a path share are added and removed with them.
+            // Skips the members that all operations of an added or removed path share.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
@@ -42,7 +42,7 @@ fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
 
 fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
-        // The badge and the samples are for people; `x-stability` is the promise.
+        // These fields are for people. `x-stability` is the promise about stability.
         "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
             found.text(member);
         }
@@ -142,8 +142,8 @@ fn request_body(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// True if the operation newly accepts `If-None-Match`, so that no caller of the published document
-/// sends it.
+/// True if `If-None-Match` is a new parameter of the operation, which callers of the published
+/// document do not send.
 fn becomes_conditional(at: &Place<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
@@ -155,8 +155,8 @@ fn becomes_conditional(at: &Place<'_>) -> bool {
     takes_it(at.new) && !takes_it(at.old)
 }
 
-/// Compares responses. Callers handle a new error like others of its class, but may treat a new
-/// success or redirect as a failure. A 304 is safe if `If-None-Match` is new too.
+/// Compares responses. Callers handle a new error like other errors of its class, but may take a
+/// new success or redirect for a failure. A 304 is safe if `If-None-Match` is new too.
 fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
@@ -177,7 +177,7 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
-                    // Codes that the new response lacks stay in the range.
+                    // Error codes that the new response lacks can still be in the range's response.
                     Some(wider) => {
                         response(found, &place.with(Some(wider), place.new), Findings::text);
                     }
@@ -192,7 +192,7 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
     });
 }
 
-/// The rule for the examples of a body: as text, or as the codes of an operation.
+/// The rule that compares the examples of a body: as text, or as error codes of the operation.
 type ExamplesRule = fn(&mut Findings, &Place<'_>);
 
 fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
@@ -233,7 +233,7 @@ fn codes(found: &mut Findings, examples: &Place<'_>) {
     });
 }
 
-/// Compares the outcome of a response. Clients return it under this name.
+/// Compares the outcome of a response, the result that clients return for it.
 fn outcome(found: &mut Findings, at: &Place<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");

@@ -1,4 +1,5 @@
-//! Compares the extensions with promises: `x-stability`, `x-sunset` and `x-plans`.
+//! Compares the extensions that promise something to callers: `x-stability`, `x-sunset` and
+//! `x-plans`.
 
 use super::findings::{Findings, Place};
 use super::resolved::all_operations;
@@ -50,12 +51,13 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time between the publication that first names a sunset and the sunset. `publish`
-/// checks the document on the day of publication.
+/// The minimum time between the publication that first names a sunset and the sunset. It starts
+/// today, because `publish` runs this check on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
-/// Compares `x-sunset`, the day after which a deprecated operation may be removed. It may only move
-/// to a later day or be removed with the deprecation. A new one must be at least 90 days ahead.
+/// Compares `x-sunset`, the day after which a deprecated operation may be removed. The day may only
+/// move to a later day, or be removed together with the deprecation. A new day must be at least 90
+/// days ahead.
 pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {
@@ -82,8 +84,8 @@ pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
     }
 }
 
-/// Compares `x-plans`, the rate limits of each plan. Callers rely on the figures and on the absence
-/// of other limits.
+/// Compares `x-plans`, the rate limits of each plan. Callers rely on these limits and on the
+/// absence of further limits.
 pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     found.each(plans, |found, plan| {
         let plan = plan.schema(plan.key);
@@ -97,7 +99,8 @@ pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     });
 }
 
-/// Compares one limit. `null` means a limit agreed per account; a figure could be lower.
+/// Compares one limit. `null` means that the limit is agreed with each account. Replacing it by a
+/// number is breaking, because the number could be lower.
 fn figure(found: &mut Findings, limit: &Place<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {

@@ -1,6 +1,6 @@
 //! Resolves a document: replaces each reference with its target, and copies the document's
-//! `security` to the operations. So a change of a shared component is found wherever it is used,
-//! and moving a definition is not a change.
+//! `security` to the operations. As a result, a change of a shared component is found wherever the
+//! component is used, and moving a definition is not a change.
 
 use codegen::pointer;
 use serde_json::{Value, json};

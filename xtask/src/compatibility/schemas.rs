@@ -1,5 +1,5 @@
-//! Compares schemas, the sets of values that callers send or receive. Each keyword restricts the
-//! set independently, so each is compared independently.
+//! Compares schemas. A schema is the set of values that callers send or receive. Each keyword
+//! restricts this set independently, so the keywords are compared one by one.
 
 use super::change::Verdict;
 use super::findings::{Direction, Findings, Place, shorten};
@@ -36,8 +36,9 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
     });
 }
 
-/// Reports that a value refers to another component. The wire format is the same, but generated
-/// clients name the type after the component. Its removal is reported separately.
+/// Reports that a value refers to another component. What is sent stays the same, but generated
+/// clients name the type after the component. If the old component was removed, another rule
+/// reports that.
 fn report_rename(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
@@ -68,8 +69,8 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
             found.breaking(&place, "is a new field that must be sent");
         }
         (_, Some(_), Direction::Sent) => {
-            // Callers may have sent an additional property of this name. Its values must stay
-            // allowed.
+            // Callers may have sent an additional property of this name. The values that it could
+            // have must stay allowed.
             if let Some(further) = keyword(schema.old, "additionalProperties")
                 && !further.is_boolean()
             {
@@ -105,7 +106,7 @@ fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direct
 }
 
 /// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values
-/// may be added. Each value is a promise, and the changelog names new ones.
+/// may be added. Removing a value breaks a promise, and the changelog must name new values.
 fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
     let place = |value: &Value| {

@@ -1,5 +1,5 @@
-//! Runs clients of other generators against a live server: they list and cancel orders, read all
-//! pages of a filtered list, and provoke every documented error.
+//! Runs generated clients in TypeScript and Python against a live server: they list and cancel
+//! orders, read all pages of a filtered list, and provoke every documented error.
 
 use super::server::{LARGE, LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
@@ -46,7 +46,7 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
         preparation.push(generate);
     }
     let mut check = tools.python("mypy");
-    // `--follow-imports=silent`: only the session must be strict, not the generated code.
+    // `--follow-imports=silent`: checks the session strictly, but not the generated code.
     check.args(["--strict", "--follow-imports=silent"]).arg(&session_file).current_dir(&directory);
     preparation.push(check);
     let mut session = tools.python("python");
@@ -75,7 +75,7 @@ fn run_session(
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);
-    // One character longer than any key.
+    // A wrong key: one character longer than any valid key.
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong).env("URL_V2", format!("{}{}", server.origin(), V2.base_path));

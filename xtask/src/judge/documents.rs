@@ -6,7 +6,7 @@ use super::tools::output_lines;
 /// Returns Redocly's findings in the documents as checked in.
 pub(super) fn lint(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut redocly = setup.tools.node("redocly");
-    // The strict set has no warnings: every finding is an error.
+    // Redocly's strict ruleset has no warnings: every finding is an error.
     redocly.arg("lint").arg("--config").arg(setup.tools.source("redocly.yaml"));
     output_lines(redocly.args(setup.documents()))
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = "src/handbook/kubernetes.md";
 
-/// The oldest Kubernetes version that the page supports, and the newest that the tool knows.
+/// The oldest Kubernetes version that the page supports, and the newest one that
+/// kubernetes-validate supports.
 const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
 
-/// A field of the page, and a misspelling that validation must reject.
+/// A field of the page's manifests, and a misspelling of it that the validation must reject.
 const MISTYPED: (&str, &str) = ("maxUnavailable: 1", "maxUnavailabel: 1");
 
 /// Returns the findings of kubernetes-validate, and a finding if it accepts the misspelled field.

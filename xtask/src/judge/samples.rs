@@ -22,7 +22,7 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let directory = extract(setup, "python", "py")?;
     findings(setup, &directory, "py", || {
         let mut python = setup.tools.command("python3");
-        // Isolated mode, without the installed packages.
+        // `-I -S`: without environment variables and installed packages.
         python.args(["-I", "-S", "-W", "error"]);
         python
     })

@@ -13,7 +13,7 @@ pub const PENDING: i64 = 1;
 pub const SHIPPED: i64 = 2;
 /// No order has this id.
 pub const MISSING: i64 = 999_999;
-/// A pending order whose id JavaScript rounds to the previous order's id.
+/// A pending order whose id is too large for JavaScript, which rounds it to the id before it.
 pub const LARGE: i64 = (1 << 53) + 1;
 
 /// A running server. It stops when dropped.
@@ -36,7 +36,8 @@ impl LiveServer {
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // The rate limit for unauthenticated requests must not interfere.
+        // Disables the rate limit of unauthenticated requests, so that it does not affect the
+        // judges.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
@@ -57,7 +58,7 @@ impl LiveServer {
         self.origin().trim_start_matches("http://")
     }
 
-    /// Returns the rest of the printed line that begins with `prefix`.
+    /// Returns the rest of the line of the server's output that begins with `prefix`.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }
@@ -67,8 +68,8 @@ impl LiveServer {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// Appends the server's log, without requests, to the findings if there are any. Redacts the
-    /// keys.
+    /// If there are findings, appends the server's log to them, without the lines of requests.
+    /// Redacts the keys.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());
@@ -86,12 +87,12 @@ impl LiveServer {
     }
 }
 
-/// Returns enough orders that generated small ids hit pending and shipped orders, and some orders
-/// with large ids.
+/// Returns so many orders that small random ids are often ids of pending or shipped orders, and
+/// some orders with large ids.
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 && id < LARGE - 1 { "shipped" } else { "pending" };
-        // The import accepts `null` for an unknown date.
+        // Orders with even ids have the ship date `null`, which the import accepts as unknown.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 /// The files of `tests/judges` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// The file of `target/judges` with the pins of the installed tools.
+/// The file of `target/judges` with a copy of the pins that are installed.
 const STAMP: &str = "installed";
 
 /// A tool that a judge needs.

@@ -36,7 +36,7 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
 /// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str) -> String {
     let text = with_headings(changelog, |level, title| {
-        // The date of a version follows the link and is not part of the anchor.
+        // The date of a version is behind the link, so that it is not part of the anchor.
         match version_and_date(title).filter(|_| level == 2) {
             Some((version, date)) => {
                 let version = version.to_string();
@@ -92,7 +92,7 @@ mod tests {
             let document: serde_json::Value = serde_json::from_str(&document).unwrap();
             let current = document["info"]["version"].as_str().unwrap();
             let current: Version = current.parse().unwrap();
-            // Releases of both major versions may alternate.
+            // Compares versions of the same major version only: releases of both may alternate.
             let versions = releases.iter().map(|release| &release.version);
             let versions = versions.filter(|version| version.major == current.major);
             assert!(versions.clone().is_sorted_by(|newer, older| newer > older));

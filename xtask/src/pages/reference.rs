@@ -1,5 +1,5 @@
-//! Renders `/docs`, the whole document as static HTML. In browsers with scripts, Scalar replaces
-//! it.
+//! Renders `/docs`, the whole document as static HTML. If the browser runs scripts, Scalar replaces
+//! this page.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};
@@ -243,7 +243,8 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // The introduction describes values that have `x-enumDescriptions`.
+    // Values with `x-enumDescriptions` are described in the introduction, so they are not listed
+    // here.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {
         let values: Vec<_> = values.iter().map(|value| format!("`{}`", text(value))).collect();

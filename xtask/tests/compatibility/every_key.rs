@@ -1,5 +1,5 @@
-//! Changes each place of the real document: every change is found, and only changes of text for
-//! people are neutral.
+//! Changes each place of the real document. Every change must be found, and only changes of text
+//! for people may be neutral.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -24,9 +24,9 @@ const WORDS: [&str; 11] = [
     "tags",
 ];
 
-/// True if the place is only text for people. Tags of operations and titles of schemas are not,
-/// because generated clients use them as names. Examples of errors are not, because they are the
-/// codes; only the messages in them are.
+/// True if the value is only text for people. Tags of operations and titles of schemas are more
+/// than text, because generated clients use them as names. Examples of errors are more than text,
+/// because they list the error codes; only the messages in the examples are text.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -83,6 +83,6 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // The document uses all its components, so each is compared.
+    // The document uses all its components, so a change of any component is found at its uses.
     each_change(replace, assert_verdict);
 }
