@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// Members whose values are data: a `required` in them is an ordinary name.
+/// Members whose values are arbitrary data, in which `required` is an ordinary name.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
 /// Parses a JSON text and sorts each `required`. Syntax errors begin with `file:line:column`, which

@@ -1,8 +1,9 @@
 //! `cargo xtask check`: runs every check, with `--fix` writes what it can, and prints the remaining
 //! problems. `cargo xtask generate` is two of these checks with their fixes.
 //!
-//! The checkout, the documents that the contract emits and the day are parameters, so that tests
-//! can check any document. To add a check, write a function and add it to `CHECKS`.
+//! The checkout, the documents that the contract (the generated types in `api/src`) emits, and the
+//! day are parameters, so that tests can check any document. To add a check, write a function and
+//! add it to `CHECKS`.
 
 mod canonical;
 mod document;
@@ -60,7 +61,7 @@ pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::R
     Ok(outcome)
 }
 
-/// `cargo xtask generate`: writes the programs into the documents, and the generated files.
+/// `cargo xtask generate`: writes the code samples into the documents, and the generated files.
 pub fn generate(inputs: &Inputs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     run(&[CANONICAL, GENERATED], inputs, true, out)
 }

@@ -1,5 +1,5 @@
-//! The commands of `cargo xtask`, which keep the documents, the server and the client consistent.
-//! They are a library so that tests can call them.
+//! The commands of `cargo xtask`, which keep the OpenAPI documents in `spec`, the server and the
+//! client consistent. They are a library so that tests can call them.
 //!
 //! This crate depends neither on `api` nor on the server: `generate` must work while `api` does not
 //! compile, and the checks must work while the server does not compile. Each command is in its own

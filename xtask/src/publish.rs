@@ -13,8 +13,8 @@ use semver::Version;
 use std::io::Write;
 
 /// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
-/// every check passes, the changelog has a section for each of these versions, and all conditions
-/// hold.
+/// every check passes, the changelog has a section for each of these versions, and the conditions
+/// in `evidence` are met.
 pub fn publish(
     repository: &Repository,
     emitted: impl FnOnce(&Repository) -> Emitted + 'static,

@@ -17,7 +17,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads the directory. A missing directory is empty: nothing has been published yet.
+    /// Reads the directory. A missing directory counts as empty: nothing has been published yet.
     pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         Ok(Published { files: repository.files(PUBLISHED)? })
     }

@@ -63,7 +63,7 @@ impl Repository {
         self.root.join(SERVER).exists()
     }
 
-    /// Reads a file of the checkout. A missing file is empty.
+    /// Reads a file of the checkout. A missing file counts as empty.
     pub fn read_or_empty(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -77,8 +77,8 @@ impl Repository {
             .with_context(|| format!("cannot write {name}"))
     }
 
-    /// Reads the files of a directory, by name. A missing directory is empty; a subdirectory is an
-    /// error.
+    /// Reads the files of a directory, by name. A missing directory counts as empty; a subdirectory
+    /// is an error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -111,7 +111,7 @@ fn write_atomically(file: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes the text to a temporary file next to `file`, to be renamed to it.
+/// Writes the text to a temporary file next to `file`. The caller renames it.
 fn temporary_file(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let parent = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;

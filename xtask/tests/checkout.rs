@@ -1,4 +1,5 @@
-//! An editable checkout in a temporary directory, with the real contract and clients.
+//! An editable checkout in a temporary directory, with the real contract (the generated types in
+//! `api/src`) and clients.
 
 use serde_json::Value;
 use std::fs;

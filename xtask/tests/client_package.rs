@@ -25,7 +25,7 @@ fn files_of_the_package() -> Vec<String> {
 /// Name and version as `cargo tree` and `cargo metadata` give them.
 type Id = (String, String);
 
-/// The package and its dependencies, on any system, with every feature and without tests.
+/// The package and its dependencies, with every feature and without tests, on any operating system.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",
@@ -118,7 +118,8 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
-/// Only the program in the client's README is compiled, by doctests.
+/// Doctests compile only the program in the client's README, so the other README must have the same
+/// program.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {

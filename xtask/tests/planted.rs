@@ -12,8 +12,8 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::Repository;
 
-/// Checks the real files with one change of the document. The Rust contract has the same change, so
-/// that `check` can report only broken promises to callers.
+/// Checks the real files with one change of the document. The generated Rust types have the same
+/// change, so that `check` can report only broken promises to callers.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }

@@ -23,8 +23,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the real document with this version and one changed value, if it was
-/// published unchanged as 1.4.0.
+/// Returns the problems of the real document after one value is changed and `version` is set, if
+/// the unchanged document was published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }

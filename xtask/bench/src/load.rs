@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The requests of a load, and the number of clients that send them.
 pub struct Load {
     pub clients: usize,
-    /// The status that every answer must have; any other ends the benchmark.
+    /// The status that every answer must have; any other status ends the benchmark.
     pub status: u16,
     pub requests: Box<dyn Iterator<Item = Vec<u8>>>,
 }

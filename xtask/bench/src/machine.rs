@@ -94,7 +94,7 @@ mod tests {
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
                 assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
-                // The pinned generator can still start a thread on the servers' core.
+                // Also from a thread that is pinned to the core of the generator.
                 assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()

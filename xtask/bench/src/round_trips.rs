@@ -21,7 +21,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// The number of times that a client repeats its steps in a turn.
 const REPETITIONS: usize = 5;
 
-/// More orders than are cancelled.
+/// The number of orders in the store: more than the clients cancel.
 const ORDERS: u64 = 1_000;
 
 /// A step of a client.

@@ -77,7 +77,7 @@ pub fn compare(
         }
         for (turn, series) in turns {
             let sample = turn().with_context(|| name.clone())?;
-            // The first round warms up.
+            // The first round only warms up and is not counted.
             if round > 0 {
                 series.push(sample);
             }
@@ -105,7 +105,7 @@ pub fn compare(
 /// Returns a turn that drives a server with a closed loop and counts answers per second.
 pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
-        // The log would fill the disk.
+        // Empties the log, which would otherwise fill the disk.
         server.clear_log()?;
         let before = cpu_seconds(server)?;
         let outcome = load.run(server.address()?, span);
@@ -137,7 +137,7 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
 
 /// Returns the last lines of the server's log above level INFO.
 fn last_warnings(server: &ServerProcess) -> String {
-    // The log is written every tenth of a second.
+    // Waits for the last lines, because the server writes its log every tenth of a second.
     std::thread::sleep(Duration::from_millis(200));
     let log = server.log();
     let lines = log.lines().filter(|line| !line.contains(r#""level":"INFO""#));

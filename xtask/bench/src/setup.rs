@@ -21,7 +21,7 @@ const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 
 /// The settings of a run.
 pub struct Setup {
-    /// The number of rounds, besides a first one that does not count.
+    /// The number of measured rounds. One more round, before them, does not count.
     pub rounds: u16,
     /// Time for which a load runs in each round.
     pub loop_time: Duration,

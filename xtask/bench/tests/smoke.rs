@@ -1,5 +1,5 @@
-//! Runs one part of the benchmark, as briefly as possible, beside another build. Only the table's
-//! form is checked: such short rounds make the figures meaningless.
+//! Runs one part of the benchmark as briefly as possible, with a second build (`--program`). Checks
+//! only the form of the table: such short rounds make the figures meaningless.
 
 use std::path::Path;
 use std::process::Command;

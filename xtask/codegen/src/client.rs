@@ -1,4 +1,4 @@
-//! Generates progenitor's client of each document. `api/client/src` wraps it by hand.
+//! Generates progenitor's client of each document. Handwritten code in `api/client/src` wraps it.
 
 mod for_rust;
 mod progenitor;

@@ -51,7 +51,7 @@ pub fn format(code: &str) -> io::Result<String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(explain_missing_rustfmt)?;
-    // Rustfmt reads all of its input before it writes.
+    // Cannot deadlock: rustfmt reads all of its input before it writes its output.
     if let Some(mut stdin) = rustfmt.stdin.take() {
         stdin.write_all(code.as_bytes())?;
     }

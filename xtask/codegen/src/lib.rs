@@ -3,10 +3,10 @@
 //! and the API that dropshot serves. The document may use only the subset of OpenAPI that
 //! `xtask/README.md` lists.
 //!
-//! The document is read into the types of [`model`], from which the code is written. If the
-//! document uses anything outside of the subset, the generator returns an error that names each
-//! such place, a refusal. [`unemitted`] lists the kinds of values that dropshot cannot emit from
-//! the code. The generator is independent of orders. The generated code uses `api/src`.
+//! The document is read into the types of [`model`], from which the code is written. Each part of
+//! the document that is outside of the subset is reported with its place as an error, a refusal.
+//! [`unemitted`] lists the kinds of values that dropshot cannot emit from the code. The generator
+//! is independent of orders. The generated code uses `api/src`.
 
 pub mod client;
 mod format;

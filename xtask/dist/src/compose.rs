@@ -12,7 +12,7 @@ const BEGIN: &str = "```yaml\n# compose.yaml\n";
 /// The path of the program in the image, as in the Dockerfile.
 pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 
-/// The command of a service that names none.
+/// The command of a service that sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
 /// Fails if the example does not fit this program and version.

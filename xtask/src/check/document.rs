@@ -1,5 +1,6 @@
-//! Checks that the types of the contract emit the documents: the document contains each value that
-//! dropshot emits, and `codegen::unemitted` lists the kind of every other value.
+//! Checks that dropshot emits the documents from the contract, the generated types in `api/src`:
+//! the document contains each value that dropshot emits, and `codegen::unemitted` lists the kind of
+//! every other value.
 
 use super::inputs::{Inputs, available, document_files};
 use super::problem::{ABSENT, Fix, Problem};

@@ -47,8 +47,8 @@ impl Verdict {
 pub struct Change {
     /// JSON pointer into the document with its references resolved.
     pub pointer: String,
-    /// The name that the changelog must contain, of an operation, field, parameter, header or
-    /// status.
+    /// The name of the changed operation, field, parameter, header or status. The changelog must
+    /// contain this name.
     pub name: String,
     /// The effect on callers.
     pub verdict: Verdict,

@@ -27,7 +27,7 @@ pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
         }
         "paths" => operations::compare(found, member),
         "components" => components(found, member, published),
-        // The operations are compared with it: `resolved` has copied `security` to each of them.
+        // `resolved` has copied `security` to each operation, where it is compared.
         "security" => {}
         "tags" | "externalDocs" => found.text(member),
         _ => found.other(member),

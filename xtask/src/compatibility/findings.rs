@@ -107,7 +107,8 @@ impl<'a> Place<'a> {
         Place { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the component here, if both documents refer to the same one or it is new.
+    /// Returns the name of the component at this place, if both documents refer to the same
+    /// component, or only one document has this place.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)

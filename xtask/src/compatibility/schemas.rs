@@ -69,8 +69,8 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
             found.breaking(&place, "is a new field that must be sent");
         }
         (_, Some(_), Direction::Sent) => {
-            // Callers may have sent an additional property of this name. The values that it could
-            // have must stay allowed.
+            // Callers may have sent an additional property of this name, so the values that this
+            // property could have must stay allowed.
             if let Some(further) = keyword(schema.old, "additionalProperties")
                 && !further.is_boolean()
             {
@@ -78,7 +78,8 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
             }
             found.addition(&place, "is a new field to send");
         }
-        // The published document restricted additional properties, so callers may reject this one.
+        // The published document restricted additional properties, so callers may reject the new
+        // field.
         _ if keyword(schema.old, "additionalProperties").is_some() => {
             found.breaking(&place, "is a new field where further fields were promised");
         }

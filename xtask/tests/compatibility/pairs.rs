@@ -1,8 +1,8 @@
 //! Tests pairs of documents, listed in `pairs/*.json` with the expected verdict and place. The
 //! pairs follow from the rules in `xtask/src/compatibility.rs`.
 //!
-//! `old` and `new` are fragments, which `frame` completes to documents; places are relative to the
-//! fragment. `reversed` is the verdict from `new` to `old`.
+//! `old` and `new` are fragments. `frame` names the document around a fragment, and places are
+//! relative to the fragment. `reversed` is the verdict if `new` is changed to `old`.
 
 use super::TODAY;
 use serde::Deserialize;

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 /// The document for progenitor, with the names of its special types.
 pub struct ProgenitorInput {
     pub document: Value,
-    /// The schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of each.
+    /// The names of the schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of
+    /// each.
     pub identifiers: Vec<String>,
-    /// The extensible enums. Properties and parameters refer to them as to schemas.
+    /// The names of the extensible enums. Properties and parameters refer to them like schemas.
     pub enums: Vec<String>,
 }
 

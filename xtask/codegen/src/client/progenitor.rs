@@ -59,7 +59,7 @@ fn generator(
                 patch.with_derive(derive);
             }
         } else {
-            // The API may add fields.
+            // Callers must not list all fields of a type, because the API may add fields.
             patch.with_attr("#[non_exhaustive]");
         }
         settings.with_patch(name, &patch);
@@ -107,7 +107,7 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits comments into lines. An item without a comment gets its name as one.
+/// Splits comments into lines. An item without a comment gets its name as its comment.
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

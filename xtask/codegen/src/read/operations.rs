@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Returns the Rust name of a header. OpenAPI ignores some headers, which are refused.
+    /// Returns the Rust name of a header. Refuses the headers in `ignored`, which OpenAPI ignores.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");

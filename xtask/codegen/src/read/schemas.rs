@@ -197,8 +197,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // In Rust's regular expressions these match characters of every script, in a document's
-        // only ASCII.
+        // In Rust's regular expressions these shorthands match characters of every script, but in a
+        // document they match only ASCII.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         if matches!(*item, Type::List { .. }) {
             self.refuse(&items, "an array of arrays is not supported", "name an object");
         }
-        // The generated item types cannot carry bounds.
+        // The generated types of list elements cannot have bounds.
         let is_bounded_inside = match &*item {
             Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
             Type::Text { min_chars, max_chars, pattern } => {

@@ -134,7 +134,7 @@ pub fn parameter_record(record: &Record) -> TokenStream {
         if !field.is_required {
             serde.push(quote!(default));
         }
-        // An absent list is empty.
+        // An absent list is an empty list, so a list is never an `Option`.
         let is_list = matches!(field.ty, Type::List { .. });
         let is_option = !field.is_required && field.default.is_none() && !is_list;
         field_tokens(field, &serde, is_option, parameter_schema(&field.ty))

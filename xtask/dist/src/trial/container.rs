@@ -11,8 +11,8 @@ use tempfile::TempDir;
 /// The arguments with which `unshare` gives a process the image's user and another root directory.
 pub type Isolation = &'static [&'static str];
 
-/// The first works as root, the second in a user namespace that maps the current user to the
-/// image's user.
+/// The first set of arguments works as root, the second in a user namespace that maps the current
+/// user to the image's user.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 

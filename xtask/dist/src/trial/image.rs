@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 pub struct Image {
-    /// The command line that it runs.
+    /// The command line that a container runs.
     pub command: Vec<String>,
     /// The health check: its kind and its command line.
     pub health: Vec<String>,
@@ -51,7 +51,7 @@ impl Image {
         })
     }
 
-    /// Unpacks the layers into a directory; as root, with their owners.
+    /// Unpacks the layers into a directory. As root, keeps the owners of their files.
     pub fn unpack(&self, directory: &Path) -> anyhow::Result<()> {
         for layer in &self.layers {
             let mut tar = Command::new("tar");

@@ -36,7 +36,7 @@ const STORE_DELAY: Duration = Duration::from_millis(150);
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
 impl FaultGroup {
-    /// Returns the name in the recording.
+    /// Returns the name of the group in the recorded history.
     pub fn name(&self) -> String {
         let names: Vec<String> = self.faults.iter().map(|fault| fault.kind.name()).collect();
         names.join(" and ")

@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {
-    /// The name in the recording.
+    /// The name in the recorded history.
     pub name: &'static str,
     data: DataDir,
     logs: PathBuf,
@@ -51,7 +51,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // A revoked key must be answered 401, never 429.
+        // Disables the limit of requests without a valid key: a request with a revoked key must be
+        // answered 401, never 429.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;

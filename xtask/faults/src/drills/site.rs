@@ -159,8 +159,8 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// The setting of [`testbed::Preload::disk`] with which syncs hang; with a seeded defect they
-    /// succeed without syncing.
+    /// The setting of [`testbed::Preload::disk`] that makes syncs hang. With a seeded defect, it
+    /// makes syncs succeed without effect.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.damage.has_lying_disk { -2 } else { -3 }
     }
@@ -177,7 +177,8 @@ impl Site {
         let mut dropped = 0;
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
             let (file, copy) = (self.disk()?.path().join(name), synced.path().join(name));
-            // The shared-memory index of the WAL is never synced.
+            // The shared-memory index of the WAL is never synced, so it does not count as
+            // discarded.
             if !name.ends_with("-shm") {
                 dropped += differing_bytes(&file, &copy)?;
             }

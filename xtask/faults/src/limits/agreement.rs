@@ -175,7 +175,7 @@ impl LimiterPair {
         batch
     }
 
-    /// Lets both decide and returns the first difference, if any.
+    /// Passes the batch to both limiters and returns the first difference between their decisions.
     async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {

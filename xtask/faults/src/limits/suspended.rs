@@ -26,7 +26,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let (_, suspended) = tokio::join!(join_all(load), suspend);
         suspended?;
         let began = Instant::now();
-        // Counts in the row of the account that the suspended server was updating.
+        // This request is counted in the row of the account that the suspended server was updating.
         other.list(key).await?;
         report.time("a list next to a suspended server", began.elapsed(), Duration::from_secs(1));
         one.server.signal(Signal::CONT)?;

@@ -1,6 +1,7 @@
-//! Long imports while servers run. The orders of each step are listed at once and stay cancelled
-//! once cancelled. No request is refused, and a server that starts during the import serves. A
-//! killed import leaves a sound store and can be completed.
+//! Long imports while servers run. An import commits its orders in steps: all orders of a step must
+//! be listed at once, and cancelled orders must stay cancelled. No request may be refused, and a
+//! server that starts during the import must become ready. A killed import must leave a sound
+//! store, and a second import with `--skip-existing` must complete it.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};

@@ -244,7 +244,7 @@ fn slow_request(kind: usize) -> (Vec<u8>, Option<u8>) {
     (sent.into_bytes(), then)
 }
 
-/// Errors that nginx answers itself have the body of the contract.
+/// Checks that errors that nginx answers itself have the same JSON body as the server's errors.
 async fn nginx_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     let large = "POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n".to_string();
