@@ -1,10 +1,10 @@
 //! Checks that programs written for a published document still work. Today's responses must contain
 //! everything that each published document promises. Additions are allowed.
 
-mod plants;
+mod seeded_defects;
 
 use crate::every_documented_answer::answers_of_server;
-use plants::{plants, removed_operation, with_parameter_of_list};
+use seeded_defects::{removed_operation, seeded_defects, with_parameter_of_list};
 use test_server::wire_check::{Exchange, published_documents, replay, wire_check};
 
 fn today() -> String {
@@ -21,19 +21,19 @@ async fn the_server_keeps_what_each_published_document_promised() {
 async fn each_seeded_defect_is_found_and_named() {
     let (published, exchanges) = (published_documents(), answers_of_server().await);
     let mut missed = Vec::new();
-    for plant in plants() {
-        let (document, exchanges) = plant.apply(&exchanges);
+    for defect in seeded_defects() {
+        let (document, exchanges) = defect.apply(&exchanges);
         let observed = document.seen(&exchanges);
         let mut wrong: Vec<_> =
             exchanges.iter().flat_map(|(sent, received)| document.check(sent, received)).collect();
         wrong.extend(
             ["v1", "v2"].into_iter().flat_map(|version| document.unseen(version, &observed)),
         );
-        assert!(wrong.is_empty(), "{}: today's document is violated: {wrong:#?}", plant.what);
+        assert!(wrong.is_empty(), "{}: today's document is violated: {wrong:#?}", defect.what);
 
         let broken = replay(&published, &document, &today(), &exchanges);
-        if !broken.iter().any(|message| message.starts_with(plant.found)) {
-            missed.push(format!("{}: {}: {broken:#?}", plant.what, plant.found));
+        if !broken.iter().any(|message| message.starts_with(defect.found)) {
+            missed.push(format!("{}: {}: {broken:#?}", defect.what, defect.found));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));

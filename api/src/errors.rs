@@ -148,6 +148,8 @@ fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body>
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
+    // Room for all headers of an error, so that the map never grows.
+    response.headers_mut().reserve(12);
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     headers::link_error(code.as_str(), document, response.headers_mut());
     response

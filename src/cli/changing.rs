@@ -96,8 +96,8 @@ pub fn ship(
     Ok(printer.show(&json!({ "shipped": shipped_now, "alreadyShipped": shipped_before }), text)?)
 }
 
-/// Appends to the error of one order the text `changed`, which says what was changed before. Keeps
-/// the kind of the error, which decides the exit status.
+/// Appends `changed` to the message of an error about one order. `changed` says what the command
+/// changed before the error. Keeps the error's kind, which decides the exit status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {

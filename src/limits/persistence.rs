@@ -115,7 +115,7 @@ impl LimitsFile {
         Ok(())
     }
 
-    /// Restores the limits in the file, once.
+    /// Restores the limits from the file, unless an earlier call has done so.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());

@@ -55,18 +55,25 @@ pub struct RequestLine<'a> {
 
 impl RequestLine<'_> {
     /// Appends the line. Its first fields are those of every log line. Writing to memory cannot
-    /// fail.
+    /// fail. `write!` would take twice as long as the rest.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;
         let RequestLine { trace_id, span_id, latency, .. } = *self;
         let time = UNIX_EPOCH.checked_add(responded_at).unwrap_or(UNIX_EPOCH);
         let time = humantime::format_rfc3339_millis(time);
-        let level = super::level_name(Level::Info);
-        let _ = write!(line, r#"{{"time":"{time}","level":"{level}","msg":"request","#);
-        let _ = write!(line, r#""request_id":"{request_id}","method":"{method}","path":"#);
+        let _ = write!(line, r#"{{"time":"{time}""#);
+        line.extend_from_slice(br#","level":""#);
+        line.extend_from_slice(super::level_name(Level::Info).as_bytes());
+        line.extend_from_slice(br#"","msg":"request","request_id":""#);
+        line.extend_from_slice(request_id.as_bytes());
+        line.extend_from_slice(br#"","method":""#);
+        line.extend_from_slice(method.as_bytes());
+        line.extend_from_slice(br#"","path":"#);
         append(line, path);
-        let _ = write!(line, r#","status":{status},"bytes":"#);
+        line.extend_from_slice(br#","status":"#);
+        append(line, status);
+        line.extend_from_slice(br#","bytes":"#);
         append(line, bytes);
         line.extend_from_slice(br#","account":"#);
         append(line, account);
@@ -84,7 +91,9 @@ impl RequestLine<'_> {
         append(line, trace_id);
         line.extend_from_slice(br#","span_id":"#);
         append(line, span_id);
-        let _ = writeln!(line, r#","latency_us":{}}}"#, latency.as_micros());
+        line.extend_from_slice(br#","latency_us":"#);
+        append(line, latency.as_micros());
+        line.extend_from_slice(b"}\n");
     }
 }
 

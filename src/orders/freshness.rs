@@ -238,7 +238,8 @@ mod tests {
         Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)), times_listed: 0 })
     }
 
-    /// Returns the report of a store that has reached this change, with rows.
+    /// Returns the report of a store whose last change is `stored`. `changes` are the orders that
+    /// changed after a change number, if the report contains them.
     fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =

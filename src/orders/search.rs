@@ -32,7 +32,8 @@ struct Search<'a> {
     limit: usize,
     /// The number of matching orders so far.
     matches: usize,
-    /// The number of scanned marks, plus [`TEXT_COST`] for each text that was read.
+    /// The cost so far: 1 for each scanned order, plus [`TEXT_COST`] for each order whose JSON was
+    /// read.
     scanned: usize,
     /// The matching orders, separated by commas.
     orders: &'a mut Vec<u8>,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 use test_server::wire_check::Tap;
-use testbed::{Canary, DataDir, Key, ServerProcess};
+use testbed::{DataDir, Key, ServerProcess, StallDetector};
 
 /// Sends a request. Returns the remaining requests of the day.
 async fn list(server: &ServerProcess, key: &Key) -> i64 {
@@ -19,13 +19,14 @@ async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
 
     let server = data.serve(&[]).unwrap();
-    let (canary, began, mut answered) = (Canary::start().unwrap(), Instant::now(), Vec::new());
-    while began.elapsed() < Duration::from_secs(2) + canary.stalled() {
+    let (stall_detector, began, mut answered) =
+        (StallDetector::start().unwrap(), Instant::now(), Vec::new());
+    while began.elapsed() < Duration::from_secs(2) + stall_detector.stalled() {
         list(&server, &key).await;
         answered.push(Instant::now());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let last_second = Instant::now() - Duration::from_secs(1) - canary.stalled();
+    let last_second = Instant::now() - Duration::from_secs(1) - stall_detector.stalled();
     server.kill().unwrap();
     let expected = answered.iter().filter(|at| **at < last_second).count() as i64;
     assert!(expected > 0, "the machine stalled");

@@ -11,9 +11,9 @@ use serde_json::Value;
 pub struct Difference<'a> {
     /// The place as a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// The left value there.
+    /// The value at this place on the left.
     pub left: Option<&'a Value>,
-    /// The right value there.
+    /// The value at this place on the right.
     pub right: Option<&'a Value>,
 }
 

@@ -33,7 +33,7 @@ pub const CONDITIONS: [Condition; 3] = [
 pub type Note = (&'static str, &'static str);
 /// The pre-merge checks.
 pub const CHANGE: Note = (".ci/run", "change");
-/// All other tests.
+/// The nightly tests: all tests that the pre-merge checks do not run.
 pub const NIGHTLY: Note = (".ci/run nightly", "nightly");
 
 /// Fails unless the working tree is clean and the current commit has passed these commands.

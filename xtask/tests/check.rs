@@ -353,7 +353,8 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
     );
 }
 
-/// Asserts what `--fix` writes, which checks still fail, and that the same checks fail again later.
+/// Asserts the output of `--fix`: the files that it writes, and the checks that still fail. Then
+/// asserts that a run without `--fix` reports the same failures.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

@@ -20,7 +20,7 @@ mod judge;
 mod mutants;
 mod picture;
 mod pins;
-mod planted;
 mod promises;
 mod publish;
+mod seeded_defects;
 mod upstream;

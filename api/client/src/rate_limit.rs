@@ -33,8 +33,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock. Returns `None` if it is more than a
-    /// minute: then a clock is wrong, or the day limit is reported, for which the `Retry-After` of
-    /// a 429 contains the wait.
+    /// minute, because a clock is wrong or because the headers report the day limit. The wait for
+    /// the day limit is in the `Retry-After` of a 429.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -139,7 +139,7 @@ mod tests {
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.reflected_after_removals(), change(6));
-        // A refresh reaches the change 9 before the batch that made this change is added.
+        // A refresh publishes change 9 before the list receives the batch that made change 9.
         assert!(publish(&mut list, change(9)).is_empty());
         assert!(!cancel(&mut list, 1, (8, 9)));
     }

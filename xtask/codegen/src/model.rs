@@ -251,7 +251,7 @@ impl Location {
 /// A success response of an operation.
 #[derive(Clone, Debug)]
 pub struct Success {
-    /// Name of its variant.
+    /// Name of the response's variant in the enum of the operation's successes.
     pub name: Ident,
     /// Status, as a constant of the `http` crate.
     pub status: Ident,

@@ -95,8 +95,9 @@ impl HeartbeatStatements {
 /// The columns before it are for [`parse_answer`](super::super::journal::parse_answer).
 pub const KEY_COLUMNS: usize = 5;
 
-/// Statements for keys. Each reads the store's last change, and accounts and keys, in one snapshot.
-/// `$1` and `$2` are the number and id of the last seen change.
+/// Statements for keys. Each reads the store's last change. `changed` and `look_up` also read
+/// accounts and keys, in the same database snapshot. `$1` and `$2` are the number and id of the
+/// last seen change.
 pub struct KeyStatements {
     /// Selects only the last change.
     pub last_change: Statement,

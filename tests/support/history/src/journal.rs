@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
-use testbed::{Canary, DataDir, Report};
+use testbed::{DataDir, Report, StallDetector};
 
 /// A recording in progress.
 pub struct Journal {
@@ -71,9 +71,9 @@ impl Journal {
     }
 
     /// Records the machine's stalls until the result is dropped.
-    pub fn watch_machine(self: &Arc<Journal>) -> std::io::Result<Canary> {
+    pub fn watch_machine(self: &Arc<Journal>) -> std::io::Result<StallDetector> {
         let journal = Arc::clone(self);
-        Canary::telling(move |late| {
+        StallDetector::start_with(move |late| {
             let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
             journal.note(What::Stall { nanos });
         })

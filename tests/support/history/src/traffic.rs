@@ -6,7 +6,7 @@ use crate::workload::{LIMITS, LOAD, Load, Pool, Workload};
 use anyhow::Context;
 use std::sync::Arc;
 use std::time::Duration;
-use testbed::{Canary, Key, Report};
+use testbed::{Key, Report, StallDetector};
 use tokio::task::JoinSet;
 
 /// The account of the clients' keys; it has no practical limit.
@@ -35,7 +35,7 @@ pub struct Traffic {
     /// The state that all clients share.
     pub workload: Arc<Workload>,
     clients: JoinSet<()>,
-    _canary: Canary,
+    _stall_detector: StallDetector,
 }
 
 impl Clients {
@@ -56,7 +56,7 @@ impl Clients {
 
     /// Starts the clients, which record their requests in `journal`.
     pub fn start(self, journal: Arc<Journal>) -> anyhow::Result<Traffic> {
-        let canary = journal.watch_machine()?;
+        let stall_detector = journal.watch_machine()?;
         let pool = Pool::new(1..=self.beginning.pending.iter().last().unwrap_or_default());
         journal.note(What::Begins(self.beginning));
         for (key, (per_minute, per_day)) in self.limited.iter().zip(LIMITS) {
@@ -71,7 +71,11 @@ impl Clients {
         let (servers, limited) = (self.servers, self.limited);
         let workload = Workload::new(journal, servers, self.key, limited, pool, self.seed)?;
         let workload = Arc::new(workload);
-        Ok(Traffic { clients: workload.start(self.load), workload, _canary: canary })
+        Ok(Traffic {
+            clients: workload.start(self.load),
+            workload,
+            _stall_detector: stall_detector,
+        })
     }
 }
 

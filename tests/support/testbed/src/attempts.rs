@@ -1,7 +1,7 @@
 //! Repeats a run until the machine does not stall for long during the run.
 
-use crate::canary::Canary;
 use crate::report::{EXCUSING_STALL, Report, Verdict};
+use crate::stall_detector::StallDetector;
 use std::io::Write;
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ pub fn until_conclusive(
 ) -> anyhow::Result<u8> {
     let mut code = 3;
     for _ in 0..ATTEMPTS {
-        let canary = Canary::start()?;
+        let stall_detector = StallDetector::start()?;
         let mut report = Report::default();
         let result = run(&mut report);
-        let stall = canary.longest_stall();
+        let stall = stall_detector.longest_stall();
         report.write(stall, out)?;
         if let Err(error) = &result {
             writeln!(out, "error: {error:#}")?;

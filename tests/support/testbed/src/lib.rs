@@ -17,7 +17,6 @@
 
 mod attempts;
 mod authority;
-mod canary;
 mod child_process;
 mod cli_sandbox;
 mod command_output;
@@ -33,12 +32,12 @@ mod samples;
 mod seed;
 mod server_process;
 mod small_disk;
+mod stall_detector;
 mod transcript;
 mod wait;
 
 pub use attempts::until_conclusive;
 pub use authority::{Authority, Issued};
-pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;
@@ -54,5 +53,6 @@ pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 pub use snapbox::data::Inline;
 pub use snapbox::str;
+pub use stall_detector::StallDetector;
 pub use transcript::{Console, assert_text, consoles};
 pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_blocking, wait_for, wait_until};

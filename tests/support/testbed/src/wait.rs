@@ -64,14 +64,14 @@ pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,
 ) {
-    let canary = crate::Canary::start().unwrap_or_else(|error| panic!("{error}"));
+    let stall_detector = crate::StallDetector::start().unwrap_or_else(|error| panic!("{error}"));
     let began = Instant::now();
     loop {
         let asked = began.elapsed();
         if holds().await {
             return;
         }
-        let stalled = canary.stalled();
+        let stalled = stall_detector.stalled();
         assert!(asked < Duration::from_secs(1) + stalled, "not {asked:?} later: {what}");
         tokio::time::sleep(POLL_INTERVAL).await;
     }

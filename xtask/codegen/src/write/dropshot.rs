@@ -46,7 +46,7 @@ pub fn served(contract: &Contract) -> TokenStream {
             dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
         }
 
-        /// The document that dropshot emits of the types: see `api/UPSTREAM.md`.
+        /// Returns the document that dropshot emits. `api/UPSTREAM.md` lists what it lacks.
         pub fn emitted() -> Result<Value, DocumentError> {
             let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
             crate::emission::emitted::<Schemas>(api, TITLE, VERSION)

@@ -27,8 +27,9 @@ const PAUSE: Duration = Duration::from_millis(250);
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
-/// The time until that import begins, and then the time until it is killed.
+/// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
+/// The time from the start of [`KILLED_IMPORT`] until it is killed.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {

@@ -22,7 +22,7 @@ struct Observed {
 }
 
 impl Observer {
-    /// Returns a handle for tasks.
+    /// Returns a handle for the tasks that pass responses to this observer.
     pub fn shared(&self) -> SharedObserver {
         self.shared.clone()
     }

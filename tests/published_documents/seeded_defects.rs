@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check};
 
 /// A seeded defect: a change that breaks a published promise.
-pub struct Plant {
+pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation and the missing part.
     pub found: &'static str,
@@ -49,7 +49,7 @@ impl Documents {
     }
 }
 
-impl Plant {
+impl SeededDefect {
     /// Returns the wire check of today's documents with the defect, and the requests and responses
     /// of a server that has the defect.
     pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
@@ -128,13 +128,13 @@ fn lose_path(exchanges: &mut [Exchange], path: &str) {
     }
 }
 
-const fn plant(
+const fn seeded_defect(
     what: &'static str,
     found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
-) -> Plant {
-    Plant { what, found, document, wire }
+) -> SeededDefect {
+    SeededDefect { what, found, document, wire }
 }
 
 const ORDER: &str = "/components/schemas/Order/properties";
@@ -143,7 +143,7 @@ const LIST: &str = "/paths/~1store~1orders/get/responses";
 const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
 
 /// Returns all seeded defects.
-pub fn plants() -> Vec<Plant> {
+pub fn seeded_defects() -> Vec<SeededDefect> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
@@ -157,9 +157,9 @@ pub fn with_parameter_of_list(name: &str) -> WireCheck {
     WireCheck::closed(&documents.0)
 }
 
-fn fields() -> Vec<Plant> {
+fn fields() -> Vec<SeededDefect> {
     vec![
-        plant(
+        seeded_defect(
             "a field that becomes optional",
             "1.0.0.json: listOrders 200: body/0: \"complete\" is a required property",
             |documents| {
@@ -173,7 +173,7 @@ fn fields() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
+        seeded_defect(
             "an optional field that is gone",
             "1.0.0.json: listOrders 200 field Order.shipDate was promised",
             |documents| {
@@ -185,7 +185,7 @@ fn fields() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
+        seeded_defect(
             "a date without its time",
             "1.0.0.json: listOrders 200: body/1/shipDate: ",
             |documents| {
@@ -202,9 +202,9 @@ fn fields() -> Vec<Plant> {
     ]
 }
 
-fn headers() -> Vec<Plant> {
+fn headers() -> Vec<SeededDefect> {
     vec![
-        plant(
+        seeded_defect(
             "a header gone from one status",
             "1.0.0.json: listOrders 401: x-request-id is missing",
             |documents| {
@@ -218,7 +218,7 @@ fn headers() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
+        seeded_defect(
             "no Retry-After on 503",
             "1.0.0.json: cancelOrder 5XX header retry-after was promised",
             |documents| {
@@ -233,9 +233,9 @@ fn headers() -> Vec<Plant> {
     ]
 }
 
-fn statuses() -> Vec<Plant> {
+fn statuses() -> Vec<SeededDefect> {
     vec![
-        plant(
+        seeded_defect(
             "a code with another name",
             "1.0.0.json: cancelOrder 404 code order_not_found was promised",
             |documents| {
@@ -249,7 +249,7 @@ fn statuses() -> Vec<Plant> {
                 });
             },
         ),
-        plant(
+        seeded_defect(
             "200 instead of 204",
             "1.0.0.json: cancelOrder documents no such status (DELETE /v1/store/orders/1 was answered 200)",
             |documents| documents.rename(1, &format!("{CANCEL}/204"), "200"),
@@ -258,9 +258,9 @@ fn statuses() -> Vec<Plant> {
     ]
 }
 
-fn paths() -> Vec<Plant> {
+fn paths() -> Vec<SeededDefect> {
     vec![
-        plant(
+        seeded_defect(
             "a query parameter that was ignored and is refused",
             "1.0.0.json: listOrders documents no such status (GET /v1/store/orders?limit=1 was answered 400)",
             |documents| {
@@ -281,8 +281,8 @@ fn paths() -> Vec<Plant> {
 }
 
 /// Returns a defect that removes an operation, which is allowed only after its sunset.
-pub fn removed_operation() -> Plant {
-    plant(
+pub fn removed_operation() -> SeededDefect {
+    seeded_defect(
         "an operation that is gone before its sunset",
         "1.0.0.json: getPet 200 was promised",
         |documents| {
@@ -304,8 +304,8 @@ pub fn removed_operation() -> Plant {
     )
 }
 
-fn lost_filter() -> Plant {
-    plant(
+fn lost_filter() -> SeededDefect {
+    seeded_defect(
         "a filter that is gone",
         "2.0.0.json: v2/listOrders parameter complete was promised",
         |documents| {
@@ -343,9 +343,9 @@ fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     });
 }
 
-fn version_2() -> Vec<Plant> {
+fn version_2() -> Vec<SeededDefect> {
     vec![
-        plant(
+        seeded_defect(
             "a listed value that one operation alone loses",
             "2.0.0.json: v2/listOrders 200 value Order.status shipped was promised",
             |documents| {

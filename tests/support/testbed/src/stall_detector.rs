@@ -11,7 +11,7 @@ const SLEEP: Duration = Duration::from_millis(5);
 const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
 /// A running stall detector. Dropping it stops the thread.
-pub struct Canary {
+pub struct StallDetector {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,
     /// Sum of the counted stalls.
@@ -19,31 +19,32 @@ pub struct Canary {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Canary {
+impl StallDetector {
     /// Starts the thread.
-    pub fn start() -> std::io::Result<Canary> {
-        Canary::telling(|_| ())
+    pub fn start() -> std::io::Result<StallDetector> {
+        StallDetector::start_with(|_| ())
     }
 
     /// Starts the thread, which calls `tell` with the length of each counted stall.
-    pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
+    pub fn start_with(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<StallDetector> {
         let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
         let stop = Arc::clone(&ends);
         let (longest, sum) = (Arc::clone(&longest_nanos), Arc::clone(&late_nanos));
-        let thread = std::thread::Builder::new().name("canary".to_string()).spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                std::thread::sleep(SLEEP);
-                let late = began.elapsed().saturating_sub(SLEEP);
-                let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
-                AtomicU64::fetch_max(&longest, nanos, Ordering::Relaxed);
-                if late > REPORT_ABOVE {
-                    AtomicU64::fetch_add(&sum, nanos, Ordering::Relaxed);
-                    tell(late);
+        let thread =
+            std::thread::Builder::new().name("stall_detector".to_string()).spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    std::thread::sleep(SLEEP);
+                    let late = began.elapsed().saturating_sub(SLEEP);
+                    let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+                    AtomicU64::fetch_max(&longest, nanos, Ordering::Relaxed);
+                    if late > REPORT_ABOVE {
+                        AtomicU64::fetch_add(&sum, nanos, Ordering::Relaxed);
+                        tell(late);
+                    }
                 }
-            }
-        })?;
-        Ok(Canary { ends, longest_nanos, late_nanos, thread: Some(thread) })
+            })?;
+        Ok(StallDetector { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
     /// The longest stall so far, including stalls too short to be counted. Tests extend time limits
@@ -58,7 +59,7 @@ impl Canary {
     }
 }
 
-impl Drop for Canary {
+impl Drop for StallDetector {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
