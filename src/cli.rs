@@ -97,7 +97,7 @@ Examples:
 Example:
   store-orders demo")]
     Demo(demo::DemoArgs),
-    /// Import, ship and show orders
+    /// Import, ship, update, show and list orders
     #[command(subcommand)]
     Orders(orders::OrdersCommand),
     /// Import pets

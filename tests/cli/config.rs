@@ -264,7 +264,7 @@ fn only_new_names_are_offered() {
         let variables = [("STORE_ORDERS_STOP_WITHIN", "1s")];
         let text = sandbox.run_with(arguments, &variables).stdout.to_lowercase().replace('-', "_");
         assert!(text.contains("shutdown_timeout"), "{text}");
-        for old in ["stop_within", "stalled_after", "keyless_per_minute"] {
+        for old in ["keyless_per_minute", "stop_within", "stalled_after"] {
             assert!(!text.contains(old), "{arguments:?}: {text}");
         }
     }
