@@ -46,7 +46,7 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Reports a failed read, because most errors are of reads. [`doing`] replaces the action.
+/// Reports a failed read, because most errors are of reads. `doing` replaces the action.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
