@@ -146,8 +146,9 @@ pub trait Store: Send + Sync {
     ) -> Result<OrdersRead, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an error nothing has
-    /// changed, unless files of the store were removed or moved. Deadlines are checked under the
-    /// write lock: a cancellation past its deadline is not executed.
+    /// changed, with two exceptions: files of the store were removed or moved, or PostgreSQL's
+    /// answer to the commit was lost. Deadlines are checked under the write lock: a cancellation
+    /// past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// The order with this id, if it is cancelled and no failover can lose the cancellation.
