@@ -7,6 +7,9 @@ use std::path::Path;
 use testbed::Authority;
 use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 
+/// The exit status of a command that cannot reach the store.
+const STORE_UNAVAILABLE: i32 = 4;
+
 /// The name of the database server, which no DNS server knows.
 const HOST: &str = "db.internal";
 
@@ -81,7 +84,7 @@ pub async fn run(
         let holds = match refusal {
             Some(word) => {
                 let error = String::from_utf8_lossy(&output.stderr);
-                output.status.code() == Some(1) && error.contains(word)
+                output.status.code() == Some(STORE_UNAVAILABLE) && error.contains(word)
             }
             None => output.status.success(),
         };
