@@ -13,7 +13,7 @@
 //! `tests/support` has the code that these tests share with `xtask`: `testbed` starts the program,
 //! `test_server` is a server inside the test, `history` records and checks what clients saw,
 //! `conformance` tests the storage engines, and `protocol` model-checks the replicas' decisions.
-//! `tests/judges` has the files of the external tools.
+//! `tests/external_checks` has the files of the external checks.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Runs the Rust samples of the documents against the real server. `cargo xtask judge` runs the
-//! samples of other languages.
+//! Runs the Rust samples of the documents against the real server. `cargo xtask external-checks`
+//! runs the samples of other languages.
 #![expect(clippy::print_stdout, reason = "samples print")]
 
 use anyhow::{Context, ensure};

@@ -260,7 +260,7 @@ fn the_readmes_session_with_a_new_store_works() {
 }
 
 #[test]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 fn with_curl_the_demo_answers_as_the_readme_shows() {
     let sandbox = CliSandbox::new();
     let [demo, _] = consoles(README, "A first session").try_into().unwrap();

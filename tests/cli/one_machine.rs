@@ -161,7 +161,7 @@ fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
 }
 
 #[test]
-#[ignore = "needs curl, openssl, nginx, promtool and systemd-analyze: cargo xtask judge"]
+#[ignore = "needs curl, openssl, nginx, promtool and systemd-analyze: cargo xtask external-checks"]
 fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     let machine = Machine(CliSandbox::new());
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(ONE_MACHINE)).unwrap();

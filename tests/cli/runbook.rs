@@ -94,7 +94,7 @@ impl Site {
 }
 
 #[test]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 fn with_curl_the_runbook_shows_a_server_that_is_down() {
     let site = Site::new();
     let [down, log, up] = sessions("StoreOrdersDown");
@@ -108,7 +108,7 @@ fn with_curl_the_runbook_shows_a_server_that_is_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 async fn with_curl_the_runbook_shows_writes_that_hang() {
     let (site, disk) = (Site::new(), Preload::disk().unwrap());
     let [why] = sessions("StoreOrdersNotReady");
@@ -143,7 +143,7 @@ async fn the_runbook_counts_the_reasons_of_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 async fn with_curl_the_runbook_shows_who_sends_most() {
     let site = Site::new();
     let [slow] = sessions("StoreOrdersSlow");
@@ -169,7 +169,7 @@ async fn the_runbook_shows_where_a_flood_comes_from() {
 }
 
 #[test]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 fn with_curl_the_runbook_shows_a_server_at_rest() {
     let site = Site::new();
     let _server = site.serve(&[]);
@@ -180,7 +180,7 @@ fn with_curl_the_runbook_shows_a_server_at_rest() {
 }
 
 #[test]
-#[ignore = "needs curl and openssl: cargo xtask judge"]
+#[ignore = "needs curl and openssl: cargo xtask external-checks"]
 fn with_curl_and_openssl_the_runbook_replaces_a_certificate() {
     let site = Site::new();
     let [replaced, over] = sessions("StoreOrdersCertificateEnds");
@@ -203,7 +203,7 @@ fn with_curl_and_openssl_the_runbook_replaces_a_certificate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs curl and ss: cargo xtask judge"]
+#[ignore = "needs curl and ss: cargo xtask external-checks"]
 async fn with_curl_and_ss_the_runbook_shows_who_holds_connections() {
     let site = Site::new();
     let [connections] = sessions("StoreOrdersFilesRunOut");
@@ -220,7 +220,7 @@ async fn with_curl_and_ss_the_runbook_shows_who_holds_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs curl: cargo xtask judge"]
+#[ignore = "needs curl: cargo xtask external-checks"]
 async fn with_curl_the_runbook_restores_a_damaged_store() {
     let site = Site::new();
     let [damaged, restored, compared, log, redone, over] = sessions("StoreOrdersDamaged");

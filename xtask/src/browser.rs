@@ -1,8 +1,8 @@
 //! `cargo xtask browser`: tests the public pages in Chromium, at the width of a desktop, a
-//! tablet and a phone, in light and dark mode, with the session in `tests/judges/browser`.
+//! tablet and a phone, in light and dark mode, with the session in `tests/external_checks/browser`.
 
 use crate::Outcome;
-use crate::judge::{FIRST_ORDER, LiveServer, Tools, lines, output, output_lines};
+use crate::external_checks::{FIRST_ORDER, LiveServer, Tools, lines, output, output_lines};
 use crate::report::Report;
 use crate::repository::Repository;
 use anyhow::{Context, bail};

@@ -2,7 +2,7 @@
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, evidence, judge, publish};
+use crate::{Outcome, browser, check, evidence, external_checks, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -82,20 +82,20 @@ enum Command {
     ))]
     Publish,
 
-    /// Run third-party tools against the document and the live server.
+    /// Run third-party tools against the documents and the live server.
     ///
     /// Runs Redocly's lint on the documents, and against the server schemathesis with random
     /// requests, the documents' code samples, and clients that openapi-typescript and
-    /// openapi-python-client generate, all pinned in tests/judges. With Debian's tools, runs
-    /// the shell sessions of README and handbook and checks the metrics. Any finding fails. The
-    /// servers listen on the loopback interface and stop with the command.
+    /// openapi-python-client generate, all pinned in tests/external_checks. With Debian's tools,
+    /// runs the shell sessions of README and handbook and checks the metrics. Any finding fails.
+    /// The servers listen on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
-        "  cargo xtask judge --install            once, and after a version changed\n",
-        "  cargo xtask judge\n",
-        "  cargo xtask judge documents sessions   two of them",
+        "  cargo xtask external-checks --install            once, and after a version changed\n",
+        "  cargo xtask external-checks\n",
+        "  cargo xtask external-checks documents sessions   two of them",
     ))]
-    Judge(judge::JudgeArgs),
+    ExternalChecks(external_checks::ExternalCheckArgs),
 
     /// Benchmark the server against its web framework and database; see `bench --help`.
     #[command(disable_help_flag = true)]
@@ -124,10 +124,10 @@ enum Command {
     /// and phone width, in light and dark mode: finds the plans, the operations, the
     /// deprecation and the rate limit headers, sends a request with a pasted key and reads the
     /// response. Fails on a console error or a request to another server. Needs chromium and
-    /// the tools of `cargo xtask judge --install`.
+    /// the tools of `cargo xtask external-checks --install`.
     #[command(after_help = concat!(
         "Examples:\n",
-        "  cargo xtask judge --install && cargo xtask browser\n",
+        "  cargo xtask external-checks --install && cargo xtask browser\n",
         "  cargo xtask browser --pictures /tmp/pictures    saves screenshots",
     ))]
     Browser(browser::BrowserArgs),
@@ -154,7 +154,9 @@ impl Cli {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
             Command::Publish => publish::publish(&repository, emitted, &evidence::CONDITIONS, out),
-            Command::Judge(arguments) => judge::run_judges(&arguments, &repository, out),
+            Command::ExternalChecks(arguments) => {
+                external_checks::run_external_checks(&arguments, &repository, out)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The inputs that all judges share.
+//! The inputs that all external checks share.
 
 use super::tools::Tools;
 use crate::documents::{DOCUMENTS, Document};
@@ -6,7 +6,7 @@ use crate::repository::Repository;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// The inputs of a judge.
+/// The inputs of an external check.
 pub(super) struct Setup {
     pub repository: Repository,
     pub tools: Tools,

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 /// The alert rules that the program prints, and their unit tests.
 const ALERTS: &str = "src/admin/alerts.yaml";
-const ALERT_CASES: &str = "tests/judges/alerts.yaml";
+const ALERT_CASES: &str = "tests/external_checks/alerts.yaml";
 
 /// The start of the line in which the server prints the address of its metrics.
 const ADMIN_LINE: &str = "admin listener on http://";

@@ -1,29 +1,30 @@
-//! `cargo xtask judge` and `browser` name missing tools instead of running without.
+//! `cargo xtask external-checks` and `browser` name missing tools instead of running without.
 
 use std::fs;
-use xtask::judge::{JudgeArgs, run_judges};
+use xtask::external_checks::{ExternalCheckArgs, run_external_checks};
 use xtask::repository::Repository;
 
 #[test]
 fn missing_tools_are_named_with_the_command_that_installs_them() {
     let root = tempfile::tempdir().unwrap();
-    let judges = "tests/judges";
-    fs::create_dir_all(root.path().join(judges)).unwrap();
+    let directory = "tests/external_checks";
+    fs::create_dir_all(root.path().join(directory)).unwrap();
     for name in ["requirements.txt", "package.json", "package-lock.json", ".npmrc"] {
-        let name = format!("{judges}/{name}");
+        let name = format!("{directory}/{name}");
         let pins = Repository::here().read(&name).unwrap();
         fs::write(root.path().join(name), pins).unwrap();
     }
-    let all = JudgeArgs { judges: Vec::new(), install: false };
-    let error = run_judges(&all, &Repository::open(root.path()), &mut Vec::new());
+    let all = ExternalCheckArgs { checks: Vec::new(), install: false };
+    let error = run_external_checks(&all, &Repository::open(root.path()), &mut Vec::new());
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("`cargo xtask judge --install`"), "{error}");
+    assert!(error.contains("`cargo xtask external-checks --install`"), "{error}");
     assert!(!root.path().join("target").exists());
 }
 
 #[test]
 fn every_pin_is_exact_and_names_no_registry() {
-    let read = |name: &str| Repository::here().read(&format!("tests/judges/{name}")).unwrap();
+    let read =
+        |name: &str| Repository::here().read(&format!("tests/external_checks/{name}")).unwrap();
     let lock = read("package-lock.json");
     assert!(lock.contains("\"integrity\"") && !lock.contains("\"resolved\""));
     let requirements = read("requirements.txt");

@@ -1,11 +1,10 @@
-//! `cargo xtask judge`: runs third-party tools, the judges, against the documents and a live
-//! server.
+//! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
 //! Redocly lints the documents, and schemathesis sends requests generated from them. The code
 //! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
 //! clients of other generators list and cancel orders. promtool checks alerts and metrics. The
-//! tools are pinned in `tests/judges` and installed in `target/judges`, except promtool, curl,
-//! openssl, ss, nginx, systemd-analyze and Python, which come from Debian.
+//! tools are pinned in `tests/external_checks` and installed in `target/external_checks`, except
+//! promtool, curl, openssl, ss, nginx, systemd-analyze and Python, which come from Debian.
 
 mod clients;
 mod documents;
@@ -32,20 +31,20 @@ use std::io::Write;
 use testbed::Program;
 use tools::Need;
 
-/// Arguments of `cargo xtask judge`.
+/// Arguments of `cargo xtask external-checks`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct JudgeArgs {
-    /// Run only these judges
-    #[arg(value_parser = PossibleValuesParser::new(JUDGES.map(|Judge(name, ..)| name)), value_name = "JUDGE")]
-    pub judges: Vec<String>,
+pub struct ExternalCheckArgs {
+    /// Run only these
+    #[arg(value_parser = PossibleValuesParser::new(CHECKS.map(|ExternalCheck(name, ..)| name)), value_name = "CHECK")]
+    pub checks: Vec<String>,
     /// Only install the pinned tools, unless they are installed
     #[arg(long)]
     pub install: bool,
 }
 
-/// A third-party check: its name, the statement that it verifies, the tools that it needs, and the
+/// An external check: its name, the statement that it verifies, the tools that it needs, and the
 /// function that runs it and returns its findings as lines.
-struct Judge(
+struct ExternalCheck(
     &'static str,
     &'static str,
     &'static [Need],
@@ -64,38 +63,53 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All judges. The longest come first, because judges run in parallel.
-const JUDGES: [Judge; 10] = [
-    Judge("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
-    Judge("documents", "Redocly's lint: no findings", PINNED, documents::lint),
-    Judge("promtool", "promtool: no findings in alerts and metrics", PROMTOOL, metrics::promtool),
-    Judge(
+/// All external checks. The longest come first, because they run in parallel.
+const CHECKS: [ExternalCheck; 10] = [
+    ExternalCheck("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
+    ExternalCheck("documents", "Redocly's lint: no findings", PINNED, documents::lint),
+    ExternalCheck(
+        "promtool",
+        "promtool: no findings in alerts and metrics",
+        PROMTOOL,
+        metrics::promtool,
+    ),
+    ExternalCheck(
         "kubernetes",
         "kubernetes-validate: no findings in the handbook's files",
         PINNED,
         kubernetes::manifests,
     ),
-    Judge(
+    ExternalCheck(
         "sessions",
         "sessions with curl, openssl, ss, nginx and promtool of README and handbook",
         SESSIONS,
         sessions::run,
     ),
-    Judge("curl", "the documents' programs to copy: curl", CURL, samples::curl),
-    Judge("python", "the documents' programs to copy: Python", PYTHON, samples::python),
-    Judge("typescript", "the documents' programs to copy: TypeScript", PINNED, samples::typescript),
-    Judge(
+    ExternalCheck("curl", "the documents' programs to copy: curl", CURL, samples::curl),
+    ExternalCheck("python", "the documents' programs to copy: Python", PYTHON, samples::python),
+    ExternalCheck(
+        "typescript",
+        "the documents' programs to copy: TypeScript",
+        PINNED,
+        samples::typescript,
+    ),
+    ExternalCheck(
         "openapi-typescript",
         "TypeScript: openapi-typescript, openapi-fetch",
         PINNED,
         clients::typescript,
     ),
-    Judge("openapi-python-client", "Python: openapi-python-client", PINNED, clients::python),
+    ExternalCheck(
+        "openapi-python-client",
+        "Python: openapi-python-client",
+        PINNED,
+        clients::python,
+    ),
 ];
 
-/// Runs the judges and prints their findings.
-pub fn run_judges(
-    arguments: &JudgeArgs,
+/// Runs the external checks and prints their findings.
+pub fn run_external_checks(
+    arguments: &ExternalCheckArgs,
     repository: &Repository,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
@@ -103,14 +117,15 @@ pub fn run_judges(
     if arguments.install {
         return tools.install(out).map(|()| Outcome::Clean);
     }
-    let named = |name: &str| arguments.judges.iter().any(|named| named == name);
-    let mut judges = Vec::from(JUDGES);
-    judges.retain(|Judge(name, ..)| arguments.judges.is_empty() || named(name));
-    let needs = judges.iter().flat_map(|Judge(_, _, needs, _)| *needs);
+    let named = |name: &str| arguments.checks.iter().any(|named| named == name);
+    let mut checks = Vec::from(CHECKS);
+    checks.retain(|ExternalCheck(name, ..)| arguments.checks.is_empty() || named(name));
+    let needs = checks.iter().flat_map(|ExternalCheck(_, _, needs, _)| *needs);
     needs.collect::<BTreeSet<_>>().into_iter().try_for_each(|need| tools.check(need))?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
-    report.add_each(&judges, |Judge(_, claim, _, run)| ((*claim).to_string(), run(&setup)))?;
-    Ok(report.finish("judges")?)
+    report
+        .add_each(&checks, |ExternalCheck(_, claim, _, run)| ((*claim).to_string(), run(&setup)))?;
+    Ok(report.finish("external checks")?)
 }

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The files of `tests/judges` that pin the tools.
+/// The files of `tests/external_checks` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// The file of `target/judges` with a copy of the pins that are installed.
+/// The file of `target/external_checks` with a copy of the pins that are installed.
 const STAMP: &str = "installed";
 
-/// A tool that a judge needs.
+/// A tool that an external check needs.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Need {
-    /// Tools pinned in `tests/judges`.
+    /// Tools pinned in `tests/external_checks`.
     Pinned,
     /// A program, and the Debian package that contains it.
     Program(&'static str, &'static str),
@@ -27,20 +27,21 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Returns the tools pinned in `tests/judges`. They are installed and run in `target/judges`.
+    /// Returns the tools pinned in `tests/external_checks`. They are installed and run in
+    /// `target/external_checks`.
     pub fn new(repository: &Repository) -> Tools {
         Tools {
-            sources: repository.root().join("tests/judges"),
-            installed: repository.root().join("target/judges"),
+            sources: repository.root().join("tests/external_checks"),
+            installed: repository.root().join("target/external_checks"),
         }
     }
 
-    /// Returns a path in `tests/judges`.
+    /// Returns a path in `tests/external_checks`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.sources.join(name)
     }
 
-    /// Returns a path in `target/judges`.
+    /// Returns a path in `target/external_checks`.
     pub fn installed(&self, name: &str) -> PathBuf {
         self.installed.join(name)
     }
@@ -57,20 +58,20 @@ impl Tools {
         command
     }
 
-    /// Returns a command for any other program, run in `target/judges`.
+    /// Returns a command for any other program, run in `target/external_checks`.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.installed).env("NO_COLOR", "1");
         command
     }
 
-    /// Copies a TypeScript session to `target/judges`, next to the installed packages.
+    /// Copies a TypeScript session to `target/external_checks`, next to the installed packages.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;
         for file in ["session.ts", "tsconfig.json"] {
             std::fs::copy(self.source(name).join(file), directory.join(file))
-                .with_context(|| format!("cannot copy tests/judges/{name}/{file}"))?;
+                .with_context(|| format!("cannot copy tests/external_checks/{name}/{file}"))?;
         }
         std::fs::write(directory.join("package.json"), "{ \"type\": \"module\" }\n")?;
         Ok(directory)
@@ -100,9 +101,9 @@ impl Tools {
         let stamp = std::fs::read_to_string(self.installed(STAMP)).unwrap_or_default();
         if stamp != self.pins()? {
             bail!(
-                "the tools pinned in tests/judges are not installed in target/judges; \
-                 `cargo xtask judge --install` installs them, with npm and with python3 and its \
-                 venv, of the versions that .ci/run looks for"
+                "the tools pinned in tests/external_checks are not installed in \
+                 target/external_checks; `cargo xtask external-checks --install` installs them, \
+                 with npm and with python3 and its venv, of the versions that .ci/run looks for"
             );
         }
         Ok(())
@@ -111,15 +112,18 @@ impl Tools {
     /// Installs the pinned tools, unless they are installed.
     pub fn install(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if self.check_pinned().is_ok() {
-            writeln!(out, "The tools pinned in tests/judges are installed in target/judges.")?;
+            writeln!(
+                out,
+                "The tools of tests/external_checks are installed in target/external_checks."
+            )?;
             return Ok(());
         }
         std::fs::create_dir_all(&self.installed)?;
         for name in PINS {
             std::fs::copy(self.source(name), self.installed(name))
-                .with_context(|| format!("cannot copy tests/judges/{name}"))?;
+                .with_context(|| format!("cannot copy tests/external_checks/{name}"))?;
         }
-        writeln!(out, "Installing the tools pinned in tests/judges in target/judges …")?;
+        writeln!(out, "Installing the tools of tests/external_checks in target/external_checks …")?;
         out.flush()?;
         run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
         // `--no-deps`: the pins include all dependencies. `--no-compile`: most modules are never
@@ -136,7 +140,7 @@ impl Tools {
     fn pins(&self) -> anyhow::Result<String> {
         let read = |name: &str| {
             std::fs::read_to_string(self.source(name))
-                .with_context(|| format!("cannot read tests/judges/{name}"))
+                .with_context(|| format!("cannot read tests/external_checks/{name}"))
         };
         PINS.into_iter().map(read).collect()
     }

@@ -1,4 +1,4 @@
-//! Starts a live server with its own data for each judge.
+//! Starts a live server with its own data for each external check.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -37,7 +37,7 @@ impl LiveServer {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
         // Disables the rate limit of unauthenticated requests, so that it does not affect the
-        // judges.
+        // checks.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
