@@ -4,7 +4,7 @@
 //! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are child processes that listen on
 //! free loopback ports. They are ended by their process ids.
 
-mod drills;
+mod chaos;
 mod limits;
 mod orders;
 mod replicas;
@@ -12,8 +12,8 @@ mod scenario;
 mod sqlite;
 
 use anyhow::{Context, bail};
+use chaos::ChaosArgs;
 use clap::Parser;
-use drills::DrillArgs;
 use libtest_mimic::{Arguments, Trial};
 use scenario::{Scenario, Tools};
 use std::fs::File;
@@ -35,8 +35,8 @@ Scenarios are named by what they try:
   conformance::  what every engine of the store must do, in PostgreSQL
   orders::       orders, accounts and keys in PostgreSQL
   limits::       windows, strikes and bans in PostgreSQL
-  drills::       faults drawn by a seed
-  controls::     damaged set-ups, which the drills' rules must detect
+  chaos::        chaos runs: faults drawn by a seed
+  controls::     damaged set-ups, which the rules of the chaos runs must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
 what they need: apt-get install curl gcc libc6-dev nginx-light postgresql. Mounting a small disk
@@ -46,10 +46,10 @@ Examples:
   cargo xtask faults --list
   cargo xtask faults orders::                       all of these
   cargo xtask faults orders::keys --exact           one
-  cargo xtask faults drills::postgres --seed 7      a minute of random faults
-  cargo xtask faults drills::embedded --for 10m
-  cargo xtask faults drills::postgres --for 10m --fault promote-paused
-  cargo xtask faults --judge history.jsonl          the violations in a kept history
+  cargo xtask faults chaos::postgres --seed 7       a minute of random faults
+  cargo xtask faults chaos::embedded --for 10m
+  cargo xtask faults chaos::postgres --for 10m --fault promote-paused
+  cargo xtask faults --check-history history.jsonl  the violations in a kept history
 
 Exit status: 0 everything held, 1 something did not, 2 a scenario could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -58,10 +58,10 @@ struct Cli {
     #[command(flatten)]
     tests: Arguments,
     #[command(flatten)]
-    drills: DrillArgs,
-    /// Check a history that a drill recorded, and run nothing
+    chaos: ChaosArgs,
+    /// Check a history that a chaos run recorded, and run nothing
     #[arg(long, value_name = "FILE")]
-    judge: Option<PathBuf>,
+    check_history: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -69,13 +69,13 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
-    if let Some(history) = &cli.judge {
+    if let Some(history) = &cli.check_history {
         return check_history(history, out);
     }
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenarios = scenarios(cli)?;
     let program = if cli.tests.list { Program::at(&checkout) } else { Program::build(&checkout)? };
-    let tools = Arc::new(Tools::new(program, cli.drills.first_seed()));
+    let tools = Arc::new(Tools::new(program, cli.chaos.first_seed()));
     let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
     let conclusion = libtest_mimic::run(&cli.tests, trials);
     // A scenario that panicked has no exit status, but `libtest_mimic` reports it as failed.
@@ -89,8 +89,8 @@ fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         orders::conformance::scenarios(),
         orders::scenarios(),
         limits::scenarios(),
-        cli.drills.scenarios(),
-        drills::controls(),
+        cli.chaos.scenarios(),
+        chaos::controls(),
     ];
     let scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
     let is_filtered_out =
@@ -127,11 +127,11 @@ mod tests {
             scenarios(&cli).err().map(|error| error.to_string()).unwrap_or_default()
         };
         let all = "no scenario has such a name: they are in sqlite, conformance, orders, limits, \
-                   drills::postgres, drills::embedded, controls";
-        assert_eq!(groups(&["drill::postgres"]), all);
-        let without_postgres = all.replace("drills::postgres, ", "");
-        assert_eq!(groups(&["drills::postgres", "--fault", "disk-full"]), without_postgres);
-        assert_eq!(groups(&["drills::embedded", "--fault", "disk-full"]), "");
+                   chaos::postgres, chaos::embedded, controls";
+        assert_eq!(groups(&["chaos::mysql"]), all);
+        let without_postgres = all.replace("chaos::postgres, ", "");
+        assert_eq!(groups(&["chaos::postgres", "--fault", "disk-full"]), without_postgres);
+        assert_eq!(groups(&["chaos::embedded", "--fault", "disk-full"]), "");
     }
 
     #[test]

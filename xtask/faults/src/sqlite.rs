@@ -1,5 +1,5 @@
 //! Scenarios of a server on its embedded store: commands, slow and full disks, a burst of clients,
-//! and nginx as its proxy. Random faults are in the drills.
+//! and nginx as its proxy. Random faults are in the chaos runs.
 
 mod commands;
 mod connect_burst;

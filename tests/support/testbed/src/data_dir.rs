@@ -67,7 +67,7 @@ impl DataDir {
     /// servers have synced, the bytes that certainly survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
-        self.variables = vec![("LD_PRELOAD", library), ("DRILL_SYNCED", directory.to_path_buf())];
+        self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
         self
     }
 

@@ -1,7 +1,7 @@
 /* Replaces the C library's fsync and fdatasync (LD_PRELOAD). They take number() milliseconds
    longer, after the real call, so durability is unchanged. With -1 they fail; with -2 they
    succeed without syncing, like a disk that lies; with -3 they wait until the number changes.
-   If DRILL_SYNCED names a directory, the file is first copied there, which preserves the
+   If TESTBED_SYNCED names a directory, the file is first copied there, which preserves the
    content that survives a power cut. Several processes may do so at once. Removing a file
    removes its copy too. */
 #include <errno.h>
@@ -63,7 +63,7 @@ static int sync_file(long call, int file) {
     while ((milliseconds = number()) == -3) {
         nanosleep(&left, NULL);
     }
-    const char *directory = getenv("DRILL_SYNCED");
+    const char *directory = getenv("TESTBED_SYNCED");
     if (milliseconds == -2) {
         return 0;
     }
@@ -84,7 +84,7 @@ int fsync(int file) { return sync_file(SYS_fsync, file); }
 int fdatasync(int file) { return sync_file(SYS_fdatasync, file); }
 
 int unlink(const char *path) {
-    const char *directory = getenv("DRILL_SYNCED"), *name = strrchr(path, '/');
+    const char *directory = getenv("TESTBED_SYNCED"), *name = strrchr(path, '/');
     char kept[2 * PATH_MAX];
     if (directory && name) {
         snprintf(kept, sizeof kept, "%s%s", directory, name);

@@ -1,4 +1,4 @@
-/* Common part of all preloaded libraries: number() reads the file named by DRILL_NUMBER, and
+/* Common part of all preloaded libraries: number() reads the file named by TESTBED_NUMBER, and
    returns 0 if there is no number. After any other number it creates a file with the suffix
    ".used". */
 #define _GNU_SOURCE
@@ -8,7 +8,7 @@
 
 static long number(void) {
     long number = 0;
-    const char *path = getenv("DRILL_NUMBER");
+    const char *path = getenv("TESTBED_NUMBER");
     FILE *file = path ? fopen(path, "re") : NULL;
     if (file) {
         if (fscanf(file, "%ld", &number) != 1) {

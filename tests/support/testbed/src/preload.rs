@@ -57,7 +57,7 @@ impl Preload {
 
     /// Loads the library into a process that has not started yet.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("LD_PRELOAD", &self.library).env("DRILL_NUMBER", self.file())
+        command.env("LD_PRELOAD", &self.library).env("TESTBED_NUMBER", self.file())
     }
 
     /// The path of the library.

@@ -30,7 +30,7 @@ impl SmallDisk {
         std::fs::create_dir(&path)?;
         let options = format!("size={kib}k,mode=0777");
         let mut mount = as_root("mount");
-        mount.args(["-t", "tmpfs", "-o", &options, "drill"]).arg(&path);
+        mount.args(["-t", "tmpfs", "-o", &options, "testbed"]).arg(&path);
         let mounted = mount.output().context("cannot run mount")?;
         if !mounted.status.success() {
             let error = String::from_utf8_lossy(&mounted.stderr).into_owned();

@@ -1,5 +1,5 @@
 //! Commands on a full disk fail with one line that gives the reason, and leave no files behind. The
-//! drills test servers on a full disk.
+//! chaos runs test servers on a full disk.
 
 use crate::scenario::Tools;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The operator of a drill: imports and ships orders, and issues and revokes keys, with the
+//! The operator of a chaos run: imports and ships orders, and issues and revokes keys, with the
 //! program's own commands. A separate long import is killed.
 
 use crate::replicas::{begin_import, blocking};
@@ -45,7 +45,7 @@ impl Operator {
         Operator { workload, data, last, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Runs random commands until the drill is over.
+    /// Runs random commands until the chaos run is over.
     pub async fn work(mut self) -> anyhow::Result<()> {
         let workload = Arc::clone(&self.workload);
         while !workload.pool.is_over() {

@@ -1,4 +1,4 @@
-//! The stores on which the servers of a drill run.
+//! The stores on which the servers of a chaos run work.
 
 use clap::ValueEnum;
 

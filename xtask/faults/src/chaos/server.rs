@@ -1,4 +1,4 @@
-//! A server process of a drill, with relays from its clients and to the nodes of PostgreSQL.
+//! A server process of a chaos run, with relays from its clients and to the nodes of PostgreSQL.
 
 use crate::replicas::Replica;
 use anyhow::Context;
@@ -8,7 +8,7 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// Time within which a server must be ready. After this time the drill continues without it.
+/// Time within which a server must be ready. After this time the run continues without it.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {

@@ -1,4 +1,4 @@
-//! All processes of a drill: servers, the stores they run on, the relays between them, and the
+//! All processes of a chaos run: servers, the stores they run on, the relays between them, and the
 //! operator's commands.
 
 use super::databases::Databases;
@@ -30,7 +30,7 @@ pub struct Damage {
     pub has_lying_disk: bool,
 }
 
-/// The processes of a drill and their directories.
+/// The processes of a chaos run and their directories.
 pub struct Site {
     pub topology: Topology,
     /// PostgreSQL, unless the store is embedded.
@@ -67,7 +67,7 @@ impl Site {
         orders: usize,
         damage: Damage,
     ) -> anyhow::Result<Site> {
-        let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
+        let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
         // Database servers run as another user, and their directories are inside this one.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {

@@ -1,7 +1,7 @@
-//! Negative controls: drills with a seeded defect, which makes the service break a rule. Tests with
-//! recordings in `tests/support/history` show that each rule detects a violation; the controls show
-//! that drills record what the rules need. Each control breaks a different rule by a defect in a
-//! different part.
+//! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. Tests
+//! with recordings in `tests/support/history` show that each rule detects a violation; the controls
+//! show that chaos runs record what the rules need. Each control breaks a different rule by a
+//! defect in a different part.
 //!
 //! The tested program is the released one. The defects are outside of the program: relays rewrite
 //! the statements that servers prepare, or the disk of an embedded store ignores syncs.
@@ -86,7 +86,7 @@ impl Control {
         }
     }
 
-    /// Runs a drill until it breaks the control's rule, and fails if it never does.
+    /// Runs a chaos run until it breaks the control's rule, and fails if it never does.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

@@ -1,6 +1,6 @@
-//! The PostgreSQL servers of a drill: a primary, its synchronous standby, and a third node. After a
-//! promotion, the replaced primary is the third node, because it may still run while the new
-//! primary gets a standby.
+//! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node.
+//! After a promotion, the replaced primary is the third node, because it may still run while the
+//! new primary gets a standby.
 
 use anyhow::Context;
 use std::path::Path;
@@ -73,7 +73,7 @@ impl Databases {
     }
 
     /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so only data that
-    /// PostgreSQL has not written is lost. The drill does not test power cuts: PostgreSQL itself
+    /// PostgreSQL has not written is lost. Chaos runs do not test power cuts: PostgreSQL itself
     /// guarantees that committed data survives them.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)

@@ -1,6 +1,6 @@
-//! Drills (chaos runs): servers, clients of all kinds, and faults drawn from a seed. The rules of
+//! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
 //! `tests/support/history` check what the clients see during the run and at its end. Negative
-//! controls, drills that are damaged on purpose, prove that the rules detect violations.
+//! controls, chaos runs that are damaged on purpose, prove that the rules detect violations.
 
 mod controls;
 mod databases;
@@ -25,12 +25,12 @@ use topology::Topology;
 
 /// Selects the faults and the length of chaos runs.
 #[derive(Args, Debug)]
-pub struct DrillArgs {
-    /// Seed of the random choices; may be repeated, for one drill each [default: a random one for
-    /// drills, 1 for other scenarios]
+pub struct ChaosArgs {
+    /// Seed of the random choices; may be repeated, for one chaos run each [default: a random one
+    /// for chaos runs, 1 for other scenarios]
     #[arg(long = "seed", value_name = "N")]
     seeds: Vec<u64>,
-    /// Time during which a drill draws faults
+    /// Time during which a chaos run draws faults
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
     duration: humantime::Duration,
     /// Draw only this fault, again and again
@@ -38,13 +38,13 @@ pub struct DrillArgs {
     fault: Option<FaultKind>,
 }
 
-impl DrillArgs {
-    /// Returns the seed of all scenarios except drills.
+impl ChaosArgs {
+    /// Returns the seed of all scenarios except chaos runs.
     pub fn first_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }
 
-    /// Returns a drill for each seed and each topology that can have the fault.
+    /// Returns a chaos run for each seed and each topology that can have the fault.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let seeds = match self.seeds.is_empty() {
             true => vec![fastrand::u64(..1_000_000)],
@@ -55,7 +55,7 @@ impl DrillArgs {
             if self.fault.is_some_and(|fault| !fault.is_on(*topology)) {
                 continue;
             }
-            let group = format!("drills::{}", format!("{topology:?}").to_lowercase());
+            let group = format!("chaos::{}", format!("{topology:?}").to_lowercase());
             for seed in &seeds {
                 let plan = Plan {
                     topology: *topology,
@@ -69,7 +69,8 @@ impl DrillArgs {
                 let duration = plan.duration;
                 let scenario =
                     Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
-                        Box::pin(run::drill(tools, plan.clone(), report))
+                        let plan = plan.clone();
+                        Box::pin(async move { run::run(tools, &plan, report).await.map(drop) })
                     });
                 scenarios.push(scenario.with_fault_time(duration));
             }
@@ -77,7 +78,7 @@ impl DrillArgs {
         scenarios
     }
 
-    /// Returns the command that repeats a drill.
+    /// Returns the command that repeats a chaos run.
     fn command(&self, group: &str, seed: u64) -> String {
         let mut command =
             format!("cargo xtask faults {group} --seed {seed} --for {}", self.duration);

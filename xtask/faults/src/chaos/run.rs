@@ -1,4 +1,4 @@
-//! One drill: starts everything, runs clients, injects faults, and checks the recorded history.
+//! One chaos run: starts everything, runs clients, injects faults, and checks the recorded history.
 
 use super::faults::{FaultKind, FaultSchedule};
 use super::operator::{Operator, VALID_KEYS};
@@ -29,7 +29,7 @@ const ORDERS: usize = 400;
 /// Time without faults before the first one and after the last one.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// Time within which servers must answer and return equal lists before the drill continues.
+/// Time within which servers must answer and return equal lists before the run continues.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The id of an order that does not exist. Cancelling it also commits a transaction.
@@ -44,7 +44,7 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 /// Time within which a server on its embedded store serves all kinds of requests again.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
-/// The settings of a drill.
+/// The settings of a chaos run.
 #[derive(Clone)]
 pub struct Plan {
     pub topology: Topology,
@@ -56,18 +56,13 @@ pub struct Plan {
     pub only_kind: Option<FaultKind>,
     /// The seeded defect of a negative control.
     pub damage: Damage,
-    /// The rule that a negative control must break; the drill ends when it does.
+    /// The rule that a negative control must break; the run ends when it does.
     pub expected_rule: Option<Rule>,
-    /// The command that repeats the drill.
+    /// The command that repeats the chaos run.
     pub repeat_command: String,
 }
 
-/// Runs a drill and reports the violations.
-pub async fn drill(tools: &Tools, plan: Plan, report: &mut Report) -> anyhow::Result<()> {
-    run(tools, &plan, report).await.map(drop)
-}
-
-/// Runs a drill and returns the violations.
+/// Executes a chaos run. Reports and returns the violations.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -94,7 +89,7 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that fits into the drill's duration has occurred.
+/// Checks that each kind of fault that fits into the run's duration has occurred.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -303,7 +298,7 @@ fn digest(list: &[u8]) -> String {
 }
 
 /// Issues all keys: one for each account with a limit, the clients' key, whose account has no
-/// limit, and further keys of that account, which are revoked during the drill.
+/// limit, and further keys of that account, which are revoked during the run.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The kinds of faults of a drill, and their random selection.
+//! The kinds of faults of a chaos run, and their random selection.
 
 use super::topology::Topology;
 use clap::ValueEnum;
