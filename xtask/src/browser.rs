@@ -12,7 +12,7 @@ use testbed::Program;
 
 /// The views that the browser session can test.
 const VIEWS: [&str; 8] = [
-    "controls",
+    "negative-controls",
     "plain",
     "settings",
     "desktop-light",
@@ -34,13 +34,16 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The modules that the session imports.
-const MODULES: [&str; 5] = ["api_document.ts", "controls.ts", "reading.ts", "until.ts", "watch.ts"];
+const MODULES: [&str; 5] =
+    ["api_document.ts", "negative_controls.ts", "reading.ts", "until.ts", "watch.ts"];
 
 fn claim(view: &str) -> String {
     match view {
-        "controls" => "broken words, cut lines, faint text, exceptions and requests to another \
-                       server are found"
-            .to_string(),
+        "negative-controls" => {
+            "broken words, cut lines, faint text, exceptions and requests to another server are \
+             found"
+                .to_string()
+        }
         "plain" => "without JavaScript: the operations of both versions, the addresses of errors, \
                     nothing wider than a phone, in light and dark mode"
             .to_string(),

@@ -1,12 +1,13 @@
 // Goes through the public pages in Chromium as a reader does, in the view named by the argument.
-// `plain` runs without scripts, `settings` checks the operator's settings, and `controls` runs the
-// negative controls. Prints problems and exits with 1, or with 2 if Chromium does not start.
+// `plain` runs without scripts, `settings` checks the operator's settings, and `negative-controls`
+// runs the negative controls. Prints problems and exits with 1, or with 2 if Chromium does not
+// start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { errorCodes, operations } from "./api_document.js";
 import type { ApiDocument, Operation } from "./api_document.js";
-import { controlsAreFound } from "./controls.js";
+import { seededDefectsAreFound } from "./negative_controls.js";
 import { BELOW_HEADERS, CHECKS, contrast, drawn, accessible } from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch } from "./watch.js";
@@ -289,8 +290,8 @@ try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   if (view === "plain") await plain(browser);
   else if (view === "settings") await settings(browser, document);
-  else if (view === "controls") {
-    await controlsAreFound(browser, VIEWS["phone-light"]!, origin, document);
+  else if (view === "negative-controls") {
+    await seededDefectsAreFound(browser, VIEWS["phone-light"]!, origin, document);
   } else await tour(browser, view, document);
 } catch (error) {
   console.log((error as Error).message);

@@ -1,24 +1,24 @@
 //! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
 //! `tests/support/history` check what the clients see during the run and at its end. Negative
-//! controls, chaos runs that are damaged on purpose, prove that the rules detect violations.
+//! controls, chaos runs with a seeded defect, prove that the rules detect violations.
 
-mod controls;
 mod databases;
 mod faults;
 mod inject;
+mod negative_controls;
 mod operator;
 mod run;
 mod server;
 mod site;
 mod topology;
 
-pub use controls::controls;
+pub use negative_controls::negative_controls;
 
 use crate::scenario::Scenario;
 use clap::{Args, ValueEnum};
 use faults::FaultKind;
 use run::Plan;
-use site::Damage;
+use site::SeededDefects;
 use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
@@ -62,7 +62,7 @@ impl ChaosArgs {
                     seed: *seed,
                     duration: Duration::from(self.duration),
                     only_kind: self.fault,
-                    damage: Damage::default(),
+                    seeded_defects: SeededDefects::default(),
                     expected_rule: None,
                     repeat_command: self.command(&group, *seed),
                 };

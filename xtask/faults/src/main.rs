@@ -31,12 +31,12 @@ use testbed::{Program, exit_code};
     help_template = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}\n\n{after-help}",
     after_help = "\
 Scenarios are named by what they try:
-  sqlite::       a server on its embedded store: commands, disk, clients and proxy
-  conformance::  what every engine of the store must do, in PostgreSQL
-  orders::       orders, accounts and keys in PostgreSQL
-  limits::       windows, strikes and bans in PostgreSQL
-  chaos::        chaos runs: faults drawn by a seed
-  controls::     damaged set-ups, which the rules of the chaos runs must detect
+  sqlite::             a server on its embedded store: commands, disk, clients and proxy
+  conformance::        what every engine of the store must do, in PostgreSQL
+  orders::             orders, accounts and keys in PostgreSQL
+  limits::             windows, strikes and bans in PostgreSQL
+  chaos::              chaos runs: faults drawn by a seed
+  negative_controls::  chaos runs with a seeded defect, which the rules must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
 what they need: apt-get install curl gcc libc6-dev nginx-light postgresql. Mounting a small disk
@@ -90,7 +90,7 @@ fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         orders::scenarios(),
         limits::scenarios(),
         cli.chaos.scenarios(),
-        chaos::controls(),
+        chaos::negative_controls(),
     ];
     let scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
     let is_filtered_out =
@@ -127,7 +127,7 @@ mod tests {
             scenarios(&cli).err().map(|error| error.to_string()).unwrap_or_default()
         };
         let all = "no scenario has such a name: they are in sqlite, conformance, orders, limits, \
-                   chaos::postgres, chaos::embedded, controls";
+                   chaos::postgres, chaos::embedded, negative_controls";
         assert_eq!(groups(&["chaos::mysql"]), all);
         let without_postgres = all.replace("chaos::postgres, ", "");
         assert_eq!(groups(&["chaos::postgres", "--fault", "disk-full"]), without_postgres);

@@ -3,7 +3,7 @@
 use super::faults::{FaultKind, FaultSchedule};
 use super::operator::{Operator, VALID_KEYS};
 use super::server::{READY_TIMEOUT, Server};
-use super::site::{Damage, Site};
+use super::site::{SeededDefects, Site};
 use super::topology::Topology;
 use crate::replicas::wrong_connections;
 use crate::scenario::Tools;
@@ -54,8 +54,8 @@ pub struct Plan {
     pub duration: Duration,
     /// Draw only this kind of fault.
     pub only_kind: Option<FaultKind>,
-    /// The seeded defect of a negative control.
-    pub damage: Damage,
+    /// The seeded defects of a negative control; none in other runs.
+    pub seeded_defects: SeededDefects,
     /// The rule that a negative control must break; the run ends when it does.
     pub expected_rule: Option<Rule>,
     /// The command that repeats the chaos run.
@@ -68,11 +68,11 @@ pub async fn run(
     plan: &Plan,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
-    let mut site = Site::start(tools, plan.topology, ORDERS, plan.damage).await?;
+    let mut site = Site::start(tools, plan.topology, ORDERS, plan.seeded_defects).await?;
     let journal = Journal::new(Some(File::create(site.root().join("history.jsonl"))?));
     let mut result = record(&mut site, plan, &journal, report).await;
-    let is_control = plan.expected_rule.is_some();
-    if result.is_ok() && !is_control {
+    let is_negative_control = plan.expected_rule.is_some();
+    if result.is_ok() && !is_negative_control {
         result = expect_clean_end(&site, report).await;
     }
     let violations = journal.report_violations(report);
@@ -80,7 +80,7 @@ pub async fn run(
     if violations.is_empty() && result.is_ok() {
         expect_kinds(&site, plan, report);
     }
-    if (!is_control && !report.holds()) || result.is_err() {
+    if (!is_negative_control && !report.holds()) || result.is_err() {
         site.keep();
         let directory = site.root();
         report.figure(format!("history.jsonl, logs and data are kept in {}", directory.display()));
@@ -179,7 +179,7 @@ async fn inject_faults(
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
             // Lost cancellations are found only at the end, so the first violation of any rule ends
-            // this control.
+            // this negative control.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };

@@ -23,7 +23,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// The seeded defects of a negative control; the default is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Damage {
+pub struct SeededDefects {
     /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
     /// True if the disk of an embedded store syncs nothing.
@@ -48,7 +48,7 @@ pub struct Site {
     disk: Option<SmallDisk>,
     /// Copies of the synced content of the store's files.
     synced: Option<SmallDisk>,
-    damage: Damage,
+    seeded_defects: SeededDefects,
     root: TempDir,
 }
 
@@ -65,14 +65,14 @@ impl Site {
         tools: &Tools,
         topology: Topology,
         orders: usize,
-        damage: Damage,
+        seeded_defects: SeededDefects,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
         // Database servers run as another user, and their directories are inside this one.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
-            Topology::Postgres => Site::on_postgres(tools, root, damage).await?,
-            Topology::Embedded => Site::embedded(tools, root, damage)?,
+            Topology::Postgres => Site::on_postgres(tools, root, seeded_defects).await?,
+            Topology::Embedded => Site::embedded(tools, root, seeded_defects)?,
         };
         block_in_place(|| {
             if topology == Topology::Postgres {
@@ -81,13 +81,17 @@ impl Site {
             site.operator.import_pending(1..=i64::try_from(orders)?)?;
             site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if damage.has_lying_disk {
+        if seeded_defects.has_lying_disk {
             site.server(0)?.preload.set(site.hung_disk_setting())?;
         }
         Ok(site)
     }
 
-    async fn on_postgres(tools: &Tools, root: TempDir, damage: Damage) -> anyhow::Result<Site> {
+    async fn on_postgres(
+        tools: &Tools,
+        root: TempDir,
+        seeded_defects: SeededDefects,
+    ) -> anyhow::Result<Site> {
         let databases = Databases::start(&tools.postgres()?, root.path()).await?;
         let program = &tools.program;
         let relays = async |ports: &[u16], tampering| {
@@ -103,24 +107,30 @@ impl Site {
         let operator = DataDir::on_store(program, &root.path().join("operator"), &url);
         let mut servers = Vec::new();
         for name in NAMES {
-            let (to_store, url) = relays(&nodes, damage.tampering).await?;
+            let (to_store, url) = relays(&nodes, seeded_defects.tampering).await?;
             let directory = root.path().join(name);
             let data = DataDir::on_store(program, &directory, &url);
             let clock = Preload::wall_clock()?;
             servers.push(Server::new(name, data, &directory, clock, to_store)?);
         }
-        let site = Site::without_stores(Topology::Postgres, servers, operator, damage, root);
+        let site =
+            Site::without_stores(Topology::Postgres, servers, operator, seeded_defects, root);
         Ok(Site { databases: Some(databases), to_commands, ..site })
     }
 
-    fn embedded(tools: &Tools, root: TempDir, damage: Damage) -> anyhow::Result<Site> {
+    fn embedded(
+        tools: &Tools,
+        root: TempDir,
+        seeded_defects: SeededDefects,
+    ) -> anyhow::Result<Site> {
         let (disk, synced) = (SmallDisk::mount(DISK_KIB)?, SmallDisk::mount(DISK_KIB)?);
         let ([name, ..], fsync) = (NAMES, Preload::disk()?);
         let data = || DataDir::at(&tools.program, disk.path()).keep_synced(&fsync, synced.path());
         let logs = root.path().join(name);
         let operator = data();
         let server = Server::new(name, data(), &logs, fsync, Vec::new())?;
-        let site = Site::without_stores(Topology::Embedded, vec![server], operator, damage, root);
+        let site =
+            Site::without_stores(Topology::Embedded, vec![server], operator, seeded_defects, root);
         Ok(Site { disk: Some(disk), synced: Some(synced), ..site })
     }
 
@@ -128,7 +138,7 @@ impl Site {
         topology: Topology,
         servers: Vec<Server>,
         operator: DataDir,
-        damage: Damage,
+        seeded_defects: SeededDefects,
         root: TempDir,
     ) -> Site {
         Site {
@@ -142,7 +152,7 @@ impl Site {
             dropped: Vec::new(),
             disk: None,
             synced: None,
-            damage,
+            seeded_defects,
             root,
         }
     }
@@ -162,7 +172,7 @@ impl Site {
     /// The setting of [`testbed::Preload::disk`] that makes syncs hang. With a seeded defect, it
     /// makes syncs succeed without effect.
     pub fn hung_disk_setting(&self) -> i64 {
-        if self.damage.has_lying_disk { -2 } else { -3 }
+        if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
 
     /// True if the last power cut discarded something.

@@ -1,6 +1,6 @@
 //! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. Tests
-//! with recordings in `tests/support/history` show that each rule detects a violation; the controls
-//! show that chaos runs record what the rules need. Each control breaks a different rule by a
+//! with recordings in `tests/support/history` show that each rule detects a violation; the negative
+//! controls show that chaos runs record what the rules need. Each breaks a different rule by a
 //! defect in a different part.
 //!
 //! The tested program is the released one. The defects are outside of the program: relays rewrite
@@ -8,7 +8,7 @@
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
-use super::site::Damage;
+use super::site::SeededDefects;
 use super::topology::Topology;
 use crate::scenario::{Scenario, Tools};
 use clap::ValueEnum;
@@ -17,11 +17,11 @@ use std::time::Duration;
 use testbed::Report;
 use testbed::relay::Tampering;
 
-/// A seeded defect.
+/// A negative control, named for its seeded defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Control {
+enum NegativeControl {
     /// The heartbeat locks no row, so its commit writes nothing: a replaced primary confirms it
-    SharedHeartbeat,
+    UnlockedHeartbeat,
     /// Admitted requests are not counted
     Uncounted,
     /// The disk of an embedded store syncs nothing, and the power is cut
@@ -32,35 +32,38 @@ enum Control {
     KeyCache,
 }
 
-/// Time in which the control must break its rule.
+/// Time in which a negative control must break its rule.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Returns a scenario for each control.
-pub fn controls() -> Vec<Scenario> {
-    let scenario = |control: &Control| {
+/// Returns a scenario for each negative control.
+pub fn negative_controls() -> Vec<Scenario> {
+    let scenario = |control: &NegativeControl| {
         let (control, name) = (*control, control.to_possible_value());
         let name = name.map_or_else(String::new, |name| name.get_name().replace('-', "_"));
-        Scenario::new(format!("controls::{name}"), move |tools, report| {
+        Scenario::new(format!("negative_controls::{name}"), move |tools, report| {
             Box::pin(control.run(tools, report))
         })
         .with_fault_time(DETECTION_TIMEOUT)
     };
-    Control::value_variants().iter().map(scenario).collect()
+    NegativeControl::value_variants().iter().map(scenario).collect()
 }
 
-impl Control {
-    fn damage(self) -> Damage {
-        let rewritten = |texts| Damage { tampering: Tampering(texts), ..Damage::default() };
+impl NegativeControl {
+    fn seeded_defects(self) -> SeededDefects {
+        let rewritten =
+            |texts| SeededDefects { tampering: Tampering(texts), ..SeededDefects::default() };
         match self {
-            Control::SharedHeartbeat => rewritten(&[(
+            NegativeControl::UnlockedHeartbeat => rewritten(&[(
                 "FROM replicas WHERE id = $1 FOR NO KEY UPDATE",
                 "FROM replicas WHERE id = $1",
             )]),
-            Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
+            NegativeControl::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
             // Makes the server's poll for changed keys report no change after the first poll.
-            Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
-            Control::LyingDisk | Control::UnheldAnswers => {
-                Damage { has_lying_disk: true, ..Damage::default() }
+            NegativeControl::KeyCache => {
+                rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")])
+            }
+            NegativeControl::LyingDisk | NegativeControl::UnheldAnswers => {
+                SeededDefects { has_lying_disk: true, ..SeededDefects::default() }
             }
         }
     }
@@ -68,37 +71,37 @@ impl Control {
     /// Returns the fault that exposes the defect; `ServerClock` if no fault is needed.
     fn fault(self) -> FaultKind {
         match self {
-            Control::SharedHeartbeat => FaultKind::PromoteCut,
-            Control::LyingDisk => FaultKind::PowerCut,
-            Control::UnheldAnswers => FaultKind::DiskHung,
+            NegativeControl::UnlockedHeartbeat => FaultKind::PromoteCut,
+            NegativeControl::LyingDisk => FaultKind::PowerCut,
+            NegativeControl::UnheldAnswers => FaultKind::DiskHung,
             _ => FaultKind::ServerClock,
         }
     }
 
-    /// Returns the rule that the control breaks.
+    /// Returns the rule that the negative control breaks.
     fn rule(self) -> Rule {
         match self {
-            Control::SharedHeartbeat => Rule::ListedAfter204,
-            Control::Uncounted => Rule::AdmittedTooMany,
-            Control::LyingDisk => Rule::CancellationLost,
-            Control::UnheldAnswers => Rule::AcknowledgedUnsynced,
-            Control::KeyCache => Rule::RevokedKeyAccepted,
+            NegativeControl::UnlockedHeartbeat => Rule::ListedAfter204,
+            NegativeControl::Uncounted => Rule::AdmittedTooMany,
+            NegativeControl::LyingDisk => Rule::CancellationLost,
+            NegativeControl::UnheldAnswers => Rule::AcknowledgedUnsynced,
+            NegativeControl::KeyCache => Rule::RevokedKeyAccepted,
         }
     }
 
-    /// Runs a chaos run until it breaks the control's rule, and fails if it never does.
+    /// Runs a chaos run until it breaks the negative control's rule. Fails if it never does.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {
-                Control::LyingDisk | Control::UnheldAnswers => Topology::Embedded,
+                NegativeControl::LyingDisk | NegativeControl::UnheldAnswers => Topology::Embedded,
                 _ => Topology::Postgres,
             },
             seed: tools.seed,
             duration: DETECTION_TIMEOUT,
             only_kind: Some(self.fault()),
-            damage: self.damage(),
+            seeded_defects: self.seeded_defects(),
             expected_rule: Some(self.rule()),
-            repeat_command: "cargo xtask faults controls::".to_string(),
+            repeat_command: "cargo xtask faults negative_controls::".to_string(),
         };
         let violations = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = violations.iter().find(|violation| violation.rule == self.rule());

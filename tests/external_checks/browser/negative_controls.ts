@@ -17,7 +17,7 @@ const EXCEPTION = "an exception";
 const SCRIPT = `fetch("http://127.0.0.1:9").catch(() => {});
   setTimeout(() => { throw new Error("${EXCEPTION}"); })`;
 
-export async function controlsAreFound(
+export async function seededDefectsAreFound(
   browser: Browser,
   view: BrowserContextOptions,
   origin: string,
