@@ -25,11 +25,11 @@ fn each_violation_is_found_by_exactly_its_rule() {
     let (mut rules, mut failures) = (BTreeSet::new(), Vec::new());
     for path in recordings().unwrap() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let planted = name.split("--").next().unwrap();
+        let seeded = name.split("--").next().unwrap();
         let violations = violations(events(&path).unwrap());
         let broken: BTreeSet<String> = violations.iter().map(|one| one.rule.to_string()).collect();
         let expected: BTreeSet<String> =
-            [planted.to_string()].into_iter().filter(|rule| rule != "clean").collect();
+            [seeded.to_string()].into_iter().filter(|rule| rule != "clean").collect();
         if broken != expected {
             let texts: Vec<String> = violations.iter().map(Violation::to_string).collect();
             failures.push(format!("{name}: {texts:#?}"));
