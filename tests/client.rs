@@ -41,7 +41,7 @@ async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() 
         setup.pending([1, 2]);
         let server = setup.serve().await;
         let instead = Arc::new(Mutex::new(Some(instead)));
-        let proxy = Relay::read_along(server.tapped_address().port(), move || {
+        let proxy = Relay::read_along(server.proxy_address().port(), move || {
             ReplaceFirstAnswer(Arc::clone(&instead))
         })
         .unwrap();
@@ -164,7 +164,7 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let passed = runtime.block_on(async {
         let pending = PendingRequests::default();
         let relay_pending = pending.clone();
-        let relay = Relay::read_along(server.tapped_address().port(), move || CountPending {
+        let relay = Relay::read_along(server.proxy_address().port(), move || CountPending {
             pending: relay_pending.clone(),
             is_pending: false,
         })

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders::store::sqlite::{back_up, restore};
 use store_orders_client::Client;
 use test_server::error_of;
-use test_server::wire_check::Tap;
+use test_server::wire_check::WireCheckProxy;
 use testbed::relay::Relay;
 use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
 
@@ -25,7 +25,7 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
-    let (_tap, client) = client(&server, &key);
+    let (_proxy, client) = client(&server, &key);
     // Cancel an order before the fault, because the first commit to a new WAL file syncs once more.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
@@ -41,7 +41,7 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
     let key = data.issue_key("acme", "business").unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
-    let (_tap, client) = client(&server, &key);
+    let (_proxy, client) = client(&server, &key);
     disk.set(-3).unwrap();
     client.list_orders().await.unwrap();
     let lines = |level: &str, msg: &str| {
@@ -67,14 +67,14 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=20).unwrap();
     let server = data.serve(&[]).unwrap();
-    let (_tap, client) = client(&server, &key);
+    let (_proxy, client) = client(&server, &key);
     for id in 1..=10 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
     server.kill().unwrap();
     let data = DataDir::at(&testbed::Program::built().unwrap(), after.path());
     let server = data.serve(&[]).unwrap();
-    let (_tap, client) = crate::server::client(&server, &key);
+    let (_proxy, client) = crate::server::client(&server, &key);
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
     assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
@@ -82,7 +82,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
 
 /// Starts a server and cancels order 1. Also returns a client and the address of the admin
 /// listener.
-async fn serve_with_one_cancelled() -> (DataDir, Key, ServerProcess, (Tap, Client), String) {
+async fn serve_with_one_cancelled()
+-> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=30).unwrap();
@@ -123,7 +124,7 @@ async fn assert_refuses_without_file(
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
-        let (data, key, server, (_tap, client), admin) = serve_with_one_cancelled().await;
+        let (data, key, server, (_proxy, client), admin) = serve_with_one_cancelled().await;
         let file = data.path().join(lost);
         std::fs::remove_file(&file).unwrap();
         assert_refuses_without_file(&server, &client, &admin, &file).await;
@@ -141,7 +142,7 @@ async fn without_its_files_a_server_acknowledges_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
-    let (data, _, server, (_tap, client), admin) = serve_with_one_cancelled().await;
+    let (data, _, server, (_proxy, client), admin) = serve_with_one_cancelled().await;
     let name = |extension| data.path().with_extension(extension);
     back_up(data.path(), &name("backup"), &|_, _| (), &|| false).unwrap();
     std::fs::rename(data.path(), name("moved")).unwrap();

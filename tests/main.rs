@@ -7,7 +7,7 @@
 //! - `odd_requests`: invalid and unusual requests. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
 //! - `client`: the generated client.
-//! - `every_documented_answer` and `contract_check`: the server's answers match the document.
+//! - `every_documented_answer` and `wire_check`: the server's answers match the document.
 //!   `published_documents`: they match each published document.
 //!
 //! `tests/support` has the code that these tests share with `xtask`: `testbed` starts the program,
@@ -26,7 +26,6 @@ mod cancel_order;
 mod cli;
 mod client;
 mod conditional;
-mod contract_check;
 mod docs;
 mod durability;
 mod every_documented_answer;
@@ -42,3 +41,4 @@ mod paths_and_methods;
 mod published_documents;
 mod server;
 mod traces;
+mod wire_check;

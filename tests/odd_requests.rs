@@ -159,7 +159,7 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     let flipped = unlimited.text[..unlimited.text.len() - 1].to_string() + "~";
     let other = unlimited.text.replace("live", "test");
     let server = setup.serve().await;
-    let (tapped, untapped) = (server.tapped_address(), server.untapped_address());
+    let (proxy, direct) = (server.proxy_address(), server.direct_address());
     // The key of the Free plan is soon limited, then banned.
     let valid: [&str; 3] = [&unlimited.text, &unlimited.text, &limited.text];
     let invalid: [&str; 3] = [&flipped, &other, "x"];
@@ -185,7 +185,7 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
         }
         let last = format!("GET /v1/pets/7 HTTP/1.1\r\nAuthorization: Bearer {}\r\n", keys[0]);
         bytes.extend(format!("{last}Connection: close\r\n\r\n").bytes());
-        let address = if is_broken { untapped } else { tapped };
+        let address = if is_broken { direct } else { proxy };
         let received = exchange(address, &bytes, is_broken).await;
         let sent = || {
             let text = String::from_utf8_lossy(&bytes).escape_debug().to_string();
@@ -231,7 +231,7 @@ async fn some_requests_are_answered_before_our_code_runs() {
         (get("/v1", "Content-Length: many\r\n"), 400, ""),
     ] {
         let sent = format!("{request}Connection: close\r\n\r\n");
-        let received = exchange(server.tapped_address(), sent.as_bytes(), true).await.unwrap();
+        let received = exchange(server.proxy_address(), sent.as_bytes(), true).await.unwrap();
         let received = String::from_utf8_lossy(&received);
         let (head, actual_body) = received.split_once("\r\n\r\n").unwrap();
         let sent = &sent[..sent.len().min(80)];

@@ -20,7 +20,7 @@ mod tls;
 
 use std::net::SocketAddr;
 use store_orders_client::Client;
-use test_server::wire_check::Tap;
+use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -39,10 +39,10 @@ fn data_with(orders: i64) -> (DataDir, Key) {
 
 /// Returns a wire check in front of the server, and a client that uses it without retries. The
 /// client's timeout is longer than usual, because a busy machine takes long to check a large list.
-pub fn client(server: &ServerProcess, key: &Key) -> (Tap, Client) {
-    let tap = Tap::before(server.address().unwrap());
-    let client = client_of(&tap.base_url(), key);
-    (tap, client)
+pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
+    let proxy = WireCheckProxy::before(server.address().unwrap());
+    let client = client_of(&proxy.base_url(), key);
+    (proxy, client)
 }
 
 /// Returns a client without the wire check, which would take seconds for a list of 100,000 orders.

@@ -253,7 +253,7 @@ async fn a_ban_whose_client_disconnected_is_counted_and_logged() {
     let key = setup.enterprise_key(3, 1_000);
     let server = setup.serve().await;
     let is_banned = || async {
-        let mut client = TcpStream::connect(server.untapped_address()).await.unwrap();
+        let mut client = TcpStream::connect(server.direct_address()).await.unwrap();
         client.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
         drop(client);
         server.setup.clock.advance(Duration::from_millis(100));

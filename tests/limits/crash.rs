@@ -1,13 +1,13 @@
 //! The counts of the real program after a stop and after `kill -9`.
 
 use std::time::{Duration, Instant};
-use test_server::wire_check::Tap;
+use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, StallDetector};
 
 /// Sends a request. Returns the remaining requests of the day.
 async fn list(server: &ServerProcess, key: &Key) -> i64 {
-    let tap = Tap::before(server.address().unwrap());
-    let list = reqwest::Client::new().get(format!("{}/store/orders", tap.base_url()));
+    let proxy = WireCheckProxy::before(server.address().unwrap());
+    let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));
     let answer = list.bearer_auth(&key.text).send().await.unwrap();
     answer.headers()["x-ratelimit-remaining"].to_str().unwrap().parse().unwrap()
 }

@@ -1,13 +1,13 @@
 //! The operator's commands show counts and bans, and lift bans, while the real program serves.
 
 use serde_json::{Value, json};
-use test_server::wire_check::Tap;
+use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
 /// Sends a request. Returns the error code if it is refused.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
-    let tap = Tap::before(server.address().unwrap());
-    let list = reqwest::Client::new().get(format!("{}/store/orders", tap.base_url()));
+    let proxy = WireCheckProxy::before(server.address().unwrap());
+    let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));
     let answer = list.bearer_auth(&key.text).send().await.unwrap();
     let is_admitted = answer.status() == 200;
     let body: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();

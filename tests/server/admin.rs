@@ -93,7 +93,7 @@ async fn a_stopping_server_that_still_sends_a_list_is_alive_and_not_ready() {
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
     let origin = admin_origin(&server);
-    let reader = slow_reader(server.untapped_address(), &key).await;
+    let reader = slow_reader(server.direct_address(), &key).await;
     let stopping = tokio::spawn(server.stop());
     wait_until("the server is not ready", || async { ask(&origin, "/readyz").await.0 == 503 })
         .await;

@@ -30,7 +30,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     data.import_pending(1..=100).unwrap();
     let key = data.issue_key("acme", "business").unwrap();
     let server = serve(&data);
-    let (_tap, client) = client(&server, &key);
+    let (_proxy, client) = client(&server, &key);
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let mut remaining: Vec<i64> = (1..=100).collect();
     for id in 1..=5 {
@@ -62,7 +62,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     server.kill().unwrap();
 
     let server = serve(&data);
-    let (_tap, client) = super::client(&server, &key);
+    let (_proxy, client) = super::client(&server, &key);
     assert_eq!(listed(&client).await, remaining, "after a restart");
     let report = store_orders::store::sqlite::check(data.path()).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
@@ -77,7 +77,7 @@ async fn a_wal_that_fills_the_disk_is_checkpointed() {
     data.import_pending(1..=100).unwrap();
     let key = data.issue_key("acme", "business").unwrap();
     let server = serve(&data);
-    let (_tap, client) = client(&server, &key);
+    let (_proxy, client) = client(&server, &key);
     limit_files(&server, Some(200_000));
     let mut refused = 0;
     for id in 1..=100 {

@@ -173,7 +173,7 @@ async fn alerts_and_the_dashboard_name_metrics_that_exist() {
 async fn connections_and_the_process_are_measured() {
     let server = setup().serve().await;
     let before = samples(&server).await["open_connections"];
-    let connection = TcpStream::connect(server.untapped_address()).unwrap();
+    let connection = TcpStream::connect(server.direct_address()).unwrap();
     let is_open = async |open: f64| samples(&server).await["open_connections"] == open;
     wait_until("a connection is open", || is_open(before + 1.0)).await;
     drop(connection);

@@ -34,7 +34,7 @@ async fn a_panic_that_leaves_no_answer_is_recorded_as_a_500() {
     let log = CapturedLog::new();
     let setup = setup().with_log(&log).with_limits(Arc::new(Panicking::default()));
     let server = setup.serve().await;
-    let url = format!("http://{}/v1/store/orders", server.untapped_address());
+    let url = format!("http://{}/v1/store/orders", server.direct_address());
     assert!(reqwest::get(url).await.is_err());
     let origin = admin_origin(&server);
     wait_until("the request is counted", || async {

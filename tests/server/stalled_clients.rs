@@ -16,7 +16,7 @@ async fn a_client_that_reads_nothing_is_cut_off() {
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
-    let client = slow_reader(server.untapped_address(), &key).await;
+    let client = slow_reader(server.direct_address(), &key).await;
     server.stop().await;
     assert!(!log.text().contains("did not finish in time"), "{}", log.text());
     drop(client);

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::ExitStatus;
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
-use test_server::wire_check::Tap;
+use test_server::wire_check::WireCheckProxy;
 use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
 use tokio::net::TcpStream;
 
@@ -73,9 +73,9 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     drop(reader);
     // The request whose response was cut off was counted, and the count was saved.
     let server = data.serve(&[]).unwrap();
-    let tap = Tap::before(server.address().unwrap());
+    let proxy = WireCheckProxy::before(server.address().unwrap());
     let answer = reqwest::Client::new()
-        .get(format!("{}/nowhere", tap.base_url()))
+        .get(format!("{}/nowhere", proxy.base_url()))
         .bearer_auth(&key.text)
         .send()
         .await
@@ -89,7 +89,7 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
     let server = data.serve(&[]).unwrap();
-    let (_tap, client) = super::client(&server, &key);
+    let (_proxy, client) = super::client(&server, &key);
     let open = SqliteStore::open(data.path()).unwrap();
     for id in 1..=5 {
         client.cancel_order(id).await.unwrap();

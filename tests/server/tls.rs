@@ -81,7 +81,7 @@ async fn a_reload_under_load_loses_no_request() {
     let certificates = [(); 3].map(|()| TestCertificate::new());
     let all: Vec<&TestCertificate> = certificates.iter().collect();
     let (server, files, key) = serve(all[0], None).await;
-    let port = server.untapped_address().port();
+    let port = server.direct_address().port();
     let url = format!("https://localhost:{port}/v1/store/orders");
     let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let load = (0..4).map(|client| {
@@ -109,7 +109,7 @@ async fn a_bad_pair_is_rejected_and_the_old_one_stays() {
     let [old, other, new] = [(); 3].map(|()| TestCertificate::new());
     let log = CapturedLog::new();
     let (server, files, _) = serve(&old, Some(&log)).await;
-    let port = server.untapped_address().port();
+    let port = server.direct_address().port();
     let rejected = |count: usize| {
         let errors = log.lines("ERROR").into_iter();
         let rejected = errors.filter(|line| line["msg"] == "certificate not reloaded");
@@ -214,7 +214,7 @@ async fn a_server_that_is_public_without_tls_logs_a_warning() {
 async fn an_unfinished_handshake_delays_no_other() {
     let certificate = TestCertificate::new();
     let (server, ..) = serve(&certificate, None).await;
-    let port = server.untapped_address().port();
+    let port = server.direct_address().port();
     let mut unfinished = Vec::new();
     for sent in [&b""[..], b"\x16\x03\x01\x02\x00\x01"].repeat(50) {
         let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();

@@ -1,8 +1,10 @@
 //! A server in the test's process, and methods to send requests to it. Every response is checked
-//! against the document: over HTTP/1.1 by a proxy that reads the bytes (the tap), over TLS and
-//! HTTP/2 after the HTTP client has received the response.
+//! against the document: over HTTP/1.1 by the wire check's proxy, which reads the bytes, over TLS
+//! and HTTP/2 after the HTTP client has received the response.
 
-use crate::wire_check::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
+use crate::wire_check::{
+    Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,
+};
 use crate::{Answer, TestSetup, client_trusting};
 use http::{Method, Version};
 use std::net::SocketAddr;
@@ -21,8 +23,8 @@ pub struct TestServer {
 }
 
 enum Transport {
-    /// HTTP/1.1 without TLS. The client connects to a proxy that checks the responses.
-    Tapped(Tap),
+    /// HTTP/1.1 without TLS. The client connects to the proxy, which checks the responses.
+    Proxy(WireCheckProxy),
     /// HTTP/2 over TLS. Responses are checked after the client has received them.
     Tls(Observer),
 }
@@ -37,7 +39,10 @@ impl TestSetup {
 impl TestServer {
     fn new(server: Server, setup: TestSetup) -> TestServer {
         let (transport, http) = match &setup.certificate {
-            None => (Transport::Tapped(Tap::before(server.address())), reqwest::Client::builder()),
+            None => (
+                Transport::Proxy(WireCheckProxy::before(server.address())),
+                reqwest::Client::builder(),
+            ),
             Some(certificate) => {
                 (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
             }
@@ -50,22 +55,22 @@ impl TestServer {
     /// The scheme and authority of the server's URLs.
     pub fn origin(&self) -> String {
         match &self.transport {
-            Transport::Tapped(tap) => format!("http://{}", tap.address()),
+            Transport::Proxy(proxy) => format!("http://{}", proxy.address()),
             Transport::Tls(_) => format!("https://localhost:{}", self.server.address().port()),
         }
     }
 
     /// The address of the proxy that checks responses, for tests that send bytes that no HTTP
     /// client would send.
-    pub fn tapped_address(&self) -> SocketAddr {
+    pub fn proxy_address(&self) -> SocketAddr {
         match &self.transport {
-            Transport::Tapped(tap) => tap.address(),
-            Transport::Tls(_) => panic!("there is no tap in TLS"),
+            Transport::Proxy(proxy) => proxy.address(),
+            Transport::Tls(_) => panic!("with TLS there is no proxy"),
         }
     }
 
     /// The server's own address, without the proxy that checks responses.
-    pub fn untapped_address(&self) -> SocketAddr {
+    pub fn direct_address(&self) -> SocketAddr {
         self.server.address()
     }
 
@@ -86,7 +91,7 @@ impl TestServer {
 
     fn observer(&self) -> &Observer {
         match &self.transport {
-            Transport::Tapped(tap) => tap.observer(),
+            Transport::Proxy(proxy) => proxy.observer(),
             Transport::Tls(observer) => observer,
         }
     }
@@ -126,7 +131,7 @@ impl TestServer {
         }
         let response = request.send().await.unwrap();
         match &self.transport {
-            Transport::Tapped(_) => read(response).await.unwrap(),
+            Transport::Proxy(_) => read(response).await.unwrap(),
             Transport::Tls(observer) => {
                 assert_eq!(response.version(), Version::HTTP_2);
                 observed(&observer.shared(), &sent, response).await

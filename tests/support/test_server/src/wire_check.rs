@@ -1,7 +1,7 @@
 //! Checks that responses match the document: the operation, the status, the headers and the body.
 //!
-//! [`Tap`] reads the bytes of HTTP/1.1 connections. Responses over TLS or HTTP/2 are passed to the
-//! [`Observer`] as the HTTP client received them.
+//! [`WireCheckProxy`] reads the bytes of HTTP/1.1 connections. Responses over TLS or HTTP/2 are
+//! passed to the [`Observer`] as the HTTP client received them.
 
 mod check;
 mod documented;
@@ -10,10 +10,10 @@ mod http1;
 mod messages;
 mod observer;
 mod promise;
+mod proxy;
 mod published;
 mod response;
 mod schema;
-mod tap;
 mod undocumented;
 
 pub use check::wire_check;
@@ -21,6 +21,6 @@ pub use documented::WireCheck;
 pub use messages::{Exchange, ReceivedResponse, SentRequest};
 pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;
+pub use proxy::WireCheckProxy;
 pub use published::{PublishedDocument, published_documents, replay};
-pub use tap::Tap;
 pub use undocumented::PUBLIC_PAGES;

@@ -1,8 +1,9 @@
-//! A tap between an HTTP/1.1 client and the server, which reads all traffic.
+//! The wire check's proxy between an HTTP/1.1 client and the server.
 //!
-//! The tap passes bytes on unchanged, so that malformed requests, half-closed connections and slow
-//! readers reach the server as they are. It checks each response when the last byte arrives, before
-//! it passes that byte on. When a test receives a response, the tap has already checked it.
+//! The proxy passes bytes on unchanged, so that malformed requests, half-closed connections and
+//! slow readers reach the server as they are. It checks each response when the last byte arrives,
+//! before it passes that byte on. When a test receives a response, the proxy has already checked
+//! it.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
@@ -11,19 +12,19 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use testbed::relay::{ReadAlong, Relay};
 
-/// A tap in front of one server.
-pub struct Tap {
+/// A proxy in front of one server, which checks all responses.
+pub struct WireCheckProxy {
     relay: Relay,
     observer: Observer,
 }
 
-impl Tap {
-    /// Opens a tap in front of this loopback address. Must be called inside a tokio runtime.
-    pub fn before(server: SocketAddr) -> Tap {
+impl WireCheckProxy {
+    /// Starts a proxy in front of this loopback address. Must be called inside a tokio runtime.
+    pub fn before(server: SocketAddr) -> WireCheckProxy {
         let observer = Observer::default();
         let shared = observer.shared();
         let connection = move || Connection { observer: shared.clone(), ..Connection::default() };
-        Tap { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
+        WireCheckProxy { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
     }
 
     /// The address for requests.
@@ -31,7 +32,7 @@ impl Tap {
         self.relay.address()
     }
 
-    /// The base URL of the API behind the tap.
+    /// The base URL of the API behind the proxy.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }

@@ -1,9 +1,9 @@
-//! Tests of the wire check. Its proxy, the tap, must report violations of the API document and
-//! forward all bytes unchanged.
+//! Tests of the wire check. Its proxy must report violations of the API document and forward all
+//! bytes unchanged.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
-use test_server::wire_check::{Tap, wire_check};
+use test_server::wire_check::{WireCheckProxy, wire_check};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -32,16 +32,16 @@ fn error(status: &str, headers: &str, code: &str, status_in_body: u16) -> String
     response(status, &format!("{JSON}{LINK}{headers}"), &body)
 }
 
-/// Returns the violations that the tap reports for this request and this answer.
+/// Returns the violations that the proxy reports for this request and this answer.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let tap = Tap::before(listener.local_addr().unwrap());
-    exchange(&tap, &listener, request, answer).await;
-    tap.observer().take_violations()
+    let proxy = WireCheckProxy::before(listener.local_addr().unwrap());
+    exchange(&proxy, &listener, request, answer).await;
+    proxy.observer().take_violations()
 }
 
-async fn exchange(tap: &Tap, listener: &TcpListener, request: &str, answer: &str) {
-    let mut client = TcpStream::connect(tap.address()).await.unwrap();
+async fn exchange(proxy: &WireCheckProxy, listener: &TcpListener, request: &str, answer: &str) {
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
     client.write_all(format!("{request} HTTP/1.1\r\nhost: h\r\n\r\n").as_bytes()).await.unwrap();
     let (mut server, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1024];
@@ -53,7 +53,7 @@ async fn exchange(tap: &Tap, listener: &TcpListener, request: &str, answer: &str
     server.shutdown().await.unwrap();
     let mut received = String::new();
     client.read_to_string(&mut received).await.unwrap();
-    assert_eq!(received, answer, "the tap changes nothing");
+    assert_eq!(received, answer, "the proxy changes nothing");
 }
 
 const LIST: &str = "GET /v1/store/orders";
@@ -161,8 +161,8 @@ async fn a_body_that_ends_early_is_a_violation() {
 #[should_panic(expected = "the wire does not agree with the document")]
 async fn a_violation_fails_the_test_of_its_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let tap = Tap::before(listener.local_addr().unwrap());
-    exchange(&tap, &listener, LIST, &list("{}")).await;
+    let proxy = WireCheckProxy::before(listener.local_addr().unwrap());
+    exchange(&proxy, &listener, LIST, &list("{}")).await;
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn pipelined_requests_are_each_checked() {
     let line = |start: &str, last: &str| {
         format!("{start} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {}\r\n{last}\r\n", key.text)
     };
-    let mut client = TcpStream::connect(server.tapped_address()).await.unwrap();
+    let mut client = TcpStream::connect(server.proxy_address()).await.unwrap();
     let together = [
         line("GET /v1/store/orders", "content-length: 3\r\n") + "abc",
         line("HEAD /v1/store/orders", ""),
