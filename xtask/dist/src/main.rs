@@ -1,7 +1,7 @@
 //! Builds and smoke-tests the files of a release: archive, image, licences and SBOM.
 //!
 //! `cargo xtask dist` runs this. It builds a program that needs no shared library, and packs it
-//! with buildah, cargo-about, cargo-cyclonedx and tar. Nothing is downloaded.
+//! with buildah, cargo-about, cargo-cyclonedx and tar. Only crates are downloaded.
 
 mod checkout;
 mod compose;

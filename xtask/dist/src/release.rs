@@ -51,6 +51,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let triple = format!("{machine}-unknown-linux-gnu");
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
+    // cargo-about reads the crates of every platform, of which a build has downloaded only some.
+    output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);
     let page = std::fs::read_to_string(checkout.root.join("src/handbook/containers.md"))?;
