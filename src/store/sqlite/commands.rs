@@ -40,7 +40,7 @@ impl Engine for SqliteStore {
     ) -> Result<T, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
             raise_change_number(transaction, scope.scope())?;
-            work(&**transaction)
+            work(transaction)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::write_access::WriteGuard;
 use crate::store::StoreError;
-use rusqlite::{Connection, OpenFlags, Transaction};
+use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
 /// has changed, unless the store's files were removed or replaced.
 pub fn in_transaction<T>(
     writer: &mut WriteGuard<'_>,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    work: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let commit_work = || {
         let transaction = writer.begin()?;

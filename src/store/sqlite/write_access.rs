@@ -13,7 +13,7 @@ use crate::private_file::private_file;
 use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT, StoreError};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode};
 use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -101,7 +101,7 @@ pub struct WriteGuard<'a> {
 
 impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes.
-    pub fn begin(&mut self) -> rusqlite::Result<Transaction<'_>> {
+    pub fn begin(&mut self) -> rusqlite::Result<WriteTransaction<'_>> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
@@ -158,8 +158,41 @@ impl WriteGuard<'_> {
         Ok(busy == 0)
     }
 
-    fn try_begin(&self) -> rusqlite::Result<Transaction<'_>> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+    fn try_begin(&self) -> rusqlite::Result<WriteTransaction<'_>> {
+        self.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(WriteTransaction { connection: self })
+    }
+}
+
+/// A transaction that writes. It is rolled back if it is dropped before [`Self::commit`].
+///
+/// It is not rusqlite's `Transaction`, which prepares BEGIN and COMMIT each time.
+pub struct WriteTransaction<'a> {
+    connection: &'a Connection,
+}
+
+impl WriteTransaction<'_> {
+    /// Commits the transaction.
+    pub fn commit(self) -> rusqlite::Result<()> {
+        self.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+}
+
+impl Drop for WriteTransaction<'_> {
+    fn drop(&mut self) {
+        // After a commit there is nothing to roll back. Some errors roll back the transaction.
+        if !self.is_autocommit() {
+            let _ = self.execute_batch("ROLLBACK");
+        }
+    }
+}
+
+impl Deref for WriteTransaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
     }
 }
 
