@@ -92,7 +92,7 @@ Examples:
     Serve(Box<ServerConfig>),
     /// Serve a temporary store of sample orders
     ///
-    /// It takes none of the global options: its store is deleted when it stops.
+    /// The store is deleted when the server stops. The global options do not apply.
     #[command(after_help = "\
 Example:
   store-orders demo")]
@@ -131,7 +131,7 @@ Examples:
     Check,
     /// Ask whether the local server is ready, for containers and scripts
     ///
-    /// It asks /readyz of the admin listener, and fails unless the answer is 200. Without
+    /// The command asks /readyz of the admin listener, and fails if the answer is not 200. Without
     /// --admin-listen it asks the server that serves the data directory.
     #[command(after_help = "\
 Examples:
@@ -140,8 +140,8 @@ Examples:
     Health(health::HealthArgs),
     /// Show which servers use the store
     ///
-    /// In PostgreSQL, a server that was killed or suspended, or cannot reach the database, is
-    /// shown as silent, until the others have not heard of it for minutes.
+    /// In PostgreSQL, a server that was killed or suspended, or cannot reach the database, is shown
+    /// as silent. After a few minutes the other servers remove it from the list.
     #[command(after_help = "\
 Examples:
   store-orders status
@@ -149,8 +149,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers go on answering. Those that are too old for the new tables become unready
-    /// within a second, so that load balancers turn away from them: `handbook upgrading`.
+    /// Running servers go on answering. A server that is too old for the new tables becomes unready
+    /// within a second, so that load balancers stop using it (`handbook upgrading`).
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
@@ -320,7 +320,8 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     )
 }
 
-/// If the command line has `--json`, prints as JSON that it or the settings are invalid.
+/// If the command line has `--json`, prints a refusal of the command line or of the settings as
+/// JSON.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
     // The command line may be invalid, so it is only searched for `--json`.
     if !std::env::args_os().any(|argument| argument == "--json") {
@@ -340,8 +341,8 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// Returns true if a command failed because its output was closed. Returns false for an issued key
-/// that could not be shown.
+/// Returns true if a command failed because its output was closed. Returns false if the output was
+/// an issued key, because the operator must then be told that the key was lost.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -60,7 +60,8 @@ impl UpdateArgs {
     }
 }
 
-/// Marks orders as shipped: either these ids, or the ids in a file, one on each line.
+/// Marks orders as shipped: the orders in `file`, which has one id on each line, or the orders
+/// `ids` if there is no file.
 pub fn ship(
     ids: &[i64],
     file: Option<&Path>,
@@ -187,7 +188,8 @@ fn change(
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
             .context(format!("before the last step, {changed} of {count} were {done}")),
         Some(why) if changed == 0 => with_changes(why, NOTHING_CHANGED).into(),
-        // An order was cancelled after the check, so its step changed nothing.
+        // An order was cancelled after the check, so the step that contains the order changed
+        // nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
             let before = format!("{changed} of {count} were {done} before");
             let rest = "leave it out, and repeat the command for the rest";

@@ -17,15 +17,15 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// The names of the pets. Their number is not a multiple of 2 or 3, so that each pet has orders of
-/// every kind.
+/// The names of the pets, which get the orders in turn. Every second or third order is of another
+/// kind, so the number of pets is not a multiple of 2 or 3: each pet then has orders of every kind.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
 ];
 const ORDERS: i64 = 48;
 
-/// Shorter than for `serve`: the demo's data is not kept.
+/// Shorter than for `serve`, because the demo's data is not kept.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `demo`.
@@ -89,8 +89,8 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     store.issue_key(&new, now_ms)
 }
 
-/// Returns a sample order. Every third order has shipped, and every sixth is complete. All orders
-/// that have shipped have a ship date, and so has every second order.
+/// Returns a sample order. Every third order has shipped, and every sixth is complete. All shipped
+/// orders and every second order have a ship date.
 fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
     let midnight =
         now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);

@@ -55,7 +55,7 @@ impl Failure {
     }
 }
 
-/// Removes keys and passwords, which a user may have put in the wrong place, from a text.
+/// Removes keys and passwords from a text, because a user may have put them in the wrong place.
 pub fn without_secrets(text: &str) -> String {
     without_passwords(&without_keys(text))
 }

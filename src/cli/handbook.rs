@@ -79,7 +79,8 @@ fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(section, _)| section))
 }
 
-/// Shows a text in the pager of `PAGER`, as git does. Without a pager, writes it to `out`.
+/// Shows a text in the pager that `PAGER` names, by default `less`, as git does. If the pager
+/// cannot be started, writes the text to `out`.
 fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let pager = std::env::var("PAGER").unwrap_or_default();
     let pager = if pager.trim().is_empty() { "less" } else { &*pager };

@@ -17,10 +17,10 @@ use std::time::Duration;
 /// The maximum size of an answer that is read. Every answer of the admin listener is shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
-/// The minimum timeout: a server on the same machine may take this long to answer.
+/// The minimum timeout, because a server on the same machine may take this long to answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The maximum timeout: no container or script waits longer.
+/// The maximum timeout, because no container or script waits longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Arguments of `health`.
@@ -36,8 +36,8 @@ pub struct HealthArgs {
     timeout: Duration,
     /// Address of the server's admin listener
     ///
-    /// By default that of the server that serves the data directory, or 127.0.0.1:8081 if none
-    /// does or the store is in PostgreSQL.
+    /// The default is the address of the server that serves the data directory. If no server serves
+    /// it, or the store is in PostgreSQL, the default is 127.0.0.1:8081.
     #[arg(long, value_name = "HOST:PORT", env)]
     admin_listen: Option<AdminListen>,
 }
@@ -117,7 +117,8 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
 /// Sends the request and reads the answer. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
-    // The request is sent in one write, because a server may answer and close the connection early.
+    // The request is sent in one write. A second write could fail, because a server may answer and
+    // close the connection early.
     let request =
         format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
     connection.write_all(request.as_bytes()).context("no answer")?;

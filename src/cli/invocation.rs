@@ -1,5 +1,5 @@
-//! Parses the command line: twice if a configuration file is named, the second time
-//! with the file's values as defaults.
+//! Parses the command line. If a configuration file is named, parses the command line again, with
+//! the file's values as defaults.
 
 use super::config::ConfigCommand;
 use super::orders::ShipArg;
@@ -84,8 +84,8 @@ impl Invocation {
         self.cli.run(&self.effective, &self.old_names, out)
     }
 
-    /// Returns the settings of a command that needs consistent settings. `config show` does not: it
-    /// helps to find the inconsistency.
+    /// Returns the settings of a command that needs consistent settings. `config show` does not
+    /// need them, because it helps to find the inconsistency.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {

@@ -61,7 +61,7 @@ Examples:
             default_value = "24h"
         )]
         overlap: Duration,
-        /// What lists call the new key; by default as the old one
+        /// What lists call the new key; by default the same as the old key
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
     },
@@ -86,8 +86,8 @@ Examples:
     },
     /// Show whose key this is: its id, account and state
     ///
-    /// The key is read from the first line of standard input, so that no argument holds it,
-    /// and is never printed. The exit status is 3 if the store has no such key.
+    /// The key is read from the first line of standard input, so that no argument contains it. The
+    /// key is never printed. The exit status is 3 if the store has no such key.
     #[command(after_help = "\
 Examples:
   store-orders keys find - < leaked-key

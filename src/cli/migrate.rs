@@ -17,8 +17,7 @@ pub struct MigrateArgs {
     print_grants: Option<String>,
     /// Give the store another id, after a recovery to a point in time
     ///
-    /// Do this before a server starts: new accounts and keys then have ids that none of the lost
-    /// ones had.
+    /// Do this before a server starts, so that no new account or key gets the id of a lost one.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }

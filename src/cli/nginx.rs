@@ -1,5 +1,5 @@
-//! `nginx-conf`: prints a configuration of nginx as the proxy before the server: a whole file, or a
-//! site among others.
+//! `nginx-conf` prints a configuration of nginx as the proxy before the server, either a whole file
+//! or a site among others.
 
 use clap::Args;
 

@@ -11,8 +11,8 @@ use store_orders_api::documents::{V1, V2, text};
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
-    /// Print it as a server with these settings serves it: with its own addresses and contact
-    /// instead of the examples
+    /// Print the document as a server with these settings serves it, with the addresses and contact
+    /// in the settings instead of the examples
     #[arg(long)]
     served: bool,
     /// Version of the API

@@ -43,8 +43,8 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// All are checked first: if an order does not exist, or is cancelled, none is marked.
-    /// Many are marked in steps, as an import stores them. An order that has shipped already
+    /// All orders are checked first: if an order does not exist, or is cancelled, no order is
+    /// marked. Many orders are marked in steps, as in an import. An order that has shipped already
     /// stays as it is, and the output names it.
     #[command(after_help = "\
 Examples:
@@ -70,8 +70,8 @@ Examples:
     /// The file is in one of the formats of an import. The whole file is checked first: if a record
     /// is bad, or an order does not exist or is cancelled, nothing is changed. A record has an id,
     /// and shipDate, complete or both. A field that is absent, null or an empty cell stays as it
-    /// is. Many orders are changed in steps, as an import stores them; after an update that ended
-    /// early the same command does the rest.
+    /// is. Many orders are changed in steps, as in an import. If an update ended early, the same
+    /// command does the rest.
     #[command(after_help = "\
 Examples:
   store-orders orders update shipped.csv
@@ -164,7 +164,7 @@ fn list(
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    // A narrow table has the columns about cancellations only if it lists cancelled orders only.
+    // The columns about cancellations are only in wide tables and in tables of cancelled orders.
     let is_complete = wide || status == Some(Status::Cancelled);
     let shown = COLUMNS.len() + if is_complete { CANCELLED.len() } else { 0 };
     let store = options.open_store()?;

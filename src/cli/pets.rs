@@ -14,9 +14,9 @@ pub enum PetsCommand {
     /// Import pets from a file
     ///
     /// The whole file is checked first: if a record is bad, or an id is in the store already,
-    /// nothing is imported. Then it is stored in steps, as orders are. The file is a JSON array,
-    /// JSON lines, or CSV with a header row; its content decides. A record has the fields id and
-    /// name.
+    /// nothing is imported. Then the pets are stored in steps, as in an import of orders. The file
+    /// is a JSON array, JSON lines, or CSV with a header row; its content decides. A record has the
+    /// fields id and name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv

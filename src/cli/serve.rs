@@ -60,8 +60,8 @@ pub fn serve(
     })
 }
 
-/// Prints the addresses without a buffer: buffered text that cannot be written would be written
-/// again at the exit.
+/// Prints the addresses without a buffer, because buffered text that cannot be written would be
+/// written again at the exit.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

@@ -74,7 +74,7 @@ struct SharedStatus {
     id: String,
     #[serde(rename = "ordersVersion")]
     orders_change_number: i64,
-    /// The replicas. The one with the most recent heartbeat is first.
+    /// The replicas. The replica with the most recent heartbeat is first.
     replicas: Vec<ReplicaStatus>,
 }
 

@@ -26,7 +26,7 @@ pub fn find(
 }
 
 /// Reads the key on the first line of standard input, and returns its digest. No error contains any
-/// part of it.
+/// part of the key.
 fn read_digest() -> anyhow::Result<Digest> {
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock().take(LONGEST_LINE_BYTES);

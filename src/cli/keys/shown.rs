@@ -31,7 +31,7 @@ pub enum KeyState {
     Active,
     /// Replaced, and still valid until it expires
     Rotated,
-    /// Valid, but refused for a while: it kept sending after a 429
+    /// Valid, but refused for a while, because it kept sending after a 429
     Banned,
     /// Past its end
     Expired,

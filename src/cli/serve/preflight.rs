@@ -1,6 +1,6 @@
 //! Checks that a server can use its settings, the files that they name, and the host names of its
-//! addresses. `serve` runs these checks before it opens anything, and `config check` runs nothing
-//! else.
+//! addresses. `serve` runs these checks before it opens anything, and `config check` runs only
+//! these checks.
 
 use crate::config::{
     EffectiveSettings, InvalidSettings, ServerConfig, StoreLocation, StoreSettings,

@@ -4,8 +4,8 @@ use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A second stop signal within this time does not count: `timeout`, shells and supervisors signal a
-/// process, and then its group.
+/// A second stop signal within this time is ignored, because `timeout`, shells and supervisors send
+/// a signal to a process and then to its group, so the process gets the signal twice.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The signals that a server handles.

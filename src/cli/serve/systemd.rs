@@ -5,8 +5,8 @@ use sd_notify::NotifyState;
 use slog::{Logger, warn};
 use std::time::Duration;
 
-/// After this time, a running batch of cancellations is considered hung: neither a local disk nor a
-/// lock takes that long.
+/// After this time, a running batch of cancellations is considered hung, because neither a local
+/// disk nor a lock takes that long.
 const MAX_BATCH_DURATION: Duration = Duration::from_secs(30);
 
 /// Sends a state to systemd. Logs an error.
