@@ -105,7 +105,7 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
-    // Only one scrape runs at a time, because each counts all open files and connections.
+    // Only one scrape runs at a time, because counting all open files and connections takes long.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());

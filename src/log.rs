@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// Returns a logger that writes records of this level and above to the buffer. Without a level it
-/// writes none.
+/// writes no records.
 pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logger {
     let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))

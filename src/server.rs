@@ -91,9 +91,9 @@ impl Server {
         let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
             bind_address: address,
-            // In this mode dropshot creates no task for each request, and drops a handler if the
-            // client disconnects. That is safe: the writer completes a cancellation without the
-            // handler.
+            // In this mode dropshot does not create a task per request, and drops a handler if the
+            // client disconnects. That is safe, because the writer completes a cancellation without
+            // the handler.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
             ..ConfigDropshot::default()
         };
@@ -124,7 +124,7 @@ impl Server {
         let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
-        // The socket was found in /proc, so connections can be counted there too.
+        // If the socket was found in /proc, connections can be counted there too.
         let open = socket.is_some().then(|| Box::new(open) as GaugeReader);
         let live = certificate.clone();
         let ends_at = live.map(|live| Box::new(move || live.ends_at()) as GaugeReader);

@@ -1,6 +1,6 @@
 //! Metrics of the process's resources, named as in Prometheus' client libraries.
 //!
-//! Their values are read from /proc at each scrape, which only Linux has.
+//! At each scrape their values are read from /proc, which only Linux has.
 
 use procfs::process::{LimitValue, Process};
 use procfs::{ProcResult, page_size, ticks_per_second};

@@ -1,5 +1,5 @@
-//! Checks whether requests should be sent to this server, for `/readyz` and as metrics, which a
-//! monitor sees even if no request arrives.
+//! Checks whether requests should be sent to this server. `/readyz` returns the result. Metrics
+//! also show it, so that a monitor notices a failure even if no request arrives.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -29,7 +29,8 @@ pub enum Reason {
     /// The store was migrated for a newer program, counts requests in another database, or its
     /// files are gone.
     StoreRefuses,
-    /// The store has another history, such as after a failover, and the list is being read again.
+    /// The history of the store has changed, for example by a failover, and the list is being read
+    /// again.
     ListOutdated,
     /// Orders cannot be cancelled.
     WritesFail,
@@ -278,8 +279,9 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has been behind the store: the time when the oldest change that the
-/// list lacks was first seen, and the number of that change.
+/// Measures how long the list has lacked a change of the store. Contains the time when a change
+/// that the list lacks was first seen, and the number of that change. When the list has that change
+/// but lacks a later one, the measurement starts again.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, ChangeNumber)>);
 

@@ -5,14 +5,14 @@ use slog::{Drain, Level, Logger, Never, OwnedKVList, Record, info, o};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Prefix of dropshot's message for a client that went away. It is not passed on: the request's own
-/// line, with status 499, reports the same with the client's address.
+/// Prefix of dropshot's message for a client that went away. It is not passed on, because the
+/// request's own line, with status 499, reports the same with the client's address.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 /// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// Minimum time between equal messages: without a free file descriptor, dropshot logs ten times a
+/// Minimum time between equal messages. While no file descriptor is free, dropshot logs ten times a
 /// second that it cannot accept a connection.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 

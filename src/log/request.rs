@@ -54,8 +54,9 @@ pub struct RequestLine<'a> {
 }
 
 impl RequestLine<'_> {
-    /// Appends the line. Its first fields are those of every log line. Writing to memory cannot
-    /// fail. `write!` would take twice as long as the rest.
+    /// Appends the line. It begins with the fields that every log line has. Writing to memory
+    /// cannot fail. Fields are appended without `write!`, which would take twice as long as the
+    /// rest of this function.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;

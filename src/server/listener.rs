@@ -53,8 +53,9 @@ impl ListeningSocket {
         Some(socket)
     }
 
-    /// Disables Nagle's algorithm on connections accepted from now on: it delayed the end of a
-    /// list, which is sent in many pieces, by 44 ms (RFC 1122, 4.2.3.2 and 4.2.3.4).
+    /// Disables Nagle's algorithm on connections that are accepted from now on. A list is sent in
+    /// many pieces, and the algorithm delayed the end of the list by 44 ms (RFC 1122, 4.2.3.2 and
+    /// 4.2.3.4).
     fn set_nodelay(&self) -> io::Result<()> {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
@@ -71,9 +72,9 @@ impl ListeningSocket {
         Ok(sockopt::set_socket_keepalive(&self.0, true)?)
     }
 
-    /// Lengthens the queue of connections to be accepted beyond mio's 128: of 1,000 clients that
-    /// connected at once, a third had to wait a second and retry. The system may have a lower limit
-    /// (`net.core.somaxconn`).
+    /// Lengthens the queue of connections that wait to be accepted. With mio's length of 128, a
+    /// third of 1,000 clients that connected at once had to wait a second and retry. The system may
+    /// have a lower limit (`net.core.somaxconn`).
     fn lengthen_accept_queue(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }
@@ -104,7 +105,8 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // A socket has no file before it is accepted and after this process has closed it.
+            // A connection has no file until it is accepted, and none after this process has closed
+            // it.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };
@@ -121,8 +123,8 @@ mod sockets {
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();
-        // Only sockets are duplicated: closing a duplicate of one of SQLite's files would release
-        // its locks (fcntl(2), "Advisory record locking").
+        // Only sockets are duplicated, because closing a duplicate of one of SQLite's files would
+        // release its locks (fcntl(2), "Advisory record locking").
         let sockets = files.filter(|file| matches!(file.target, FDTarget::Socket(_)));
         let mut sockets = sockets.filter_map(|file| FileDescriptor::dup(&file.fd).ok());
         let listens = |socket: &FileDescriptor| {
