@@ -15,7 +15,8 @@ impl TrustedProxies {
     }
 
     /// Returns the peer's address. If the peer is a trusted proxy, returns the last address in
-    /// `X-Forwarded-For` that is not a trusted proxy: the client can forge the entries before it.
+    /// `X-Forwarded-For` that is not a trusted proxy, because the client can forge the entries
+    /// before that address.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

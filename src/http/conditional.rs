@@ -4,7 +4,8 @@ use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
 /// Computes the weak entity tag of a body from its content. Changes of orders that are not in the
-/// body do not change the tag. 128 bits exclude accidental collisions; nobody gains from others.
+/// body do not change the tag. 128 bits exclude accidental collisions, and nobody would gain from a
+/// deliberate one.
 pub fn content_tag(body: &[u8]) -> HeaderValue {
     let tag = format!("W/\"{:032x}\"", XxHash3_128::oneshot(body));
     // Digits, letters and quotes are valid in a header value.

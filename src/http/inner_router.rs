@@ -75,7 +75,8 @@ struct ApiVersion {
 pub struct Operation {
     /// The `operationId`.
     id: String,
-    /// The name in metrics: the `operationId`, prefixed with the version except for the first one.
+    /// The name in metrics: the `operationId`, prefixed with the version, except in the first
+    /// version.
     route_name: String,
     /// The id under which metrics count its requests.
     pub route: RouteId,
@@ -165,7 +166,7 @@ impl ApiVersion {
             return route;
         }
         // Dropshot ignores the letter case of methods, but they are case-sensitive (RFC 9110, 9.1).
-        // TRACE stands for all unknown methods: no operation has it.
+        // TRACE stands for all unknown methods, because no operation has it.
         let method = if METHODS.contains(method) { method } else { &Method::TRACE };
         match self.look_up(method, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
@@ -320,8 +321,8 @@ where
     Ok(api)
 }
 
-/// Declares the catch-all's path parameter, which dropshot requires, but does not extract it:
-/// extraction costs 5 % of a small request.
+/// Declares the catch-all's path parameter, which dropshot requires, but does not extract it,
+/// because extraction costs 5 % of a small request.
 struct AnyPath;
 
 #[derive(Deserialize, JsonSchema)]

@@ -43,8 +43,8 @@ impl Middleware {
     }
 
     /// Runs the steps; if one panics, the response is a 500. Never returns an error. All steps
-    /// share one future: moving `context` and `request` from step to step costs more than the steps
-    /// do.
+    /// share one future, because moving `context` and `request` from step to step costs more than
+    /// the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -103,7 +103,7 @@ impl Middleware {
     }
 }
 
-/// Authenticates the request and counts it against its account, or without a valid key against its
+/// Authenticates the request and counts it against its account or, without a valid key, against its
 /// address.
 async fn admit(
     scope: &mut RequestScope,

@@ -1,4 +1,5 @@
-//! Rate limiting: turns the rate limiter's refusals into a 429, or a 503 if it cannot count.
+//! Rate limiting: turns the rate limiter's refusals into a 429, or a 503 if the limiter cannot
+//! count requests.
 
 use super::request_scope::RequestScope;
 use crate::clock::Now;

@@ -61,7 +61,7 @@ pub struct RequestScope {
     is_deprecated: bool,
     /// True if the operation reads the list; its response then has an entity tag.
     reads_list: bool,
-    /// The route under which metrics count it.
+    /// The route under which metrics count the request.
     pub route: RouteId,
     is_finished: bool,
 }
@@ -230,8 +230,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish: its client disconnected, perhaps after the change was
-/// made, or the request panicked after the response had begun.
+/// Records a request that did not finish, because its client disconnected (perhaps after the change
+/// was made), or because the request panicked after the response had begun.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {
