@@ -43,7 +43,7 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the default, or the name of the expected value.
+/// Returns the default or, if there is none, the name of the expected value.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

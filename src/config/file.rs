@@ -217,7 +217,7 @@ fn line_number(text: &str, offset: usize) -> usize {
 }
 
 /// Returns the key on the line of a syntax error, followed by a colon. Returns nothing if the text
-/// before the `=` is not a key: it may be part of a value, such as a URL with a password.
+/// before the `=` is not a key, because it may be part of a value, such as a URL with a password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
     let is_key =

@@ -23,7 +23,7 @@ pub fn without_passwords(text: &str) -> String {
 
 const SCHEME_END: &str = "://";
 
-/// Schemes with which another URL in the text can begin.
+/// Schemes of URLs that a text may contain.
 const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
 /// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.

@@ -46,7 +46,7 @@ pub fn variable(key: &str) -> String {
     format!("STORE_ORDERS_{}", key.to_uppercase())
 }
 
-/// Returns true if the variable is set. An empty one counts as unset.
+/// Returns true if the variable is set. An empty variable counts as unset.
 pub fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }

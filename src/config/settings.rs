@@ -158,8 +158,8 @@ pub fn with_settings(command: Command) -> Command {
 }
 
 /// Returns the command without empty environment variables, which count as unset. If only the old
-/// variable of a renamed setting is set, the setting reads the old one. A deployment may set both
-/// variables, for old and new programs; then the setting reads the new one.
+/// variable of a renamed setting is set, the setting reads the old variable. A deployment may set
+/// both variables, for old and new programs; then the setting reads the new variable.
 pub fn with_set_variables(command: Command) -> Command {
     let choose = |arg: Arg| {
         let Some(name) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else {

@@ -1,5 +1,5 @@
-//! Collects the rows that cannot be imported. It counts all but keeps only the first, so that a
-//! million bad rows fill neither memory nor screen.
+//! Collects the rows that cannot be imported. Counts every row, but keeps only the first ones, so
+//! that a million bad rows fill neither memory nor screen.
 
 use super::{FieldProblem, Position};
 use std::fmt;

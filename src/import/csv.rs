@@ -20,8 +20,8 @@ pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseEr
     Ok(())
 }
 
-/// Returns the offset of a row. The CSV reader's own position is not used: it also includes blank
-/// lines before the row, and the LF of a CR LF.
+/// Returns the offset of a row. The CSV reader's position can be too early: before blank lines, or
+/// before the LF of a CR LF.
 fn row_start(text: &str, cells: &StringRecord) -> usize {
     let start = cells.position().map_or(0, |position| position.byte());
     let start = usize::try_from(start).unwrap_or(usize::MAX);
@@ -50,7 +50,7 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// Finds another separator than the comma: spreadsheets of many countries write semicolons.
+/// Finds another separator than the comma, because spreadsheets of many countries write semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];

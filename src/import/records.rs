@@ -124,7 +124,7 @@ fn boolean(value: FieldValue<'_>) -> Result<bool, &'static str> {
     value.read(|cell| cell.to_ascii_lowercase().parse().ok()).ok_or("true or false")
 }
 
-/// Refuses `cancelled`: cancelled orders are not imported.
+/// Refuses `cancelled`, because cancelled orders are not imported.
 fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
     match value.text().as_deref() {
         Some("pending") => Ok(false),
@@ -138,8 +138,8 @@ fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
     time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
-/// Refuses control characters: an unclosed quote in a CSV file would otherwise swallow the rows
-/// after it unnoticed.
+/// Refuses control characters, because an unclosed quote in a CSV file would otherwise swallow the
+/// rows after it unnoticed.
 fn line_of_text(value: FieldValue<'_>) -> Result<String, &'static str> {
     let valid = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
     let text = value.text().filter(|text| valid(text));
