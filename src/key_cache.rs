@@ -1,6 +1,6 @@
 //! A read-through cache of the API keys in use, bounded in number and refreshed from the store. It
-//! never accepts a key that may be out of date: if the store does not answer for too long, it
-//! refuses all keys.
+//! never accepts a key that may be out of date. If the store does not answer for too long, the
+//! cache refuses all keys.
 
 mod cached_keys;
 mod known_key;
@@ -149,8 +149,8 @@ impl KeyCache {
         (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
     }
 
-    /// Looks up keys from this address after the keys from all other addresses, for the time
-    /// `lasts`, because the address is over its limit of requests without a valid key.
+    /// Gives lookups for this address a lower priority than lookups for all other addresses, for
+    /// the time `lasts`, because the address is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }

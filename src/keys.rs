@@ -44,8 +44,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only while it is being issued: the store gets only the digest.
-/// `Debug` does not show the key.
+/// A whole API key. It exists only while the key is being issued, because the store gets only the
+/// digest. `Debug` does not show the key.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {
@@ -86,7 +86,7 @@ fn random_text(length: usize) -> String {
 }
 
 /// Redacts API keys and parts of them in a text for the operator, because an operator may have
-/// typed a key as another argument. Only the prefix of each key stays.
+/// typed a key in place of another argument. Only the prefix of each key stays.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
@@ -112,7 +112,7 @@ impl Digest {
     }
 }
 
-/// Hides the digest: logs show the ids of keys, not digests.
+/// Hides the digest, because logs show the ids of keys, not digests.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest(..)")

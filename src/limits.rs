@@ -123,8 +123,8 @@ pub enum Decision {
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
-    /// status has the account's limit per minute, 0 remaining, and the time of `Retry-After` as the
-    /// reset.
+    /// [`RateLimitStatus`] has the account's limit per minute, 0 remaining, and the time of
+    /// `Retry-After` as the reset.
     Unavailable(RateLimitStatus),
 }
 

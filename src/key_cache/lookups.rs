@@ -38,7 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<WaitingQueues>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key, and when this ends.
+    /// Addresses that are over their limit of requests without a valid key, each with the time
+    /// until which its lookups have a lower priority.
     shed: Cache<IpAddr, BootInstant>,
 }
 
@@ -60,8 +61,8 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Looks up keys from this address after the keys from all other addresses, for the time
-    /// `lasts`.
+    /// Gives lookups for this address a lower priority than lookups for all other addresses, for
+    /// the time `lasts`.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(network(address), BootInstant::now() + lasts);
     }

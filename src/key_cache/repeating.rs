@@ -8,8 +8,9 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Repeats a step forever, with this pause. Logs when it begins to fail and when it works again.
-/// Logs [`StoreError::Refused`] as an error, because it lasts until the operator acts.
+/// Repeats a step forever, with this pause. Logs when the step begins to fail and when it works
+/// again. Logs [`StoreError::Refused`] as an error, because such a failure lasts until the operator
+/// acts.
 pub async fn repeat<F: Future<Output = Result<(), StoreError>>>(
     pause: Duration,
     step: impl Fn() -> F,

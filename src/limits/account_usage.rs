@@ -5,8 +5,8 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// The counts of a limiter, which a command can read while servers run: in the file of one server,
-/// or in PostgreSQL, where several servers share them.
+/// The counts of a limiter, which a command can read while servers run. They are in a file of the
+/// server or, if several servers share them, in PostgreSQL.
 pub trait LimitsReport {
     /// Returns the usage of the account with this row in the store.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;

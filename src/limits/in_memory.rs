@@ -66,8 +66,8 @@ impl InMemoryLimits {
         self.keys.retain(|strikes| strikes.is_relevant(now));
     }
 
-    /// Returns a refusal if the key is banned. First applies the ban in the key's row, if it is
-    /// newer.
+    /// Returns a refusal if the key is banned. First applies the ban in the key's row, if that ban
+    /// is newer than the one in memory.
     pub(crate) fn refuse_banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;

@@ -30,7 +30,7 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 const EFFECT: &str = "windows start at zero";
 
 /// If the wall clock drifts from the monotonic clock by more than this, the file is written
-/// although nothing was counted: after a reboot, only the wall clock shows how much time has
+/// although nothing was counted, because after a reboot only the wall clock shows how much time has
 /// passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 
@@ -43,8 +43,8 @@ pub struct LimitsFile {
     log: Logger,
     /// True if the last read or write succeeded.
     is_available: bool,
-    /// True once the counts of earlier runs have been read from the file. Until then it must not be
-    /// overwritten.
+    /// True once the counts of earlier runs have been read from the file. Until then the file must
+    /// not be overwritten.
     is_restored: bool,
     /// Wall time minus monotonic time at the last write. `None` forces the next write.
     wall_offset_nanos: Option<i64>,

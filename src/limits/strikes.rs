@@ -21,7 +21,7 @@ pub struct KeyBan {
     /// The length of the ban, which the next ban doubles. 0 if there was no ban, or the operator
     /// lifted it.
     pub seconds: u32,
-    /// Incremented by each ban and each lifting, so that servers recognise newer ones.
+    /// Incremented by each ban and each lifting, so that servers recognise the latest.
     pub number: u32,
 }
 
@@ -71,8 +71,8 @@ impl Strikes {
     }
 
     /// Counts a 429. The first 429 begins a minute. The key is banned after `per_minute` further
-    /// 429s in this minute, not counting those in its first [`BURST`]. Returns the status of the
-    /// ban if the key is now banned.
+    /// 429s in this minute, not counting 429s in its first [`BURST`]. Returns the status of the ban
+    /// if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // This request read the clock before the one that began the ban.
+            // This request read the clock before the request that began the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);
@@ -157,7 +157,7 @@ mod tests {
             strikes.apply_stored_ban(KeyBan::default(), after(20));
             let resets_in = is_banned(strikes, after(20)).map(|status| status.resets_in);
             assert_eq!(resets_in, Some(Duration::from_secs(292)));
-            // The operator lifts the ban, so the next one has the length of a first ban.
+            // The operator lifts the ban, so the next ban has the length of a first ban.
             strikes.apply_stored_ban(KeyBan { number: 2, ..KeyBan::default() }, after(30));
             assert_eq!(is_banned(strikes, after(30)), None);
             assert_eq!(ban_key(after(100), strikes), Duration::from_secs(300));

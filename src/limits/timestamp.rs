@@ -1,4 +1,5 @@
-//! A point in monotonic time. It has only eight bytes, because every account and key contains two.
+//! A point in monotonic time. It has only eight bytes, because each account and each key has two
+//! timestamps.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Add;

@@ -91,8 +91,8 @@ pub struct AccountWindows {
 }
 
 impl AccountWindows {
-    /// Counts a request in both windows if neither is exhausted. Otherwise returns the window that
-    /// is exhausted, or the one that resets last if both are.
+    /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
+    /// window. If both are exhausted, returns the window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         let mut minute = self.minute.current(now, Window::Minute);
         let mut day = self.day.current(now, Window::Day);

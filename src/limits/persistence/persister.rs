@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A crash loses the counts of this interval and of one write. Together they must stay below a
-/// second.
+/// The pause between two writes. A crash loses the counts of one pause and one write, which
+/// together must take less than a second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.
@@ -29,7 +29,7 @@ impl LimitsPersister {
     pub fn start(mut file: LimitsFile) -> io::Result<LimitsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
         let mut write = move |write: fn(&mut LimitsFile) -> bool| {
-            // Cannot fail: the receiver lives until this sender is dropped.
+            // Cannot fail, because the receiver lives until this sender is dropped.
             let _ = progress.send(());
             // The panic hook logs a panic. The next write takes place as usual.
             let is_saved = catch_unwind(AssertUnwindSafe(|| write(&mut file))).unwrap_or(false);
