@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages runs on the requesting thread, because it is
-/// short: each page is copied once.
+/// A refresh that changes at most this many pages runs on the requesting thread, because such a
+/// refresh is short: it copies each page once.
 const MAX_INLINE_PAGES: usize = 4;
 
 /// The interval of background refreshes.
@@ -195,7 +195,7 @@ impl OrderList {
     /// Refreshes the list in the background. Call it inside a runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
-        // Errors are ignored: the next request for a list returns them.
+        // Errors are ignored, because the next request for a list returns them.
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
@@ -204,7 +204,7 @@ impl OrderList {
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
-            // Errors are ignored: the next request for a list returns them.
+            // Errors are ignored, because the next request for a list returns them.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
                 && latest.last_changes.orders_change().has_more_than(self.reflected())
@@ -219,7 +219,8 @@ impl OrderList {
         self.state.lock().reflected_after_removals()
     }
 
-    /// Fails unless orders can be cancelled. If the last batch failed, tries a write.
+    /// Fails if orders cannot be cancelled, because a batch hangs, or because a test write after a
+    /// failed batch fails too.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// The pages of a snapshot are copied to one buffer when a list is requested from it for the second
-/// time. The copy would not pay for the many snapshots that are requested only once.
+/// time. For the many snapshots that are requested only once, the copy would cost more than it
+/// saves.
 const JOINED_AT_LIST: usize = 2;
 
 /// The list in memory.
@@ -201,7 +202,7 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     // A row that changed again during the read may be missing until the read is complete.
     while !read.is_all {
         // A new read of everything has no rows for orders that were cancelled since the previous
-        // one, so it must start from an empty snapshot.
+        // read. The snapshot would keep these orders, so start with an empty snapshot.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
@@ -270,7 +271,7 @@ mod tests {
         ChangedOrder { id, pet_id: 7, quantity: 1, ship_date, complete, status }
     }
 
-    /// Returns for each id if the snapshot contains the order.
+    /// Returns, for each id, true if the snapshot contains the order.
     fn contains<const N: usize>(snapshot: &Snapshot, ids: [i64; N]) -> [bool; N] {
         let listed = text(snapshot);
         ids.map(|id| listed.contains(&format!(r#"{{"id":{id},"#)))
@@ -334,8 +335,8 @@ mod tests {
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().reflected_after_removals(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
-        // The rows contain only changes after change 9. The list lacks those after 8, so the store
-        // must be read.
+        // The rows contain only changes after change 9. The list lacks all changes after change 8,
+        // so the store must be read.
         let refresh = plan(&state, latest(change(10), Some((9, rows))));
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(change(8)));
     }

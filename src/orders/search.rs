@@ -146,7 +146,7 @@ impl ShipDates {
     /// Returns the filter's range of dates, if it has one.
     fn from_filter(filter: &OrderFilter) -> Option<ShipDates> {
         let OrderFilter { ship_date_from, ship_date_before, .. } = filter;
-        // Years have four digits in filters and in orders.
+        // Years have four digits in filters and in orders, so the texts have the order of time.
         let text = |date: &DateTime<Utc>| comparable(utc_text(date).as_bytes()).to_vec();
         let [from, before] = [ship_date_from, ship_date_before].map(|date| date.as_ref().map(text));
         (from.is_some() || before.is_some()).then_some(ShipDates { from, before })
@@ -159,7 +159,8 @@ impl ShipDates {
     }
 }
 
-/// Returns the ship date from the text of an order, where it precedes the last member, `complete`.
+/// Returns the ship date from the text of an order. It is the last member but one, before
+/// `complete`.
 fn ship_date(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_suffix(b"true}").or_else(|| text.strip_suffix(b"false}"))?;
     let rest = rest.strip_suffix(b"\",\"complete\":")?;

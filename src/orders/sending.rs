@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tokio::task::JoinError;
 
-/// Shorter bodies are not compressed: they fit into one TCP segment.
+/// Shorter bodies are not compressed, because they fit into one TCP segment.
 const MIN_GZIP_BYTES: usize = 1_024;
 
 /// JSON that is ready to send.

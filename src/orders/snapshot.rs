@@ -203,7 +203,7 @@ impl Snapshot {
         Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), sent, ..*self })
     }
 
-    /// Returns the pages from the page that contains this id, or would contain it.
+    /// Returns the page that contains this id (or would contain it), and all later pages.
     pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }

@@ -41,7 +41,7 @@ impl ListBody {
     }
 }
 
-/// Yields to other tasks after each piece: otherwise a fast client would occupy the thread.
+/// Yields to other tasks after each piece. Otherwise a fast client would occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let mut position = ListPosition::default();
@@ -179,8 +179,8 @@ mod tests {
             readers.enforce();
         }
         assert_eq!(readers.cut_off().get(), 0);
-        // Only the last page of the first list is outdated: it was not full, so the import changed
-        // it.
+        // Only the last page of the first list is outdated, because it was not full and the import
+        // changed it.
         assert!(readers.used().outdated <= SMALL.page_bytes, "{}", readers.used().outdated);
         assert_eq!(pieces(slow).await.0.concat(), first.as_bytes());
         assert_eq!(readers.used().outdated, 0);

@@ -84,8 +84,8 @@ impl Readers {
     }
 
     /// True if outdated snapshots and connections exceed the bound. Cutting lists off does not free
-    /// the bytes in connections. So connections count at most half of the bound: they alone never
-    /// cut a list off.
+    /// the bytes in connections. So their bytes count for at most half of the bound: no list is cut
+    /// off only because of the bytes in connections.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
@@ -93,8 +93,8 @@ impl Readers {
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // `buffer_bytes` includes the current list, so outdated lists use less, and `used` need not
-        // be computed.
+        // `buffer_bytes` includes the current list, so outdated lists and connections use even
+        // less. This saves the computation of `used`.
         if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }
@@ -127,8 +127,8 @@ impl Reader {
     }
 
     /// Returns the next bytes to send before a yield and advances the position; `None` at the end.
-    /// If memory is scarce, returns a copy: a slice in a slow connection would keep its whole page
-    /// in memory.
+    /// If memory is scarce, returns a copy, because a slice in a slow connection would keep its
+    /// whole page in memory.
     pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
         let turn = self.snapshot()?.next_turn(position);
         if !self.readers.is_scarce() {

@@ -51,7 +51,8 @@ impl PagesBuilder {
         self.orders.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
     }
 
-    /// Adds a whole page. Shares it, unless its orders fit into the page that is being filled.
+    /// Adds a whole page. Copies its orders if they fit into the page that is being filled, or if
+    /// the page needs another separator. Otherwise shares the page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
         if self.orders.ids.is_empty() || !fits {
@@ -97,7 +98,8 @@ impl PagesBuilder {
         if self.orders.ids.is_empty() {
             return;
         }
-        // A page that is nearly full keeps its buffer without a copy: at most an eighth is unused.
+        // A page that is nearly full keeps its buffer without a copy, because at most an eighth of
+        // the buffer is unused.
         let bytes = if self.bytes.len() > self.sizes.page_bytes / 8 * 7 {
             std::mem::take(&mut self.bytes)
         } else {

@@ -74,7 +74,7 @@ impl Page {
         self.ids().last().is_some_and(|last| *last >= id)
     }
 
-    /// Creates a page of the same orders whose separators differ.
+    /// Creates a page of the same orders from `bytes`, in which only the separators differ.
     pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
     }

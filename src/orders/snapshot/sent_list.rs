@@ -1,5 +1,5 @@
-//! Lets the server end early all responses that send a snapshot. The responses reach the snapshot
-//! through one shared reference, and end when it is cleared.
+//! Lets the server cut off all responses that send a snapshot. The responses reach the snapshot
+//! through one shared reference, and end when that reference is cleared.
 
 use super::Snapshot;
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ pub struct SentList(Mutex<Option<Arc<Snapshot>>>);
 
 impl SentList {
     /// Returns the value that the snapshot's responses share. Creates one if there is none, or if
-    /// the shared one was cut off.
+    /// the shared value was cut off.
     pub fn for_snapshot(snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let mut sent = snapshot.sent.lock();
         let shared = sent.upgrade().filter(|sent| sent.snapshot().is_ok());

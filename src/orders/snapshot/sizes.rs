@@ -1,5 +1,5 @@
-//! The sizes of pages and of turns, the pieces of a list between which a response yields. They are
-//! parameters, so that tests can run the same code on short lists.
+//! The sizes of pages and turns. A turn is a piece of a list that a response sends before it
+//! yields. The sizes are parameters, so that tests can run the same code on short lists.
 
 /// The sizes of pages, joined lists and turns.
 #[derive(Clone, Copy, Debug)]
