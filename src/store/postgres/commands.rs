@@ -85,8 +85,8 @@ impl PostgresCommands {
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Connect to the database of the counts first: if it is missing, this fails before anything
-        // has changed.
+        // Connect to the database of the counts first. If that database is missing, this fails
+        // before anything has changed.
         let (limits, before) = (self.open_limits()?, self.id()?);
         limits.run(async |client| require_current(client, LIMITS).await)?;
         let result = work()?;

@@ -122,7 +122,7 @@ pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
 
-/// Fails unless a table used as a lock has its one row: without the row, nothing is locked.
+/// Fails unless a table used as a lock has its one row, because without the row nothing is locked.
 pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());

@@ -20,7 +20,7 @@ pub async fn heartbeats(client: &impl GenericClient) -> Result<Vec<String>, Stor
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// Returns the ids of the servers that sent no heartbeat after those in `last_seen`.
+/// Returns the ids of the servers that have sent no heartbeat since `last_seen` was read.
 pub async fn silent_since(
     client: &impl GenericClient,
     last_seen: &[String],
@@ -30,9 +30,9 @@ pub async fn silent_since(
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// Removes the rows of the servers that sent no heartbeat after those in `last_seen`, and returns
-/// the last heartbeats of the others. If a removed server still runs, its next heartbeat finds no
-/// row: its session ends, and its next session adds the row again.
+/// Removes the rows of the servers that have sent no heartbeat since `last_seen` was read, and
+/// returns the last heartbeats of the other servers. If a removed server still runs, its next
+/// heartbeat finds no row: its session ends, and its next session adds the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
     last_seen: &[String],
@@ -46,8 +46,8 @@ pub async fn remove_silent(
 }
 
 /// Waits until each server sends another heartbeat, at most [`HEARTBEAT_TIMEOUT`]. Returns the
-/// heartbeats before the wait, and the ids of the servers that sent no further one: they were
-/// killed or suspended, or cannot reach the database.
+/// heartbeats before the wait, and the ids of the servers that sent no further heartbeat. These
+/// servers were killed or suspended, or cannot reach the database.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
@@ -61,7 +61,7 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Fails if a server uses the store. Removes the rows of silent servers first: a suspended server
+/// Fails if a server uses the store. Removes the rows of silent servers first. A suspended server
 /// must then open a new session, which reads what changed meanwhile.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;

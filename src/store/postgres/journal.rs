@@ -120,10 +120,10 @@ pub async fn record_change(
 }
 
 /// Adds the next change to the journal: a change of orders if `$1`, otherwise of keys. Aborts the
-/// transaction if one of the orders `$2` changed after the change `$3`, if a key changed after the
-/// change `$4`, or if the table of the change lock is empty: the number is then NULL, which
-/// violates a constraint. Ignores damaged orders whose change number is higher than the journal's
-/// last one.
+/// transaction if one of the orders `$2` changed after the change `$3`, if this is a change of keys
+/// and a key changed after the change `$4`, or if the table of the change lock is empty. To abort,
+/// it inserts NULL as the number, which violates a constraint. Ignores damaged orders whose change
+/// number is higher than the journal's last one.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (version, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (

@@ -192,8 +192,9 @@ async fn apply(
     transaction.commit().await.map_err(failed)
 }
 
-/// Fails if this program cannot use the database: it has no store, an older schema, or a schema
-/// that requires a newer program. A newer schema that allows this program is fine.
+/// Fails if this program cannot use the database, because the database has no store, an older
+/// schema, or a schema that requires a newer program. A newer schema that allows this program is
+/// fine.
 pub async fn require_current(
     client: &impl GenericClient,
     schema: Schema<'_>,

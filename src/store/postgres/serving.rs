@@ -73,8 +73,8 @@ impl PostgresStore {
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
-        // Use the writer's connection: a heartbeat may lock this row for longer than the lock
-        // timeouts of the other connections.
+        // Use the writer's connection, because a heartbeat may lock this row for longer than the
+        // lock timeouts of the other connections.
         let removal = async {
             let _writing = session.writing.lock().await;
             deregister(&session.writer.client, &self.replica).await
@@ -240,7 +240,8 @@ impl Store for PostgresStore {
         let session = current(&self.sessions)?;
         with_time_limit(REQUEST_TIMEOUT, async {
             let connection = session.open_another(&WRITER).await?;
-            // If a command has changed keys in between, `write_at_once` returns false: try again.
+            // If a command has changed keys in between, `write_at_once` returns false. Then try
+            // again.
             while !write_at_once(
                 &connection,
                 Scope::Keys,
@@ -257,9 +258,9 @@ impl Store for PostgresStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the interval between two uses again: a cache that was just reread may lack the last
-        // recorded use. Record only the latest use of each key. Skip locked rows, because waiting
-        // for one would delay all other keys.
+        // Check the interval between two uses again, because a cache that was just reread may lack
+        // the last recorded use. Record only the latest use of each key. Skip locked rows, because
+        // waiting for one would delay all other keys.
         let update = "
             WITH use AS (SELECT k AS key, max(t) AS at
                          FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
@@ -286,8 +287,8 @@ impl Store for PostgresStore {
 }
 
 /// The number of rows that one statement reads. A read of more rows takes several statements, each
-/// with its own snapshot: a snapshot that lasts for seconds would keep vacuum from removing dead
-/// rows of the request counts.
+/// with its own snapshot, because a snapshot that lasts for seconds would keep vacuum from removing
+/// dead rows of the request counts.
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of all orders, from the id `$1` on.
@@ -339,9 +340,9 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Calls `read_rows` with a separate connection and the last changes before the read. Returns its
-/// result and the last changes after the read. The connection is separate because a long read on a
-/// shared one would delay other requests.
+/// Calls `read_rows` with a separate connection and the last changes before the read. Returns the
+/// result of `read_rows`, and the last changes after the read. The connection is separate because a
+/// long read on a shared one would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     replica: &Replica,

@@ -53,8 +53,8 @@ pub struct Session {
     pub history: u64,
     /// The database server.
     pub server: ServerIdentity,
-    /// Until this wait is over, no cancellation is acknowledged and no list is answered: another
-    /// server may still have a valid lease on a replaced primary.
+    /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
+    /// another server may still have a valid lease on a replaced primary.
     pub wait: OldLeaseWait<Instant>,
     /// Cancels orders.
     pub writer: Connection,
@@ -74,8 +74,8 @@ pub struct Session {
     /// Read-locked by pipelined statements for single rows; write-locked by other statements, which
     /// need the reader exclusively.
     pub reading: RwLock<()>,
-    /// Sends only heartbeats: statements of other transactions among those of a heartbeat would end
-    /// working sessions.
+    /// Sends only heartbeats. If statements of other transactions came between those of a
+    /// heartbeat, they would end working sessions.
     pub heartbeat: Connection,
     /// The statements of `heartbeat`.
     pub heartbeat_statements: HeartbeatStatements,
@@ -121,8 +121,8 @@ impl Session {
     }
 
     /// Records that a confirmed commit has seen the change of this number, so no failover can lose
-    /// the change. A change that is visible may still be unconfirmed: its own wait for the standby
-    /// may have been cancelled.
+    /// the change. A change that is visible may still be unconfirmed, because its own wait for the
+    /// standby may have been cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -256,8 +256,8 @@ impl Session {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
-    /// Calls `decide`, which accepts or rejects an answer, with the last seen change. Fails if it
-    /// rejects the answer.
+    /// Calls `decide`, which accepts or rejects an answer, with the last seen change. Fails if
+    /// `decide` rejects the answer.
     pub fn with_seen<T>(
         &self,
         replica: &Replica,
@@ -337,8 +337,8 @@ pub fn is_connection_error(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
-/// The number of requests at which [`gather_requests`] stops: under steady load every scheduler
-/// round could add more.
+/// The number of requests at which [`gather_requests`] stops, because under steady load every
+/// scheduler round could add more.
 const MAX_GATHERED: usize = 256;
 
 /// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived

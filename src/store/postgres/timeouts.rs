@@ -11,7 +11,7 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each of a new session's first commits. If one is late, another host is tried.
+/// Timeout of each of a new session's first commits. If a commit is late, another host is tried.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. In total the probes take as long as

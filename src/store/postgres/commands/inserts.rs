@@ -10,8 +10,8 @@ use store_orders_api::types::{Pet, utc_text};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Inserts orders, and records the change. With READ COMMITTED the snapshot is taken after the
-/// change lock.
+/// Inserts orders, and records the change. With READ COMMITTED the snapshot of this statement is
+/// taken after the change lock was acquired.
 const INSERT_ORDERS: &str = "
     WITH last AS (SELECT changes.version, keys FROM changes, versions
                   ORDER BY changes.version DESC LIMIT 1),
@@ -35,8 +35,8 @@ const INSERT_PETS: &str = "
 
 impl PostgresCommands {
     /// Inserts these orders as one change, and returns the number of inserted rows. The statements
-    /// are pipelined, so that the command does not hold the change lock while it waits for answers:
-    /// servers have priority.
+    /// are pipelined, so that the command does not hold the change lock while it waits for answers,
+    /// because servers have priority.
     pub fn insert_orders(
         &self,
         orders: &[NewOrder],

@@ -16,8 +16,8 @@ use tokio_postgres::error::SqlState;
 pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     let store = PostgresCommands::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
-    // Create the database of the counts first: if the role may not do this, nothing else has
-    // changed.
+    // Create the database of the counts first. If the role may not create it, nothing else has
+    // changed yet.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut steps: Vec<String> = created.into_iter().collect();

@@ -75,7 +75,7 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// The columns to copy. The embedded store has the same ones, except `changed_in`.
+/// The columns to copy. The embedded store has the same columns, except `changed_in`.
 const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
                       cancelled_by, changed_in";
 const PETS: &str = "id, name";

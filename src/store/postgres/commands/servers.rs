@@ -25,8 +25,8 @@ pub struct ReplicaRow {
     /// The last change of orders that its list reflects.
     #[serde(rename = "listVersion")]
     pub list_change_number: i64,
-    /// The time at which the server added its row, RFC 3339 in UTC: at its start, or after minutes
-    /// without heartbeats.
+    /// The time at which the server added its row, RFC 3339 in UTC: at its start, or later if the
+    /// other servers had removed the row because heartbeats were missing.
     pub started_at: String,
     /// The time since the server last wrote its row, by the database's clock. Servers write it
     /// every few seconds.
@@ -46,8 +46,9 @@ impl PostgresCommands {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease: after that time no server has a valid lease on a replaced primary. From then on
-    /// the answers of all servers include everything that was committed here before the call.
+    /// of a lease, because after that time no server has a valid lease on a replaced primary. From
+    /// then on the answers of all servers include everything that was committed here before the
+    /// call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

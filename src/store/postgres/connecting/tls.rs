@@ -124,7 +124,7 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // Accept a wrong name: rustls checks the name last, so the certificate's chain is
+            // Accept a wrong name. rustls checks the name last, so the certificate's chain is
             // valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

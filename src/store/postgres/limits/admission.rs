@@ -15,8 +15,8 @@ use tokio_postgres::{Client, Error, Statement};
 /// suspended and reads no answer.
 pub const MAX_ACCOUNTS: usize = 500;
 
-/// The maximum number of expired rows that one statement removes. It holds their locks only for
-/// milliseconds.
+/// The maximum number of expired rows that one statement removes. So the statement locks the rows
+/// only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
 /// PostgreSQL plans the statement once, for single rows. Commits do not wait for the disk or a
@@ -91,7 +91,8 @@ pub fn unavailable(request: &KeyedRequest) -> Decision {
 
 /// Removes up to `REMOVED_PER_STATEMENT` expired rows. Returns true if there may be more.
 pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
-    // Keep a row for a minute after its day window: its minute window may close that much later.
+    // Keep a row for a minute after its day window has closed, because its minute window may close
+    // up to a minute later.
     let delete = format!(
         "DELETE FROM limits_accounts WHERE account = ANY (ARRAY(
              SELECT account FROM limits_accounts

@@ -82,8 +82,8 @@ impl PostgresLimits {
 type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
-    /// Counts requests in the current session, and in the next one when it ends, until the queue is
-    /// closed.
+    /// Counts requests in the current session until the session ends, then in the next session, and
+    /// so on until the queue is closed.
     async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
         loop {
             let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
@@ -101,7 +101,7 @@ impl Shared {
                 Some(()) = session.ending.guard("counts requests", counts) => return,
                 _ = session.ending.ended() => {}
             }
-            // Wait for another session: the receiver may still have the session that ended.
+            // Wait for another session, because the receiver may still have the session that ended.
             if sessions.wait_for(|now| !is_session(now, &session)).await.is_err() {
                 return;
             }
@@ -224,7 +224,7 @@ impl Limits for PostgresLimits {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Without a session, refuse at once: requests do not wait for the next session.
+        // Without a session, refuse at once, because requests do not wait for the next session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }

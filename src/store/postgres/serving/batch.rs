@@ -40,7 +40,8 @@ enum Slot {
     Expired,
     /// The first cancellation of this order in the batch. It gets the outcome of the update.
     First(i64),
-    /// A further cancellation of this order, which is no longer pending after the first one.
+    /// A further cancellation of this order. After the first cancellation the order is no longer
+    /// pending.
     Duplicate(i64),
 }
 
@@ -201,7 +202,7 @@ pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
 /// session's `lock_timeout` applies.
 fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
-    // At least 1 ms: to PostgreSQL, 0 means no limit.
+    // At least 1 ms, because 0 means no limit to PostgreSQL.
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
@@ -331,7 +332,7 @@ mod tests {
     }
 
     /// After a promotion a batch waits until older leases have expired. If the wait lasts almost
-    /// until the batch's deadline, the batch is not sent: its late answer would end the new
+    /// until the batch's deadline, the batch is not sent, because its late answer would end the new
     /// session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {

@@ -12,11 +12,11 @@ use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
 /// Refuses a primary whose synchronous standbys are away, or do not confirm the commits of other
-/// servers: each commit there would hang and block a connection. PostgreSQL shows when a statement
-/// began, but not when its wait for standbys began. So only waiting statements of servers count;
-/// statements of commands and other programs may have run for long before they wait. Without
-/// `pg_read_all_stats` a role sees the number of standbys, but not their names or states. Stores
-/// the standbys in `state`.
+/// servers. On such a primary each commit would hang and block a connection. PostgreSQL shows when
+/// a statement began, but not when its wait for standbys began. So only waiting statements of
+/// servers count; statements of commands and other programs may have run for long before they wait.
+/// Without `pg_read_all_stats` a role sees the number of standbys, but not their names or states.
+/// Stores the standbys in `state`.
 pub async fn require_standbys(client: &Client, state: &mut Standbys) -> Result<(), StoreError> {
     let query = format!(
         "SELECT current_setting('synchronous_standby_names'),

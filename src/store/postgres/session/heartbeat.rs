@@ -1,7 +1,8 @@
 //! The heartbeat: a commit four times a second. A primary with a synchronous standby can confirm a
-//! commit only until it is replaced, so a confirmed heartbeat proves that it was still the primary.
-//! The heartbeat locks the replica's own row, which is enough to write to the WAL. It does not take
-//! the change lock: during an import it would wait for the lock, and every list would fail.
+//! commit only until it is replaced, so a confirmed heartbeat proves that the primary had not been
+//! replaced when the heartbeat was sent. The heartbeat locks the replica's own row, which is enough
+//! to write to the WAL. It does not take the change lock. During an import it would wait for that
+//! lock, and every list would fail.
 
 use super::Session;
 use super::prepared::HeartbeatStatements;
@@ -60,9 +61,9 @@ pub async fn beat(
     Ok(session.renew_lease(sent))
 }
 
-/// Adds the replica's row. Fails while a command keeps servers away. Such a command that begins
-/// later finds the row and refuses to run, so data read from now on stays valid while the row
-/// exists.
+/// Adds the replica's row. Fails while a command keeps servers away. A command that would keep
+/// servers away later finds the row and refuses to run, so data read from now on stays valid while
+/// the row exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_version)
@@ -98,8 +99,8 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
         if replica.has_left() {
             return;
         }
-        // A late answer ends the session, and so this loop. Other errors are ignored: if they
-        // persist, the lease expires.
+        // A late answer ends the session, and so this loop. Other errors are ignored, because the
+        // lease expires if they persist.
         let beat = beat(session, replica, number % BEATS_PER_ROW_UPDATE == 2);
         let _ = session.answer(READ_LIMIT, beat).await;
         if session.ending.require_open().is_err() {
@@ -122,7 +123,7 @@ pub async fn tidy(session: &Session, silent_for: Duration) {
             Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
             _ => None,
         });
-        // Ignore errors: the next round removes the rows.
+        // Ignore errors, because the next round removes the rows.
         if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.write()).await
             && let removing = remove_old(&session.reader.client, floor)
             && let Ok(removed) = session.answer(READ_LIMIT, removing).await

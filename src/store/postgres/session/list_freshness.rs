@@ -172,7 +172,8 @@ async fn answer_until_ended(
                 let query = query_store(session, &select, replica, list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, query);
                 in_flight.push(async move {
-                    // Without receivers this has no effect: the clients may have gone away.
+                    // This has no effect if all clients have gone away, and with them the
+                    // receivers.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                     sent.elapsed()
                 });

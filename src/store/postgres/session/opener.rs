@@ -60,8 +60,8 @@ impl Opener {
         Ok(receiver)
     }
 
-    /// Replaces sessions until the server stops. Restarts after a panic, which the panic hook logs:
-    /// otherwise the server would refuse all requests until it is restarted.
+    /// Replaces sessions until the server stops. Restarts after a panic, because otherwise the
+    /// server would refuse all requests until it is restarted. The panic hook logs the panic.
     async fn keep_replacing(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
         while AssertUnwindSafe(self.replace(&mut session, &current)).catch_unwind().await.is_err() {
             sleep(RETRY_PAUSE).await;
@@ -149,8 +149,9 @@ impl Opener {
         let store_id = match with_time_limit(READ_LIMIT, usable).await {
             Ok(id) => id,
             Err(error) => {
-                // Remove this server's row: a command that finds the row waits for heartbeats,
-                // which this server does not send. Ignore errors: the command then waits longer.
+                // Remove this server's row, because a command that finds the row waits for
+                // heartbeats, which this server does not send. Ignore errors: the command then
+                // waits longer.
                 let _ =
                     with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
@@ -165,7 +166,7 @@ impl Opener {
         let opening = answer.opening(&last_seen);
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
-            // Read the oid of the journal's table after the journal's last change: if the table is
+            // Read the oid of the journal's table after the journal's last change. If the table is
             // replaced in between, the next query no longer finds that change.
             let query = "SELECT CAST('changes'::regclass::oid AS text)";
             let journal: String =
@@ -249,8 +250,8 @@ fn history(store_id: &str, journal: &str, server: &ServerIdentity) -> u64 {
     history_of(&[store_id, journal, system, timeline, started])
 }
 
-/// Fails if the database has another store than in the session before: requests are counted by
-/// account id, and an id means another account in another store.
+/// Fails if the database has another store than in the session before, because requests are counted
+/// by account id, and an id means another account in another store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(
