@@ -120,7 +120,7 @@ pub struct KeyRow {
     pub id: Arc<str>,
     /// Wall time in milliseconds from which the key is refused.
     pub expires_at_ms: Option<i64>,
-    /// True if the operator revoked this key. False if only its account was closed.
+    /// True if the operator revoked this key. Closing its account does not set this field.
     pub is_revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,

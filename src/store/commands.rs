@@ -25,7 +25,7 @@ use super::order_rows::{ImportOutcome, Records};
 /// A store, as the operator's commands use it. Every method blocks. A method that writes makes all
 /// of its changes or none.
 pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
-    /// The store's id: 128 random bits in hex. A restored store has another one.
+    /// The store's id: 128 random bits in hex. A restored store has another id.
     fn id(&self) -> Result<String, StoreError>;
 
     /// Stores all of these records or none, in one transaction. For more than [`STEP_RECORDS`], use

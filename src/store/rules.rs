@@ -14,8 +14,8 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// The minimum time between two recorded uses of a key. A busy key costs one write per minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
-/// The gap in the ids of accounts and keys after a restore. It keeps ids that the old store issued
-/// after the backup from being reused: they may still be in logs and saved counts.
+/// The gap in the ids of accounts and keys after a restore. Ids that the old store issued after the
+/// backup must not be reused, because they may still be in logs and saved counts.
 pub const ID_GAP: i64 = 1_000_000;
 
 /// Tables and columns of ids that are never reused.

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
     /// Counts the histories that this process has seen. Change numbers of different generations
-    /// cannot be compared: after a failover that lost commits, their numbers are used again.
+    /// cannot be compared, because after a failover the numbers of lost commits are used again.
     /// Always 0 on an engine without failover.
     pub generation: u64,
     /// The last change of orders: an import, a shipment or cancellations.
@@ -46,16 +46,16 @@ impl ChangeNumber {
         self.number == 0
     }
 
-    /// True if data read after the change `self` may contain changes that data read after the
-    /// change `other` lacks.
+    /// True if data that reflects the change `self` may contain changes that are missing in data
+    /// that reflects the change `other`.
     pub fn has_more_than(self, other: ChangeNumber) -> bool {
         self.generation != other.generation || self.number > other.number
     }
 
     /// Returns the change that a list reflects once the orders that a batch cancelled are removed
     /// from it. `self` is the change that the list reflects now; `numbers` are the store's change
-    /// numbers before and after the batch. If the number before the batch is not that of `self`,
-    /// the list lacks a change of another process, and the result is `self`.
+    /// numbers before and after the batch. If the number before the batch differs from that of
+    /// `self`, the list lacks a change of another process, and the result is `self`.
     #[must_use]
     pub fn after(self, generation: u64, numbers: Option<(i64, i64)>) -> ChangeNumber {
         match numbers {

@@ -30,9 +30,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Records `change` as the last seen change. Fails unless the primary's journal has the
-    /// previous one (`is_known`). Call this before you use the rows that came with the change: no
-    /// row in use may be later than the last seen change.
+    /// Records `change` as the last seen change. Fails if the primary's journal lacks the
+    /// previously seen change (`is_known` is false). Call this before you use the rows that came
+    /// with the change, because no row in use may be later than the last seen change.
     pub fn accept(
         &mut self,
         generation: u64,
@@ -103,9 +103,9 @@ impl<I> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// Returns the last changes for a list request. Fails unless the lease is still valid when the
-    /// answer arrives: only then does the answer reflect every change that was acknowledged before
-    /// the query.
+    /// Returns the last changes for a list request. Fails if the lease is no longer valid when the
+    /// answer arrives, because the answer may then lack changes that were acknowledged before the
+    /// query.
     pub fn accept_under_lease<T: Time>(
         self,
         generation: u64,

@@ -22,8 +22,8 @@ pub enum KeysCatchUp {
     Current,
     /// Replace cached rows by the rows of the answer; the cache then reflects this change.
     Rows(ChangeNumber),
-    /// Empty the cache, because too much has changed or the generation is another one. The empty
-    /// cache then reflects this change.
+    /// Empty the cache, because too much has changed or a new generation has begun. The empty cache
+    /// then reflects this change.
     Empty(ChangeNumber),
 }
 

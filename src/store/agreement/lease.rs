@@ -14,8 +14,8 @@ pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
 impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 
-/// The lease of a session. Heartbeats renew it: a heartbeat is a commit, and a replaced primary
-/// cannot confirm commits.
+/// The lease of a session. Heartbeats renew it, because a heartbeat is a commit, and a replaced
+/// primary cannot confirm commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
     /// The time at which the last confirmed heartbeat was sent; none before the first.
@@ -46,15 +46,15 @@ impl<T: Time> Lease<T> {
 
     /// Returns the earlier of the query's start (`asked`) and the sending of the last confirmed
     /// heartbeat; `None` before the first heartbeat. The answer includes every change that was
-    /// acknowledged before this time: the primary had not been replaced when the heartbeat was
-    /// sent, so it lacks only later changes.
+    /// acknowledged before this time. The primary had not been replaced when the heartbeat was
+    /// sent, so the answer lacks only later changes.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
 }
 
-/// The wait of a new session before it acknowledges cancellations and answers list requests:
-/// another replica may still have a valid lease on a replaced primary.
+/// The wait of a new session before it acknowledges cancellations and answers list requests. During
+/// the wait another replica may still have a valid lease on a replaced primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OldLeaseWait<T> {
     pub(crate) until: T,

@@ -48,9 +48,9 @@ impl<S, R: Default> ListState<S, R> {
 
     /// Adds a batch of cancellations of this process to the pending removals. `numbers` are the
     /// store's change numbers before and after the batch. If the list does not reflect the change
-    /// before the batch, nothing is added: the cancelled orders arrive later, with the rows of the
-    /// missing changes. Otherwise the list would lack the cancelled orders but reflect an earlier
-    /// change, and would share its ETag with a different list.
+    /// before the batch, nothing is added, because the cancelled orders arrive later, with the rows
+    /// of the missing changes. Otherwise the list would lack the cancelled orders but reflect an
+    /// earlier change, and would share its ETag with a different list.
     pub fn cancelled(
         &mut self,
         generation: u64,
@@ -85,8 +85,8 @@ impl<S, R: Default> ListState<S, R> {
 
     /// Replaces the snapshot by one that reflects the change `applied`. `remove_done` deletes the
     /// pending removals whose orders the new snapshot lacks; removals of orders cancelled meanwhile
-    /// stay pending. A new generation discards all of them, because its list never had these
-    /// orders.
+    /// stay pending. A new generation discards all pending removals, because its snapshot was read
+    /// anew and already lacks every order whose cancellation was not lost.
     pub fn publish(
         &mut self,
         snapshot: S,

@@ -49,7 +49,7 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time at which the next query may be sent, if the last one was sent at
+/// Returns the earliest time at which the next query may be sent, if the last query was sent at
 /// `sent`. Spreads the `most` queries that may be in flight over one round trip. Otherwise a burst
 /// of list requests would send all of them at once, and the next request would wait for almost a
 /// round trip until a query may be sent again.

@@ -1,4 +1,5 @@
-//! Determines which changes a read in several pages includes: rows can change between two pages.
+//! Determines which changes a read in several pages includes, because rows can change between two
+//! pages.
 
 use super::change_numbers::ChangeNumber;
 
@@ -26,8 +27,8 @@ impl ReadScope {
 pub struct OrdersRead {
     /// The last change whose rows were read, except rows that a later change has rewritten.
     pub reached: ChangeNumber,
-    /// True if the orders are exactly those as of the change `reached`. False if a later change may
-    /// already have rewritten some of them.
+    /// True if the orders are exactly as they were at the change `reached`. False if a later change
+    /// may already have rewritten some of them.
     pub is_all: bool,
 }
 

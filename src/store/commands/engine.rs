@@ -47,8 +47,8 @@ pub trait Engine {
     ) -> Result<T, StoreError>;
 
     /// Runs `work` in one transaction, and again if a concurrent transaction changes the rows of
-    /// `scope`. `work` must read before it writes: its queries may not see its own writes. On an
-    /// error nothing has changed.
+    /// `scope`. `work` must read before it writes, because on some engines its queries do not see
+    /// its own writes. On an error nothing has changed.
     fn change<T>(
         &self,
         scope: Scope<'_>,

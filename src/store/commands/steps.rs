@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 pub const STEP_RECORDS: usize = 10_000;
 
 /// The number of records in one transaction while a server uses the store. Cancellations wait for
-/// the transaction: with 10,000 records their 99th percentile was eight times as long as without an
-/// import, with 500 less than twice (PostgreSQL, three replicas). With fewer records there are more
-/// changes, which more list requests would have to read.
+/// the transaction. With 10,000 records, the 99th percentile of their latency was eight times as
+/// long as without an import; with 500 records, it was less than twice as long (PostgreSQL, three
+/// replicas). With fewer records there are more changes, which more list requests would have to
+/// read.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
 /// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so

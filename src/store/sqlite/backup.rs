@@ -27,7 +27,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error of copying `file` to one that tells the operator about `file`.
+/// Converts an error of copying `file` to an error that tells the operator about `file`.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     let StoreError::Engine { source, .. } = &error else {
         return match error {

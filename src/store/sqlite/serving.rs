@@ -49,7 +49,7 @@ impl SqliteStore {
 #[async_trait]
 impl Store for Arc<SqliteStore> {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        // If the id cannot be read, lists have no ETag, so this history is not used.
+        // If the id cannot be read, lists have no ETag, so the default value is not used.
         let history = self.history.unwrap_or_default();
         let last_changes = self.last_changes_now()?;
         Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
