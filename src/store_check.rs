@@ -2,10 +2,11 @@
 //! store's structure in the background after the start. A damaged page may read as fewer orders, so
 //! a damaged store is not served unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection. In several
-//! transactions it would report a page as missing that a later transaction reads. The write-ahead
-//! log grows while a read transaction is open, so the check ends after ten seconds, even if it has
-//! not finished. A million orders take about one second (55 MB/s, measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection. If the
+//! check were split into several transactions, each would report the pages that only the others
+//! read as missing. The write-ahead log grows while a read transaction is open, so the check ends
+//! after ten seconds, even if it has not finished. A million orders take about one second (55 MB/s,
+//! measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -86,7 +87,7 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        // `damage` is set only once: no check starts if damage is already known.
+        // `damage` is set only once, because no check starts if damage is already known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
             "fix" => "stop the server, run `store-orders check`, and restore a backup");
