@@ -19,9 +19,9 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// If root created the file, gives it to the directory's owner. A server that runs as another user
-/// must be able to use files that root's commands create. SQLite does the same with its `-wal` and
-/// `-shm` files.
+/// If root created the file, gives it to the directory's owner, so that a server that runs as this
+/// owner can use files that root's commands create. SQLite does the same with its `-wal` and `-shm`
+/// files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

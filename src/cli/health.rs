@@ -72,7 +72,7 @@ impl HealthArgs {
 }
 
 /// Returns the admin listener of the server that serves the data directory. A container may run
-/// this command without a data directory, so its absence is not an error.
+/// this command without a data directory, so a missing directory is not an error.
 fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;

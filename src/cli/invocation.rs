@@ -39,8 +39,8 @@ pub enum InvocationError {
 }
 
 impl Invocation {
-    /// Parses a command line, whose first element is the program's name, and the configuration file
-    /// that the command line or the environment names.
+    /// Parses a command line, and the configuration file that the command line or the environment
+    /// names. The first argument is the program's name.
     pub fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {

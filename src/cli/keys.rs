@@ -182,7 +182,7 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// Shows the key with only its id, because its record cannot be read.
+    /// The key is shown with only its id, because its record cannot be read.
     Id {
         id: &'a str,
     },

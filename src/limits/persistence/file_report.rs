@@ -10,7 +10,8 @@ use crate::log::ErrorChain;
 use std::path::Path;
 use std::time::Duration;
 
-/// The counts in a limits file. They are at most half a second behind a running server.
+/// The counts in a limits file. They are at most half a second and one write behind a running
+/// server.
 #[derive(Debug)]
 pub struct LimitsFileReport {
     /// `None` if no server has counted anything for this store.

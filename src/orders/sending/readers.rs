@@ -93,8 +93,8 @@ impl Readers {
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // `buffer_bytes` includes the current list, so outdated lists and connections use even
-        // less. This saves the computation of `used`.
+        // `buffer_bytes` includes the current list, so outdated lists and connections use less than
+        // that. If even `buffer_bytes` is below half of the bound, `used` need not be computed.
         if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }

@@ -96,8 +96,8 @@ impl Page {
         self.deflated.get()
     }
 
-    /// Returns the compressed bytes. The first call compresses the page, which takes milliseconds,
-    /// on a blocking thread with one of the permits. Concurrent calls wait for the result.
+    /// Returns the compressed bytes. The first call compresses the page on a blocking thread, with
+    /// one of the permits. This takes milliseconds. Concurrent calls wait for the result.
     pub async fn deflate(
         self: Arc<Page>,
         memory: ListMemory,

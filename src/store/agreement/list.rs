@@ -48,8 +48,8 @@ impl<S, R: Default> ListState<S, R> {
 
     /// Adds a batch of cancellations of this process to the pending removals. `numbers` are the
     /// store's change numbers before and after the batch. If the list does not reflect the change
-    /// before the batch, nothing is added, because the cancelled orders arrive later, with the rows
-    /// of the missing changes. Otherwise the list would lack the cancelled orders but reflect an
+    /// before the batch, the orders are not added: they arrive later, with the rows of the missing
+    /// changes. If they were added now, the list would lack the cancelled orders but reflect an
     /// earlier change, and would share its ETag with a different list.
     pub fn cancelled(
         &mut self,

@@ -60,7 +60,8 @@ pub struct Connection {
 
 impl Connection {
     /// Closes the socket. Statements that were sent may still be carried out. They are not
-    /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with a warning.
+    /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with only a
+    /// warning, although no standby has confirmed it.
     pub fn close(&self) {
         self.driver.0.abort();
     }

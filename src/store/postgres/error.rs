@@ -60,7 +60,7 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Returns the error of PostgreSQL or of the connection to it, if that is the cause.
+/// Returns the error of PostgreSQL or of the connection to it, if such an error is the cause.
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()

@@ -249,7 +249,7 @@ pub async fn carry_out(
             Err(error) => error,
         };
         drop(writing);
-        // The batch may have been carried out, so retry until its deadline from now on.
+        // The batch may have been carried out, so from now on retry until its deadline.
         waits_until = deadline;
         let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
         if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
