@@ -99,7 +99,8 @@ impl Checker {
         self.findings.excused()
     }
 
-    /// The number of violations that are not time limits, so that no stall can excuse them.
+    /// The number of violations that are not exceeded time limits. Stalls cannot excuse these
+    /// violations.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }
@@ -197,8 +198,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // An answer may be lost after any time: hyper's client can wait forever if a connection
-            // is closed as soon as it is open (api/UPSTREAM.md).
+            // The wait for a lost answer may have any length: hyper's client can wait forever if a
+            // connection is closed as soon as it is open (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

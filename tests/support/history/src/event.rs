@@ -197,9 +197,9 @@ pub struct FaultBegun {
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if request counts may be lost: the counts since the second before the fault. They are
-    /// safe again a second after a standby is promoted or, without a promotion, once the lists are
-    /// compared.
+    /// True if request counts may be lost, beginning with the counts of the second before the
+    /// fault. Counts are safe again a second after a standby is promoted or, without a promotion,
+    /// once the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -11,13 +11,13 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// The longest times without a success, for each fault during or after which they occurred.
+    /// For each fault, the longest times without a success during the fault or after it.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204.
     pub acknowledged: Vec<u64>,
     /// The longest time from a request to its answer.
     pub slowest: Duration,
-    /// The total time for which the machine stood still.
+    /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
     /// The last success of each kind of request at each server.
@@ -25,8 +25,8 @@ pub struct Figures {
     fault: Option<(String, u64)>,
 }
 
-/// The longest times without a success at one server. They are measured from the start of a fault
-/// until the server has recovered.
+/// The longest times without a success at one server. Time before the start of the fault does not
+/// count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     /// The longest time without a successful list.
@@ -96,8 +96,8 @@ impl Figures {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
-                    // The server runs a transaction for each of these answers, even if the order
-                    // does not exist.
+                    // Each of these answers proves that the server ran a transaction, even if the
+                    // order does not exist.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
                     // A 429 proves that the request was counted.
                     _ => matches!(status, 200 | 429),

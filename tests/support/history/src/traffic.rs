@@ -80,7 +80,8 @@ impl Clients {
 }
 
 impl Traffic {
-    /// Reports the time from `after` to the next acknowledged cancellation (204), at most `within`.
+    /// Reports the time from `after` to the next acknowledged cancellation (204). The time must be
+    /// at most `within`.
     pub fn expect_recovery(&self, what: &str, after: u64, within: Duration, report: &mut Report) {
         let acknowledged = self.workload.journal.figures().acknowledged;
         match acknowledged.iter().find(|at| **at > after) {

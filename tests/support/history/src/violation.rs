@@ -49,8 +49,8 @@ pub enum Rule {
     /// A key that was revoked more than a second ago is answered only 401 or 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// Once the command that issued a key has ended, the key is never answered 401, nor 429 if its
-    /// account has no limit that can be reached.
+    /// Once the command that issued a key has ended, requests with the key are never answered 401.
+    /// They are answered 429 only if the account has a limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.
@@ -84,12 +84,12 @@ pub struct Operation {
     pub asked: Asked,
     /// Its start, in nanoseconds of the recording.
     pub begun: u64,
-    /// The time and a summary of its answer; `None` while it is running.
+    /// The time and a summary of its answer; `None` while the operation is running.
     pub answered: Option<(u64, String)>,
 }
 
 impl Operation {
-    /// The time of the answer; `u64::MAX` while it is running.
+    /// The time of the answer; `u64::MAX` while the operation is running.
     pub fn ended(&self) -> u64 {
         self.answered.as_ref().map_or(u64::MAX, |(ended, _)| *ended)
     }

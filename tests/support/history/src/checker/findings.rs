@@ -8,8 +8,8 @@ use std::time::Duration;
 /// Maximum number of violations that are kept per rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. At this number, those that stalls
-/// explain are removed.
+/// Maximum number of exceeded time limits that are kept per rule. At this number, exceeded time
+/// limits that stalls explain are removed.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// Time for which a server continues to answer after its last read of the store, in nanoseconds.
@@ -90,9 +90,9 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless the machine stalled during the interval or in the second before it.
-    /// A stall can keep a server from reading the store, and a server that has not read the store
-    /// for a second refuses requests.
+    /// Adds a violation. It is excused if the machine stalled for 200 ms in total during the
+    /// interval and the second before it: stalls can keep a server from reading the store, and a
+    /// server that has not read the store for a second refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);

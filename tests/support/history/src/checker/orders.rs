@@ -180,8 +180,8 @@ impl Orders {
     }
 
     /// Resolves cancellations of unknown outcome with a list that began at `begun`. If a
-    /// cancellation's deadline had passed and the list still shows the order, it will never be
-    /// executed.
+    /// cancellation's deadline had passed and the list still shows the order, the cancellation will
+    /// never be executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -279,8 +279,8 @@ impl Orders {
         }
     }
 
-    /// Records that this request did not change the order. If no other request can have removed the
-    /// order, an earlier answer was wrong if it said that the order was removed.
+    /// Records that this request did not change the order. Adds a violation if an earlier answer
+    /// showed that the order was gone, although no other request can have removed it.
     fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
         let Some(order) = self.orders.get_mut(id) else { return };
         order.changes.retain(|one| one.op != by.asked.op);

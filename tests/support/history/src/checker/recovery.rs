@@ -65,7 +65,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If all lists have agreed already, the server must have been ready before.
+        // Once all lists have agreed, every server has been ready. A later report is then a
+        // repeated one, and its time is not checked.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

@@ -30,10 +30,11 @@ const ROUNDING_NANOS: i64 = 2 * SECOND;
 /// a second between two writes, and the write itself.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` of a full minute window. A longer one belongs to the daily limit.
+/// The longest `Retry-After` of a full minute window. A longer `Retry-After` means that the daily
+/// limit was reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Higher limits are never reached, so requests of accounts with such limits are not recorded.
+/// Higher limits are never reached, so accounts with such limits are not checked.
 const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
 /// The accounts of a recording.
@@ -99,9 +100,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that counts may be lost from this time on. The counts of the second before it may be
-    /// lost, too, or all counts since the second before saving stopped working. Requests whose
-    /// counts may be lost can still justify a refusal.
+    /// Records that counts may be lost from this time on. The counts of the last second may be
+    /// lost, too. If counts cannot be saved at this time, the counts since a second before saving
+    /// stopped may be lost. Requests whose counts may be lost can still justify a refusal.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -115,7 +116,7 @@ impl Windows {
         }
     }
 
-    /// Records that counts of requests are not lost if the requests are sent from this time on.
+    /// Records that requests that are sent from this time on do not lose their counts.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }
@@ -131,7 +132,7 @@ impl Windows {
         account.may_be_admitted += 1;
     }
 
-    /// Checks the answer to a request; `status` is `None` if it has no status.
+    /// Checks the answer to a request; `status` is `None` if the answer has no status.
     pub fn check_answer(
         &mut self,
         operation: &Arc<Operation>,
@@ -195,8 +196,8 @@ impl Account {
         }
     }
 
-    /// Checks a refusal for the daily limit: enough requests may have been counted to reach the
-    /// limit.
+    /// Adds a violation if a request was refused before the daily limit can have been reached: even
+    /// with every request that may have been counted, the day is below the limit.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
@@ -242,8 +243,8 @@ impl Account {
         }
     }
 
-    /// Checks a refusal for a full window: enough requests may have been counted to reach the
-    /// limit.
+    /// Adds a violation if a request was refused before its window can have been full: even with
+    /// every request that may have been counted in it, the window is below the limit.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

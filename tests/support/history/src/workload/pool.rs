@@ -107,13 +107,13 @@ impl Pool {
         }
     }
 
-    /// Waits until no result of [`Pool::rest`] exists. The next `rest` waits until the result of
-    /// this call is dropped.
+    /// Permits a request that changes or counts something, until the result is dropped. First waits
+    /// for the end of a [`Pool::rest`].
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits until no request that changes or counts something is running, and blocks new ones
+    /// Waits for all running requests that change or count something to end, and blocks new ones
     /// until the result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
