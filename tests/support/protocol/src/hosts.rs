@@ -57,13 +57,13 @@ impl Journal {
         prefix
     }
 
-    /// The last number of a change in this scope; 0 before its first change.
+    /// The number of the last change in this scope; 0 if there is none.
     pub fn last_number(&self, scope: ChangeScope) -> i64 {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// The changes in this scope after this number: the number of each, and the set with only this
-    /// change.
+    /// Yields each change in `scope` whose number is above `after`, as its number and a set that
+    /// contains only that change.
     pub fn changes_after(
         &self,
         scope: ChangeScope,
@@ -80,8 +80,7 @@ impl Journal {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }
 
-    /// The set with the change that cancels the order or revokes the key; empty without such a
-    /// change.
+    /// The set of changes that cancel the order or revoke the key.
     pub fn end(&self) -> Set {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }

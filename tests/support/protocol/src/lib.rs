@@ -11,7 +11,7 @@
 //! 1. No list that begins after a 204 shows the order.
 //! 2. A replica with a session contains only changes that are in the journal of its server. A
 //!    cached key contains every change of keys that the cache reflects. The list shows exactly the
-//!    changes up to the one in its tag: imports in steps and cancellations.
+//!    changes (steps of imports, and cancellations) up to the change in its tag.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!
@@ -20,12 +20,12 @@
 //!
 //! # Assumptions
 //!
-//! Only one primary, the leader, can confirm a commit. A replaced primary cannot, because it has
-//! lost its standby; safe settings of `synchronous_standby_names` ensure this. Everything else can
-//! happen. A replaced primary continues to answer reads, and may show a commit that no standby has.
-//! A replica can be suspended between any two steps while its clock continues; machines that stop
-//! together with their clock are not modelled. Restoring rows under a running session locks them
-//! for longer than an answer takes, and does not happen while all rows are being read.
+//! Only one primary, the leader, can confirm a commit. A replaced primary cannot confirm commits,
+//! because it has lost its standby and `synchronous_standby_names` is set safely. Everything else
+//! can happen. A replaced primary continues to answer reads, and may show a commit that no standby
+//! has. A replica can be suspended between any two steps while its clock continues; machines that
+//! stop together with their clock are not modelled. Restoring rows under a running session locks
+//! them for longer than an answer takes, and does not happen while all rows are being read.
 //!
 //! `tests/mutants.rs` removes each decision from the server's source and checks that the search
 //! finds a broken promise.

@@ -374,7 +374,8 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the server's last changes if its history is the history that the replica has seen.
+    /// Returns the last changes of the server if the server has the last change that the replica
+    /// has seen.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
         if last_changes.is_err() {

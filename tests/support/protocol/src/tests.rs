@@ -1,6 +1,6 @@
 //! Searches for broken promises. Each search has a scope, because the model without bounds has a
 //! hundred million states. The largest scope takes a minute and runs only each night; the other
-//! scopes find all mutants without it.
+//! scopes suffice to find all mutants.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

@@ -4,11 +4,11 @@
 //!
 //! Some removals break no promise, so they are not mutants:
 //! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and
-//!   `Opening::record` of the first change: without them lists would be read again and again, or
-//!   all answers would be rejected. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   find these mutants. Recording a change before the commit is confirmed does not compile.
-//! - `is_all` of a whole read: without it a list may show part of an import's step, but still
-//!   contains everything that its tag claims.
+//!   `Opening::record` of the first change. If they are removed, lists are read again and again, or
+//!   all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL find
+//!   these mutants. Recording a change before the commit is confirmed does not compile.
+//! - `is_all` of a whole read. Without `is_all`, a list may show part of an import's step, but
+//!   still contains everything that its tag claims.
 //! - `is_awaited`, `answered` and the replacement of `next` in `questions.rs`. Without
 //!   `is_awaited`, queries are sent that no request needs; without `answered`, no query is sent;
 //!   the test of `questions.rs` finds both. Without the replacement of `next`, the code does not
