@@ -95,7 +95,7 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// All orders, or those with this status, read like an operator's command.
+/// Reads all orders, or only the orders with this status, like an operator's command.
 pub fn stored(
     commands: &dyn OperatorStore,
     status: Option<Status>,

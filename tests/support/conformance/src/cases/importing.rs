@@ -65,8 +65,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
 /// Each step is an ordinary change: its orders are listed and can be cancelled at once.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    // The number of this change depends on the engine: one numbers all changes, the other only
-    // changes of orders.
+    // The number of this change depends on the engine, because only one of the engines numbers all
+    // changes. The other engine numbers changes of orders only.
     import(&*commands, [-1])?;
     let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders);

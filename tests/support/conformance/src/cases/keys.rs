@@ -94,8 +94,8 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     ensure!(served(&store, &new.key.digest())?.expires_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
 
-    // The overlap does not extend the expiry of the old key. The new key is valid for as long as
-    // the old key was when it was issued.
+    // The overlap does not extend the expiry of the old key. The new key gets the full lifetime
+    // with which the old key was issued.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
     ensure!(served(&store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
     ensure!(served(&store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));

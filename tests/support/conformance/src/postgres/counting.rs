@@ -67,8 +67,7 @@ pub fn all_servers_count_in_one_separate_database(
     ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     ensure!(admit_and_count(&database.server_of_owner()?)? == 8);
     ensure!(PostgresLimitsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
-    // A server or command is refused if it names another database for the counts, and that database
-    // does not exist.
+    // A server or command is refused if its database for the counts does not exist.
     let other = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&other))?;
     let refusals = [
@@ -121,7 +120,7 @@ pub fn counts_in_the_database_of_an_older_store_are_removed(
     Ok(())
 }
 
-/// No server updates this row, as if its server were suspended.
+/// The row that `add_server` adds is never updated, like the row of a suspended server.
 pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

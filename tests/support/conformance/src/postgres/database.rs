@@ -174,8 +174,8 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds the row of a server `f00` that was last heard at the time `heard_at`, an SQL
-    /// expression.
+    /// Adds the row of a server `f00`. The SQL expression `heard_at` is the time at which the
+    /// server was last heard.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_version, heard_at)

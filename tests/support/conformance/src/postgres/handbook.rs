@@ -20,7 +20,7 @@ struct Site {
     server: ServerProcess,
     admin: String,
     ports: [u16; 2],
-    /// The network from the server to `db1`, if it is used.
+    /// The network from the server to `db1`. It is used only if `is_relayed` was true at the start.
     network: Relay,
     data: DataDir,
     sandbox: CliSandbox,

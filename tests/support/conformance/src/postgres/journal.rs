@@ -65,8 +65,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
     let first = lowest()?;
-    // Make these changes old, and add a new change that few servers have seen. The last old change
-    // must be kept.
+    // Make these changes old, and add a new change. The last old change must be kept, because it
+    // may be the last change that a server has seen.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (version, orders, keys)
@@ -79,8 +79,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     Ok(())
 }
 
-/// The store answers a list with a newer change. The server must still detect that an earlier
-/// change was lost.
+/// The journal has a newer change, but no longer the last change that the server has seen. The
+/// server must detect this and refuse the list.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);

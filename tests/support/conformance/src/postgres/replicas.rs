@@ -34,7 +34,7 @@ pub fn a_killed_server_is_silent_and_then_removed(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // The row was written with a clock that is ahead, as after a failover.
+    // Add a row that was written with a clock that is ahead, as after a failover.
     database.add_server("now() + interval '1 day'")?;
     // `silent_replicas` watches for 5 s, so this server must not remove the row earlier.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
@@ -68,7 +68,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // The row was written with a clock that is behind, as after a failover.
+    // Add a row that was written with a clock that is behind, as after a failover.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");

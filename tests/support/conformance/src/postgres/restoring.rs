@@ -180,8 +180,8 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// The server `quiet` has not seen the lost changes, but another server may have sent a list with
-/// these changes and a tag.
+/// The server `quiet` has not seen the lost changes, but another server may have sent a list that
+/// shows these changes, with a tag.
 pub fn tables_that_are_restored_under_a_server_begin_another_history(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
