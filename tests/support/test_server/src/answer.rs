@@ -45,8 +45,8 @@ impl Answer {
         error.message
     }
 
-    /// Returns `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, the latter in
-    /// seconds after [`NOON`].
+    /// Returns `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`. The reset is
+    /// in seconds after [`NOON`].
     pub fn rate_limit(&self) -> (u64, u64, u64) {
         (
             self.number("x-ratelimit-limit"),

@@ -1,6 +1,6 @@
 //! A server in the test's process, and methods to send requests to it. Every response is checked
-//! against the document: over HTTP/1.1 by the wire check's proxy, which reads the bytes, over TLS
-//! and HTTP/2 after the HTTP client has received the response.
+//! against the document. Over HTTP/1.1, the wire check's proxy checks the bytes. Over TLS and
+//! HTTP/2, responses are checked after the HTTP client has received them.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,

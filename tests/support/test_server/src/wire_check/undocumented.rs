@@ -2,7 +2,8 @@
 //!
 //! - A path that is not in the document is answered with 401, 404 `not_found`, 429 or 5XX.
 //! - A documented path with another method is answered with 401, 405 `method_not_allowed` with one
-//!   `Allow`, 429 or 5XX. If the path's operation is deprecated, its headers are sent as well.
+//!   `Allow`, 429 or 5XX. If the path's operation is deprecated, the response also has the
+//!   deprecation headers.
 //! - Both kinds of responses have the format of `Error` and the headers of every response. 401, 429
 //!   and 5XX also have their documented headers.
 //! - Public pages need no key. They are answered with a page, a redirect or 405, without rate limit
@@ -129,7 +130,7 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// The headers of a 404: those of a 401, except for the challenge.
+/// The headers of a 404, which are the headers of a 401 without the challenge.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
