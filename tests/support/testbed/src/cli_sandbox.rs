@@ -69,7 +69,7 @@ impl CliSandbox {
     }
 
     /// Runs the commands of a session in a shell, and asserts their output. Lines of standard error
-    /// begin with `! `, or with an exit status other than 0, such as `(3) `.
+    /// are shown after `! `, or, if the command failed, after its exit status, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -63,8 +63,8 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Keeps a copy of each synced file in `directory`. A copy contains only what commands and
-    /// servers have synced, the bytes that certainly survive a power cut.
+    /// Keeps a copy of each synced file in `directory`. A copy contains only synced bytes, which
+    /// certainly survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];

@@ -179,7 +179,7 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Promotes this standby. When it is the primary, its commits do not wait for another standby.
+    /// Promotes this standby. Once it is the primary, its commits do not wait for another standby.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {

@@ -28,7 +28,8 @@ pub enum Fault {
     NoAnswers,
     /// All connections are closed, and new ones are closed at once.
     Reset,
-    /// A connection is closed as soon as an answer to a COMMIT arrives, without delivering it.
+    /// A connection is closed as soon as an answer to a COMMIT arrives, and the answer is not
+    /// delivered.
     CutAtCommit,
 }
 
@@ -43,13 +44,13 @@ pub trait ReadAlong: Send + 'static {
     fn answer(&mut self, _bytes: &mut Vec<u8>) {}
 }
 
-/// Replaces texts that clients send, such as prepared statements, by others of at most the same
-/// length. To the client, this looks like a damaged server.
+/// Replaces texts that clients send, such as parts of prepared statements, by texts of at most the
+/// same length. Shorter texts are padded with spaces. To the client, this looks like a damaged
+/// server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
 impl ReadAlong for Tampering {
-    /// A connection is closed when an answer to a COMMIT arrives, without delivering the answer.
     fn request(&mut self, bytes: &mut Vec<u8>) {
         for (from, to) in self.0 {
             let position = bytes.windows(from.len()).position(|part| part == from.as_bytes());

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// A stall of the machine that is longer than this excuses failures. A request waits up to 250 ms
-/// to be counted, so a stall alone can make the request fail.
+/// A longer stall of the machine excuses failures, because it can keep a server from reading the
+/// store in time. The server then refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 /// The figures of a run and its violations.
@@ -31,7 +31,7 @@ impl Report {
         self.figures.push(text.into());
     }
 
-    /// Adds a time, which may exceed its bound only by the machine's longest stall.
+    /// Adds a time, which may exceed its bound by at most the machine's longest stall.
     pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
         self.times.push((what.into(), taken, bound));
     }
@@ -41,8 +41,8 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition that a stall of the machine may break, such as an answer in time that is
-    /// not 503.
+    /// Expects a condition that a stall of the machine may break, such as a timely answer other
+    /// than 503.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }

@@ -82,7 +82,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, because a process that is still ending may hold a file open.
+        // Unmount lazily, because a process that is still ending may hold a file open.
         let unmounted = as_root("umount").arg("--lazy").arg(self.path()).status();
         if !unmounted.is_ok_and(|status| status.success()) {
             let _ = writeln!(anstream::stderr(), "still mounted: {}", self.path().display());

@@ -151,8 +151,9 @@ fn normalize_run(text: &str) -> String {
 }
 
 /// Runs the commands of a session in one shell in this directory and asserts their output. A
-/// command is `$ COMMAND`, with further lines after `> `. Lines of standard error begin with `! `,
-/// and an exit status other than 0 is a last line such as `(3)`.
+/// command is `$ COMMAND`, with further lines after `> `. Lines of standard error are shown after
+/// `! `, or, if the command failed, after its exit status, such as `(3) `. If a command fails
+/// without an error message, its last line is the status alone.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());
@@ -165,7 +166,7 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
 }
 
 /// Puts names in place of times of the last hour, and of expiry times of keys that were issued in
-/// that hour. Fixed dates in tests are in the past.
+/// that hour. Fixed dates in tests are older, so they are kept.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

@@ -111,7 +111,8 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Do not set it on the command line, because it could not be changed later.
+        // Do not set `synchronous_standby_names` on the command line, because it could not be
+        // changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
