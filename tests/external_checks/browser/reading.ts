@@ -11,12 +11,12 @@ export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
 
 const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
-/** Maximum time until Scalar draws a part; it waits until the browser is idle. */
+/** Maximum time until Scalar draws a part. Scalar draws only while the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
-/** Maximum top of a section after scrolling to it, in pixels: up to two headers are above it. */
+/** After scrolling to a section, its maximum distance in pixels from the top, below two headers. */
 export const BELOW_HEADERS = 250;
 
-/** Scrolls until all parts are drawn: Scalar draws each only once it was near the window. */
+/** Scrolls until all parts are drawn. Scalar draws a part only once it is near the window. */
 export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   const last = Object.keys(api.components.schemas).at(-1);
   await page.locator(`[id="api/models/${last}"]`).waitFor();
@@ -43,7 +43,7 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
 }
 
-/** Finds words in tables and headings, and codes, that are broken across lines. */
+/** Finds broken words in tables and headings, and inline code that is broken across lines. */
 export const wholeWords: Check = (page) =>
   page.evaluate(() => {
     const lines = (rects: DOMRectList) =>
@@ -71,7 +71,7 @@ export const wholeWords: Check = (page) =>
 /** Finds parts that are wider than the window or their container. */
 export const nothingCut: Check = (page) =>
   page.evaluate(() => {
-    // Not innerWidth: on a phone it grows with the page.
+    // Do not use innerWidth, which grows with the page on a phone.
     const { clientWidth, scrollWidth } = document.documentElement;
     const wider = scrollWidth - clientWidth;
     const found = wider > 0 ? [`the page is ${wider} pixels wider than the window`] : [];
@@ -125,7 +125,7 @@ async function still(page: Page): Promise<void> {
   );
 }
 
-/** Runs axe, above all for contrast. Waits first, because a part that fades in has no contrast. */
+/** Runs axe. Waits for animations first, because a part that fades in has too little contrast. */
 export const accessible: Check = async (page) => {
   await still(page);
   await page.evaluate(axe.source);
@@ -137,7 +137,7 @@ export const accessible: Check = async (page) => {
   );
 };
 
-/** Runs axe and ignores all but contrast, because Scalar makes the rest of the page. */
+/** Returns only axe's findings about contrast: Scalar, not this project, causes all others. */
 export const contrast: Check = async (page, api) =>
   (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
 
@@ -184,7 +184,7 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that response headers and model fields are visible, and those of Error only once. */
+/** Checks that response headers and model fields are visible, and the fields of Error only once. */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -205,7 +205,7 @@ export const openFields: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that each operation shows the document's code samples, and none that Scalar generates. */
+/** Checks that each operation shows the document's code samples, and no generated ones. */
 export const programs: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -226,7 +226,7 @@ export const programs: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that the address of each error leads to its section. */
+/** Checks that each error has an address, which leads to the section of the error. */
 export const errorAddresses: Check = async (page, api) => {
   const codes = errorCodes(api);
   const found = await page.evaluate(
@@ -236,7 +236,7 @@ export const errorAddresses: Check = async (page, api) => {
   const missing = found.map((code) => `${code} has no address`);
   const code = codes.at(-1)!;
   const url = page.url().split("#")[0];
-  // Open a new page, as a link in a mail does: the browser would not reload the same page.
+  // Leave the page first: the browser does not reload a page if only the fragment changes.
   await page.goto("about:blank");
   await page.goto(`${url}#error-${code}`);
   const row = page.getByRole("heading", { name: code });

@@ -125,7 +125,7 @@ class Tour {
     await this.picture("docs");
   }
 
-  /** Checks the sections of the three operations, and the deprecation of one. */
+  /** Checks the sections of the three operations. One operation must be shown as deprecated. */
   private async operations(): Promise<void> {
     const [pet] = await this.operation("pets", "GET", "/pets/{petId}");
     await reads(pet, "Deprecated", "1 December 2027");
@@ -222,7 +222,7 @@ async function reads(element: Locator, ...texts: string[]): Promise<void> {
   }
 }
 
-/** Clicks the visible one: some controls exist twice, for wide and for narrow pages. */
+/** Clicks the visible copy of a control: some controls exist twice, for wide and narrow pages. */
 async function click(control: Locator): Promise<void> {
   await control.filter({ visible: true }).first().click();
 }
@@ -267,7 +267,7 @@ async function plain(browser: Browser): Promise<void> {
   }
 }
 
-/** Checks that the page shows the operator's contact and the address, but no example host. */
+/** Checks that the page shows the operator's contact and server address, but no example host. */
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
