@@ -1,4 +1,4 @@
-//! API keys: which ones the server accepts, and how it answers the others.
+//! API keys: the keys that the server accepts, and its answers to all other keys.
 
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};

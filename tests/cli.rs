@@ -1,4 +1,4 @@
-//! Tests of the command line. They run the real program, each in its own directory.
+//! Tests of the command line. Each test runs the real program in a directory of its own.
 
 mod accounts;
 mod backup;

@@ -65,7 +65,8 @@ async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() 
 async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
-    // 120 pending orders of pet 7, on three pages of 50; each 4th has shipped.
+    // Pet 7 has 160 orders. Every fourth has shipped, and the other 120 are listed on three pages
+    // of 50.
     let order =
         |id: i64| NewOrder { pet_id: 7 + id % 2, shipped: id % 8 == 0, ..pending_order(id) };
     let orders: Vec<_> = (1..=320).map(order).collect();
@@ -139,8 +140,8 @@ async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     }
 }
 
-/// Cancels 200 orders at once on the Free plan. This many independent clients share one key.
-/// Returns the failed attempts and the elapsed time.
+/// Cancels 200 orders at once on the Free plan, with `clients` independent clients that share one
+/// key. Returns the failed attempts and the elapsed time.
 fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let server_runtime = tokio::runtime::Runtime::new().unwrap();
     let setup = TestSetup::new();
@@ -193,7 +194,8 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // jitter per window. A ban would take five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
     // The client cannot know exactly when a window resets, because `Date` and the reset time come
-    // from different clocks of the server. It probes each exhausted window with one request.
+    // from different clocks of the server. So after each exhausted window it sends one request
+    // first, and here this request is refused.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

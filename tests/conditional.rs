@@ -97,7 +97,7 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // The second list is sent from one buffer, but has the same tag.
+    // The server sends the second list from one buffer, but with the same tag.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -206,7 +206,8 @@ async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
     let server = setup.serve().await;
     let before = tag(&server, &key, LIST).await;
     store.set(Fault::Silent);
-    // One of the two waiting queries is the server's own, with which it follows the store.
+    // One of the two waiting queries is not for a list: the server itself polls the store for
+    // changes.
     let fail_over = async {
         wait_until("a list waits for its query", async || store.unanswered() >= 2).await;
         store.fail_over();

@@ -26,7 +26,8 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // Cancel an order before the fault, because the first commit to a new WAL file syncs once more.
+    // The first commit to a new WAL file makes an extra sync, which would also notice the fault. So
+    // cancel one order before the fault.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
@@ -34,7 +35,7 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
 }
 
-/// A hanging write returns no error, so the server must log it by its duration.
+/// A hanging write returns no error. The server must log the hang because the write takes long.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_disk_is_logged_when_counts_are_saved() {

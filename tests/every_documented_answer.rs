@@ -1,5 +1,5 @@
 //! Makes a server send every documented status, header and error code of every operation. The wire
-//! check lists what the documents contain and no answer contained.
+//! check lists the parts of the documents that no answer contained.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;

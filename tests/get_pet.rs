@@ -10,7 +10,7 @@ fn assert_deprecated(answer: &Answer) {
     let links: Vec<_> = answer.text("link").split(", ").collect();
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
-    // An error has two more links, like every error.
+    // As on every path, an error has two more links.
     let service =
         |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {

@@ -8,7 +8,7 @@
 //!   `durability`: crashes.
 //! - `client`: the generated client.
 //! - `every_documented_answer` and `wire_check`: the server's answers match the document.
-//!   `published_documents`: they match each published document.
+//!   `published_documents`: the answers also match each published document.
 //!
 //! `tests/support` has the code that these tests share with `xtask`: `testbed` starts the program,
 //! `test_server` is a server inside the test, `history` records and checks what clients saw,

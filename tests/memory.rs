@@ -56,7 +56,7 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // A key takes this memory in addition once a request was refused for its limit.
+    // A key takes this additional memory after its first request that is refused for a limit.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 

@@ -77,8 +77,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
     // When `began` was read, one more cancellation may have been committed but not yet counted.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
-    // Orders are cancelled in ascending order, so the copy has the first ones without a gap. The
-    // import and each cancellation raise the change number by one.
+    // The client cancels orders in ascending order of id, so the ids of the cancelled orders in the
+    // copy have no gap. The import and each cancellation raise the change number by one.
     let ids = cancelled_ids(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
     assert_eq!(report.orders_change_number, Some(orders.cancelled + 1));
@@ -151,7 +151,8 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // SQLite would apply a WAL file of another store to the restored store.
+    // A restore refuses to write beside a WAL file, because SQLite would apply the WAL file of
+    // another store to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order

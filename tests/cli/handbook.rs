@@ -20,8 +20,7 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and text of each page of the handbook, of the README and of the texts for
-/// GitHub.
+/// Returns the path and text of each handbook page, the README, and the texts for GitHub.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];
@@ -94,7 +93,8 @@ fn named_commands_exist_and_accept_their_arguments() {
                 names += 1;
             }
             checked += names;
-            // A command without arguments is only mentioned, so its arguments are not checked.
+            // The text may mention a command by its name only. Do not parse it then: required
+            // arguments would be missing.
             if words.len() > names && words.last() != Some(&"--help") {
                 let typed = ["store-orders"].iter().chain(&words);
                 let refused = commands[0].clone().try_get_matches_from(typed).err();

@@ -27,7 +27,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let help = command.render_long_help().to_string();
         let name = name_of(&command);
-        // Help that was wrapped would not contain the unwrapped text.
+        // If clap had wrapped the help, its end would differ from this text.
         assert!(help.trim_end().ends_with(&*after), "{name}: {help}");
         let too_long = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(too_long, None, "{name}");
@@ -54,7 +54,8 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // Each script contains this text for each command that it completes.
+    // A shell's script contains this text for each command, with the command's name in place of
+    // NAME.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),

@@ -234,7 +234,8 @@ $ ls
 "#]]);
 }
 
-/// The number of orders that need two steps. While a server runs, the steps are smaller.
+/// A number of orders that is imported in two steps or, while a server runs, in more and smaller
+/// steps.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -242,7 +243,7 @@ fn long_csv() -> String {
     format!("id,petId,quantity\n{rows}")
 }
 
-/// While a server runs, the import pauses between steps, so that the signal arrives in a pause.
+/// While a server runs, the import pauses between steps, so the signal arrives in a pause.
 #[test]
 fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existing() {
     let sandbox = CliSandbox::new();
@@ -277,8 +278,7 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes each step longer than the pause after it, so that the signal arrives in a
-/// step.
+/// The slow disk makes each step longer than the pause after it, so the signal arrives in a step.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {

@@ -1,5 +1,6 @@
 //! Runs the commands of the handbook's page for one machine, with a real nginx. Directories of the
-//! sandbox replace those of the system, and the test starts the processes that systemd would.
+//! sandbox replace system directories, and the test itself starts the processes that systemd would
+//! start.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

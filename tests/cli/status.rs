@@ -1,4 +1,5 @@
-//! `status` names the server of a data directory. Commands for only one kind of store report that.
+//! `status` names the server of a data directory. A command that supports only one kind of store
+//! says so when it is used with the other kind.
 
 use serde_json::json;
 use testbed::{CliSandbox, str};

@@ -1,5 +1,5 @@
-//! The limits file. A server runs even if the file is damaged, newer, of another store or
-//! inaccessible. Expired entries are removed from the file.
+//! The limits file. A server runs even if the file is damaged or inaccessible, was written by a
+//! newer program, or belongs to another store. Expired entries are removed from the file.
 
 use super::bans::BURST;
 use super::windows::assert_admitted;
@@ -232,8 +232,8 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_limits();
     assert_admitted(&server, &key, 5).await;
-    // A directory with the name of the new file prevents the write: the server writes a new file
-    // and then renames it.
+    // The server writes a new file and then renames the new file. A directory with the name of the
+    // new file prevents this.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_limits();

@@ -48,7 +48,7 @@ impl FixedWindow {
 #[derive(Clone, Debug, Default)]
 struct Key {
     /// The times of the refusals in the current strike minute. The first refusal opened the minute.
-    /// Refusals within `BURST` after it are not strikes.
+    /// Refusals within `BURST` after the first refusal are not strikes.
     strikes: Vec<Time>,
     /// The latest ban, which is in the store, too.
     ban: Option<Ban>,
@@ -57,7 +57,7 @@ struct Key {
 #[derive(Clone, Copy, Debug)]
 struct Ban {
     length: Time,
-    /// The end on the wall clock, in nanoseconds but cut to whole milliseconds.
+    /// The end on the wall clock, in nanoseconds, rounded down to a whole millisecond.
     wall_end: Time,
     /// The end on the server's clock; `None` until the server reads the ban from the store.
     end: Option<Time>,

@@ -33,7 +33,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
         json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
     assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
     let server = data.serve(&[]).unwrap();
-    // Repeat the request, because the minute may end between any two requests.
+    // Repeat the request, because a minute may end between two requests, and the next request is
+    // then admitted.
     wait_until("the key is banned", || async {
         refusal(&server, &key).await.as_deref() == Some("key_banned")
     })
@@ -64,7 +65,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
     assert_eq!((&unbanned["id"], &unbanned["state"]), (&json!(key.id), &json!("active")));
     assert!(listed(&data, &key).get("bannedUntil").is_none());
     let server = data.serve(&[]).unwrap();
-    // The limit may still be reached, if the minute of the ban is not over.
+    // The request may still be refused for the limit, because the minute in which the ban began may
+    // not be over.
     let refusal = refusal(&server, &key).await;
     assert!(refusal.is_none_or(|code| code == "rate_limit_exceeded"));
 }

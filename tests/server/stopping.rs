@@ -47,7 +47,7 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     server.signal(Signal::TERM).unwrap();
     let is_unready = || async { ask(&admin, "/readyz").await.0 == 503 };
     wait_until("the server is not ready", is_unready).await;
-    // Send the request on a new connection.
+    // Use a new client, so that the server must still accept a connection.
     let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let (ended, log) = server.exited().await;

@@ -43,8 +43,8 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Requests lists until `stop` is set, and counts the requests. All use one connection, or each
-/// uses a new connection.
+/// Requests lists until `stop` is set, and counts the requests. If `one_connection`, all requests
+/// use one connection; otherwise each request opens a new connection.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
