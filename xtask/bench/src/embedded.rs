@@ -3,17 +3,14 @@
 
 use crate::bare_dropshot;
 use crate::load::{Load, request};
-use crate::machine::on_served_core;
-use crate::rounds::{Sample, Turn, Work, command_turn, compare, load_turn, start_turn};
-use crate::setup::{LIST, Served, Setup, Store, cancels, fetch_body, serve};
+use crate::rounds::{Turn, Work, command_turn, compare, load_turn, start_turn};
+use crate::setup::{LIST, Served, Setup, cancels, fetch_body, serve};
+use crate::sqlite_commits;
 use crate::table::{Row, Target, Unit};
-use anyhow::ensure;
-use rusqlite::Connection;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
-use testbed::{DataDir, ServerProcess};
+use testbed::{DataDir, Preload, ServerProcess};
 
 /// For each list: the number of orders, the same number as text, the number of clients, and the
 /// target ratio to bare dropshot. Fewer clients would leave the server idle; more would fill the
@@ -70,23 +67,27 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Measures cancels with the disk's own fsync, and with one of 1 ms, so that figures of different
+/// machines can be compared.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
-    let builds = setup.embedded(MANY)?;
-    let file = store_file(&setup.store(&setup.programs.this, None, MANY)?.data);
+    let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();
-    for (name, clients, ids, target) in [
-        ("cancel, 1 client", 1, ONE_CANCELS, Target::None),
-        ("cancel, 64 clients", 64, MANY_CANCEL, Target::AtLeast(1.2)),
-    ] {
-        let sqlite = sqlite_turn(&file, ids.clone(), setup.loop_time)?;
-        let load = |store: &Store| cancels(clients, ids.clone(), &store.key);
-        rows.extend(setup.rates(
-            name,
-            target,
-            &builds,
-            load,
-            ("SQLite, one row a commit", sqlite),
-        )?);
+    for (disk, preload) in [("", None), (", fsync of 1 ms", Some(&fixed_sync))] {
+        let builds = setup.embedded_with(MANY, preload)?;
+        let file = store_file(&setup.store(&setup.programs.this, None, MANY)?.data);
+        for (name, clients, ids, target) in [
+            ("cancel, 1 client", 1, ONE_CANCELS, Target::None),
+            ("cancel, 64 clients", 64, MANY_CANCEL, Target::AtLeast(1.2)),
+        ] {
+            let sqlite = sqlite_commits::turn(&file, ids.start, setup.loop_time, preload);
+            rows.extend(setup.rates(
+                format!("{name}{disk}"),
+                target,
+                &builds,
+                |store| cancels(clients, ids.clone(), &store.key),
+                ("SQLite, one row a commit", sqlite),
+            )?);
+        }
     }
     Ok(rows)
 }
@@ -118,29 +119,4 @@ fn dropshot_turn<'a>(
 
 fn store_file(data: &DataDir) -> PathBuf {
     data.path().join(STORE_FILE)
-}
-
-/// Returns a turn that commits as often as possible within `span`. Each transaction is one
-/// statement that changes one row, the minimum for a durable cancellation. The journal and sync
-/// modes are the server's.
-fn sqlite_turn<'a>(file: &Path, mut ids: Range<u64>, span: Duration) -> anyhow::Result<Turn<'a>> {
-    let connection = Connection::open(file)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    ensure!(mode == "wal", "the store's journal mode is {mode}, not wal");
-    let mut run = move || {
-        let (began, mut commits) = (Instant::now(), 0.0);
-        while began.elapsed() < span {
-            let Some(id) = ids.next() else { break };
-            let mut cancel = connection.prepare_cached(
-                "UPDATE orders SET status = 'cancelled', version = ?1 + 1, cancelled_by = 'key_bench',
-                        cancelled_at = '2026-01-01T00:00:00.000Z'
-                 WHERE id = ?1 AND status = 'pending'",
-            )?;
-            ensure!(cancel.execute([i64::try_from(id)?])? == 1, "order {id} cannot be cancelled");
-            commits += 1.0;
-        }
-        Ok(Sample::without_cpu(commits / began.elapsed().as_secs_f64()))
-    };
-    Ok(Box::new(move || on_served_core(&mut run)))
 }

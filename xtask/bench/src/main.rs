@@ -14,12 +14,14 @@ mod round_trips;
 mod rounds;
 mod setup;
 mod spread;
+mod sqlite_commits;
 mod table;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use rounds::Builds;
 use setup::Setup;
+use sqlite_commits::SqliteCommits;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -64,6 +66,8 @@ struct Cli {
     /// Serve this file with bare dropshot
     #[arg(long, value_name = "FILE", hide = true)]
     bare_dropshot: Option<PathBuf>,
+    #[command(flatten)]
+    sqlite_commits: Option<SqliteCommits>,
 }
 
 /// A part of the benchmark that can be run alone.
@@ -85,9 +89,10 @@ enum Part {
 
 fn main() -> ExitCode {
     let (cli, mut out) = (Cli::parse(), anstream::stdout());
-    let measured = match &cli.bare_dropshot {
-        Some(file) => bare_dropshot::serve(file, &mut out),
-        None => measure(&cli, &mut out),
+    let measured = match (&cli.bare_dropshot, &cli.sqlite_commits) {
+        (Some(file), _) => bare_dropshot::serve(file, &mut out),
+        (None, Some(arguments)) => sqlite_commits::run(arguments, &mut out),
+        (None, None) => measure(&cli, &mut out),
     };
     exit_code(measured.map(|()| 0))
 }

@@ -9,7 +9,7 @@ use crate::table::{Row, Target, Unit};
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::{DataDir, Program, ServerProcess};
+use testbed::{DataDir, Preload, Program, ServerProcess};
 
 /// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
@@ -81,7 +81,19 @@ impl Setup {
 
     /// Starts a server of each build on a new embedded store.
     pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
-        self.programs.map(|program| self.store(program, None, orders)?.serve())
+        self.embedded_with(orders, None)
+    }
+
+    /// Starts a server of each build, which loads `preload`, on a new embedded store.
+    pub fn embedded_with(
+        &self,
+        orders: u64,
+        preload: Option<&Preload>,
+    ) -> anyhow::Result<Builds<Served>> {
+        self.programs.map(|program| {
+            let store = self.store(program, None, orders)?;
+            Ok(Served { server: serve_with(&store.data, preload)?, store })
+        })
     }
 
     /// Compares each build's answers per second under a load with a baseline.
@@ -114,7 +126,15 @@ impl Store {
 
 /// Starts a server on the served side's core.
 pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
-    on_served_core(|| data.serve(&NO_KEYLESS_LIMIT))
+    serve_with(data, None)
+}
+
+fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<ServerProcess> {
+    let mut command = data.command();
+    if let Some(preload) = preload {
+        preload.put_into(&mut command);
+    }
+    on_served_core(|| data.start(&mut command, &NO_KEYLESS_LIMIT))
 }
 
 /// Returns the body of the answer to a GET, which must have this status.

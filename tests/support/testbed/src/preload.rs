@@ -26,6 +26,14 @@ impl Preload {
         Preload::compile(include_str!("disk.c"))
     }
 
+    /// A library that makes each fsync take this long, and sync nothing. Processes that have started
+    /// keep their number.
+    pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
+        let preload = Preload::compile(include_str!("fixed_sync.c"))?;
+        preload.set(milliseconds)?;
+        Ok(preload)
+    }
+
     /// Compiles the library with the function that reads the number. The number is 0 at first.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;

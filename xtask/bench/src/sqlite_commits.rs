@@ -1,0 +1,78 @@
+//! Cancels orders with bare SQLite, in a separate process: the baseline for cancellations per
+//! second.
+
+use crate::machine::on_served_core;
+use crate::rounds::{Sample, Turn};
+use anyhow::{Context, ensure};
+use clap::Args;
+use rusqlite::Connection;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use testbed::Preload;
+
+/// The hidden flags of the process.
+#[derive(Debug, Args)]
+pub struct SqliteCommits {
+    /// Cancel orders in this store with bare SQLite
+    #[arg(long = "sqlite-commits", value_name = "FILE", hide = true)]
+    file: PathBuf,
+    /// The first order to cancel
+    #[arg(long, value_name = "ID", hide = true, default_value_t = 1)]
+    first_order: i64,
+    /// How long to run
+    #[arg(long, value_name = "MS", hide = true, default_value_t = 0)]
+    milliseconds: u64,
+}
+
+/// Returns a turn that cancels orders, from `first_order` on, in the store in this file. Counts
+/// commits per second. The process loads `preload`.
+pub fn turn<'a>(
+    file: &'a Path,
+    first_order: u64,
+    span: Duration,
+    preload: Option<&'a Preload>,
+) -> Turn<'a> {
+    let mut next = first_order;
+    Box::new(move || {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("--sqlite-commits").arg(file);
+        command.args(["--first-order", &next.to_string()]);
+        command.args(["--milliseconds", &span.as_millis().to_string()]);
+        if let Some(preload) = preload {
+            preload.put_into(&mut command);
+        }
+        let output = on_served_core(|| Ok(command.output()?))?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{command:?} failed: {error}");
+        let output = String::from_utf8(output.stdout)?;
+        let (commits, seconds) =
+            output.trim().split_once(' ').context("the process said nothing")?;
+        next += commits.parse::<u64>()?;
+        Ok(Sample::without_cpu(commits.parse::<f64>()? / seconds.parse::<f64>()?))
+    })
+}
+
+/// Commits as often as possible, and prints the number of commits and the seconds. Each transaction
+/// is one statement that changes one row, the minimum for a durable cancellation. The journal and
+/// sync modes are the server's.
+pub fn run(arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
+    let connection = Connection::open(&arguments.file)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    ensure!(mode == "wal", "the store's journal mode is {mode}, not wal");
+    let mut cancel = connection.prepare(
+        "UPDATE orders SET status = 'cancelled', version = ?1 + 1, cancelled_by = 'key_bench',
+                cancelled_at = '2026-01-01T00:00:00.000Z'
+         WHERE id = ?1 AND status = 'pending'",
+    )?;
+    let (began, span) = (Instant::now(), Duration::from_millis(arguments.milliseconds));
+    let mut order = arguments.first_order;
+    while began.elapsed() < span {
+        ensure!(cancel.execute([order])? == 1, "order {order} cannot be cancelled");
+        order += 1;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(writeln!(out, "{} {seconds}", order - arguments.first_order)?)
+}
