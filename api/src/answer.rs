@@ -1,8 +1,8 @@
 //! The layer between dropshot and handlers: the requests that handlers get, and the responses that
 //! dropshot sends for their successes and documented errors.
 //!
-//! Handlers do not fail with dropshot's error, because it cannot have headers and the middleware
-//! cannot inspect it. Their errors are converted to responses here.
+//! Handlers do not return dropshot's error, because it cannot have headers and the middleware
+//! cannot inspect it. The errors that handlers return are converted to responses here.
 
 use crate::parameters::{Invalid, Rule};
 use crate::schemas::Documented;
@@ -45,7 +45,7 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. Dropshot documents only the one with this status and body.
+/// The successes of an operation. Dropshot documents only the success with this status and body.
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success.
     type Body: JsonSchema + 'static;

@@ -1,4 +1,5 @@
-//! The checked-in document of each version, and the one that dropshot emits from its contract.
+//! For each version: the checked-in document, and the document that dropshot emits from the
+//! contract.
 
 use crate::emission::DocumentError;
 use crate::{v1, v2};

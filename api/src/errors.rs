@@ -1,6 +1,7 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! Messages are those of the document's examples, with the numbers of the request.
+//! A message is the text of an example in the document, with the example's numbers replaced by the
+//! request's.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::headers;
@@ -169,7 +170,8 @@ pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body
     with_body(ErrorCode::Unauthorized, Body::from(body), document)
 }
 
-/// 401: by its prefix, the key is for the environment `key`, but this server is for `server`.
+/// 401: the key's prefix is for the environment `key`, but this server is for the environment
+/// `server`.
 pub fn key_of_other_environment(key: &str, server: &str, document: &Document) -> Response<Body> {
     let message = format!(
         "This API key is for {key}, and this is the address of {server}. Send it to the address of \

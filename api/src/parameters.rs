@@ -17,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The maximum length of an unknown parameter's name in errors: shorter than a key, which must not
-/// be repeated.
+/// The maximum length of an unknown parameter's name that an error repeats. Keys are longer, so no
+/// error repeats a key.
 const MAX_NAME_CHARS: usize = 32;
 
 /// The location of a parameter in a request.

@@ -4,7 +4,7 @@ pub use crate::parameters::{parse_date_time, plain_int64};
 pub use crate::v1::{Order, Pet};
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The largest integer that JavaScript represents exactly with all smaller ones, 2^53-1.
+/// 2^53-1: up to this integer, JavaScript represents all integers exactly.
 pub const LARGEST_IN_JAVASCRIPT: i64 = (1 << 53) - 1;
 
 /// Formats a time as in the contract: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9 fractional
@@ -31,7 +31,7 @@ mod tests {
         for (text, utc) in [
             ("2026-12-24T10:30:00Z", "2026-12-24T10:30:00Z"),
             ("2026-12-24t10:30:00.5z", "2026-12-24T10:30:00.500Z"),
-            // The separator that section 5.6 allows for readability.
+            // RFC 3339, section 5.6, allows a space as the separator.
             ("2026-12-24 10:30:00-01:30", "2026-12-24T12:00:00Z"),
             ("2026-12-24T23:59:59+23:59", "2026-12-24T00:00:59Z"),
             ("2026-12-24T10:30:00.1234567891Z", "2026-12-24T10:30:00.123456789Z"),

@@ -7,7 +7,8 @@ use crate::response::{Head, Response};
 use crate::values::ErrorCode;
 use progenitor_client::ResponseValue;
 
-/// The result of progenitor's client. Its error type is `()`: this module parses the error bodies.
+/// The result of progenitor's client. The error type is `()`, because this module parses the error
+/// bodies itself.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
 pub(crate) async fn convert<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Twice the maximum response time of the service. This timeout also ends a call whose connection
-/// was closed while it opened, because hyper may not report that (`api/UPSTREAM.md`).
+/// Twice the maximum response time of the service. Also ends a call whose connection the server
+/// closed at once, because hyper may not report this (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The versions of the API that a base URL may end in.
@@ -99,16 +99,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection: 5 seconds by default. It is limited to nine
-    /// tenths of [`read_timeout`](Self::read_timeout), which starts at the same time.
+    /// Sets the maximum time to open a connection: 5 seconds by default. The time is limited to
+    /// nine tenths of [`read_timeout`](Self::read_timeout), which starts at the same moment.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
     /// Sets the maximum time without data from the server: 10 seconds by default, because the
-    /// service responds within 5. Each part of a response restarts it, so a long list can take
-    /// longer.
+    /// service responds within 5 seconds. The time restarts with each part of a response, so a long
+    /// list can take longer.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
@@ -133,9 +133,9 @@ impl ClientBuilder {
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. Key, time-outs and redirects are overridden. `User-Agent` is not: set it with
-    /// [`user_agent`](reqwest::ClientBuilder::user_agent), or none is sent. Without a custom HTTP
-    /// client, it is `store-orders-client/VERSION`.
+    /// authority. This crate sets the key, the time-outs and the redirects, but not `User-Agent`:
+    /// if you set none with [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent.
+    /// Without a custom HTTP client, `User-Agent` is `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
@@ -150,14 +150,15 @@ impl ClientBuilder {
             .http
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
-            // The read timeout starts before the connection opens. If it expired first, a request
-            // that was never sent would look like one that may have been carried out.
+            // The read timeout starts before the connection opens. If it expired before the connect
+            // timeout, a request that was never sent would look as if the server may have carried
+            // it out.
             .connect_timeout(self.connect_timeout.min(self.read_timeout / 10 * 9))
             .read_timeout(self.read_timeout)
             // The API never redirects, and no other host may see the key.
             .redirect(reqwest::redirect::Policy::none());
         if self.retry.is_never() {
-            // Only this crate retries: reqwest by itself would retry requests that HTTP/2 refused.
+            // By default, reqwest itself retries requests that the server refused over HTTP/2.
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;

@@ -40,7 +40,7 @@ impl Error {
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
-    /// Returns the error for a response that the API does not document, because of `source`.
+    /// Returns the error for a response that the API does not document. `source` is the cause.
     pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
         let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
         let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };

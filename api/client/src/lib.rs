@@ -41,16 +41,17 @@
 //!
 //! # Versions 1 and 2
 //!
-//! [`Client::new`] builds a client of both versions of the API; the base URL may end in either or
-//! none. Use version 2 in new programs: [`Client::v2`] returns its client, [`ClientV2`], which
-//! shares connections, options and limits with the first. Its list has pages, filters and the
-//! status of each order, and [`get_order`](ClientV2::get_order) looks up one order, also after it
-//! was cancelled.
+//! [`Client::new`] builds a client of both versions of the API; the base URL may end in `/v1`, in
+//! `/v2`, or in neither. Use version 2 in new programs: [`Client::v2`] returns its client,
+//! [`ClientV2`], which shares connections, options and limits with the [`Client`]. Its list has
+//! pages, filters and the status of each order, and [`get_order`](ClientV2::get_order) looks up one
+//! order, also after it was cancelled.
 //!
 //! A stream requests the next page when you have taken all orders of the current one. If a page
 //! fails despite retries, the stream ends with an error, and
 //! [`list_orders().cursor(…)`](v2::ListOrders::cursor) with the error's [`cursor`](Error::cursor)
-//! continues at that page. You can cancel orders while you read the stream: it skips no others.
+//! continues at that page. If you cancel orders while you read the stream, it skips no other
+//! orders.
 //!
 //! Version 1 is stable too: [`Client::list_orders`] returns all orders at once.
 //!
@@ -119,7 +120,7 @@
 //!   how many remain.
 //! - If none remain and `X-RateLimit-Reset` is within a minute, calls wait for the reset without
 //!   sending a request.
-//! - A request without a response for 5 seconds does not block others any longer.
+//! - After 5 seconds without a response, a request no longer blocks others.
 //! - Waiting does not count as an attempt. If the wait would end after [`RetryPolicy::total`], the
 //!   call sends nothing and fails at once with [`ErrorKind::RateLimit`]; [`Error::retry_after`] is
 //!   the time until the limit allows requests again.

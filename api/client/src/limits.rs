@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The maximum response time of the service. After this time a request without a response no longer
-/// counts as in flight: the program may have stopped polling its call.
+/// counts as in flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Random extra wait after a limit, so that the clients of an account, which all wait for the same
-/// instant, do not send at once.
+/// Random extra wait after a limit. All clients of an account wait for the same instant, and must
+/// not all send then.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Limits `Retry-After`, so that the addition to the current instant cannot overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
@@ -38,10 +38,10 @@ pub(crate) struct ReportedLimit {
 /// The known state of a key's rate limit.
 ///
 /// Until a response reports the remaining requests, one request may be in flight; each response
-/// without a limit doubles this number, because the server may send no such headers. Later, at most
-/// half of the remaining requests may be in flight, because other programs may use the same
-/// account. If no requests remain, calls wait until the limit resets, and then one request goes
-/// first.
+/// without the rate limit headers doubles this number, because the server may never send them.
+/// Later, at most half of the remaining requests may be in flight, because other programs may use
+/// the same account. If no requests remain, calls wait until the limit resets, and then one request
+/// goes first.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The requests without a response, by number, with the time at which each was sent.
@@ -50,7 +50,7 @@ pub(crate) struct Limits {
     held_until: Option<Instant>,
     remaining: u64,
     resets_at: Option<Instant>,
-    /// The value of `sent` when a response last set `remaining`; `None` before the first one.
+    /// The value of `sent` when a response last set `remaining`; `None` before any response has.
     learned_after: Option<u64>,
 }
 
@@ -119,8 +119,8 @@ impl Limits {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order, so a number
-    /// higher than the known one is used only if its request was sent later or the limit has reset.
+    /// Updates the number of remaining requests. Responses may arrive out of order, so a higher
+    /// number than before is used only if the request was sent later or the limit has reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);

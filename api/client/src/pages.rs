@@ -42,9 +42,9 @@ impl<R: PagedRequest> Pages<R> {
 
     /// Returns the next record; `None` after the last one and after an error.
     ///
-    /// If its future is dropped, no record is lost, but the request in flight is aborted and the
-    /// next call sends it again. In a loop with a short timer, call `StreamExt::next(&mut pages)`
-    /// instead, which keeps the request.
+    /// If the returned future is dropped, no record is lost, but the request in flight is aborted,
+    /// and the next call of this method sends it again. In a loop with a short timer, call
+    /// `StreamExt::next(&mut pages)` instead, which keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await

@@ -5,10 +5,11 @@ use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus 2 seconds, because two times are rounded to seconds.
+/// The length of the minute window, plus 2 seconds, because `X-RateLimit-Reset` and `Date` are
+/// rounded to seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
-/// The state of the minute limit or the day limit: the one with fewer remaining requests.
+/// The state of the minute limit or of the day limit, whichever has fewer remaining requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
@@ -32,9 +33,9 @@ impl RateLimit {
         })
     }
 
-    /// Returns the time until the reset, by the server's clock. Returns `None` if it is more than a
-    /// minute, because a clock is wrong or because the headers report the day limit. The wait for
-    /// the day limit is in the `Retry-After` of a 429.
+    /// Returns the time until the reset, by the server's clock. Returns `None` if the reset is not
+    /// within the next minute: then a clock is wrong, or the headers report the day limit. For the
+    /// day limit, a 429 has the wait in `Retry-After`.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -45,8 +45,8 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the time after which no attempt begins. It starts when the call first waits for the
-    /// rate limit or sends its first attempt. Waiting for the rate limit does not count as an
+    /// Sets the time after which no attempt begins. The time starts when the call first waits for
+    /// the rate limit or sends its first attempt. Waiting for the rate limit does not count as an
     /// attempt but uses up this time: 200 concurrent calls on a plan of 60 requests per minute need
     /// about four minutes.
     pub fn total(mut self, total: Duration) -> Self {

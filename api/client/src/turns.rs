@@ -23,8 +23,8 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the request that the call may send. Any call of the queue sets it, so that a
-    /// call that the program does not poll does not block the calls behind it.
+    /// The number of the request that the call may send. Each polled call sets it for all calls of
+    /// the queue, so that calls can go even if the program does not poll an earlier call.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
@@ -50,9 +50,9 @@ impl Turns {
         state.calls
     }
 
-    /// Waits until this call may send a request. If the limit lasts beyond the deadline, fails at
-    /// once with the time until the limit's end. If the deadline passes while other calls go first,
-    /// fails with zero.
+    /// Waits until this call may send a request. If the limit lasts beyond the deadline, returns
+    /// the limit's remaining time as an error at once. If the deadline passes while other calls go
+    /// first, the error is zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -83,7 +83,7 @@ impl Turns {
                 Next::Send => now,
             };
             let wake_at = deadline.map_or(wake_at, |deadline| wake_at.min(deadline));
-            // After a notification and after the timeout, the loop checks again.
+            // The result is ignored: after a notification or the timeout, the loop checks again.
             let _ = timeout_at(wake_at, notify.notified()).await;
         }
     }
@@ -192,8 +192,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| turns.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order: after a 429, too, a call enters behind calls
-        // with higher numbers.
+        // The calls enter the queue in reverse order. This also happens after a 429: a call enters
+        // again, behind calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (turns, finished, call) = (turns.clone(), finished.clone(), *call);
             tokio::spawn(async move {

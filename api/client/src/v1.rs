@@ -13,8 +13,8 @@ use crate::version::client_of_version;
 pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
 
 client_of_version! {
-    /// A client of the Store Orders API: of version 1, and with [`v2`](Self::v2) of version 2.
-    /// Cloning is cheap and shares the connections.
+    /// A client of version 1 of the Store Orders API. [`v2`](Self::v2) returns the client of
+    /// version 2. Cloning is cheap and shares the connections.
     Client,
     generated::Client,
     "/v1"
@@ -23,14 +23,14 @@ client_of_version! {
 impl Client {
     /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
     ///
-    /// `base_url` may end in `/v1` or `/v2`: each call has the version of its client. Any path
-    /// before it is allowed.
+    /// `base_url` may end in `/v1` or `/v2`, but this does not select the version: each client
+    /// calls its own. Any path before the version is allowed.
     ///
     /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
     /// 36 letters and digits.
     ///
-    /// Fails if the base URL or the key is malformed. Does not check them with the server: the
-    /// first request opens the first connection.
+    /// Fails if the base URL or the key is malformed. Sends nothing: the first request opens the
+    /// first connection.
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }
@@ -41,7 +41,7 @@ impl Client {
     }
 
     /// The client of version 2, for new programs. It shares connections, options and limits with
-    /// this one.
+    /// this client.
     pub fn v2(&self) -> ClientV2 {
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);
@@ -56,8 +56,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`PetNotFound`](ErrorCode::PetNotFound), and what
-    /// [all operations](crate#errors) have.
+    /// [`PetNotFound`](ErrorCode::PetNotFound), and the errors of [all operations](crate#errors).
     #[deprecated(
         note = "Deprecated from 1 December 2026: do not use it in new code; it may be removed after 2027-12-01"
     )]
@@ -77,8 +76,8 @@ impl Client {
         self.list_orders_with(None).await
     }
 
-    /// Like [`list_orders`](Self::list_orders), unless the answer is still the one with this
-    /// `ETag`: the value is then `None`, and nothing is transferred.
+    /// Like [`list_orders`](Self::list_orders), but if the list still has this `ETag`, the value is
+    /// `None`, and the list is not transferred.
     pub async fn list_orders_if_changed(
         &self,
         etag: impl Into<String>,
@@ -110,13 +109,13 @@ impl Client {
     /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
     /// to check more than that, read the list first.
     ///
-    /// The value says what became of it: see [`CancelOrderOutcome`].
+    /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///
     /// # Errors
     ///
     /// [`OrderNotFound`](ErrorCode::OrderNotFound),
-    /// [`OrderAlreadyShipped`](ErrorCode::OrderAlreadyShipped), and what
-    /// [all operations](crate#errors) have.
+    /// [`OrderAlreadyShipped`](ErrorCode::OrderAlreadyShipped), and the errors of
+    /// [all operations](crate#errors).
     pub async fn cancel_order(
         &self,
         order_id: impl Into<OrderId>,

@@ -58,13 +58,14 @@ impl ClientV2 {
     ///
     /// # Errors
     ///
-    /// [`OrderNotFound`](ErrorCode::OrderNotFound), and what [all operations](crate#errors) have.
+    /// [`OrderNotFound`](ErrorCode::OrderNotFound), and the errors of
+    /// [all operations](crate#errors).
     pub async fn get_order(&self, order_id: impl Into<OrderId>) -> Result<Response<Order>, Error> {
         self.get_order_with(order_id.into(), None).await
     }
 
-    /// Like [`get_order`](Self::get_order), unless the answer is still the one with this `ETag`:
-    /// the value is then `None`, and nothing is transferred.
+    /// Like [`get_order`](Self::get_order), but if the order still has this `ETag`, the value is
+    /// `None`, and the order is not transferred.
     pub async fn get_order_if_changed(
         &self,
         order_id: impl Into<OrderId>,
@@ -98,13 +99,13 @@ impl ClientV2 {
     /// is cancelled whatever they say. A repeated request cannot cancel another order, and one that
     /// has shipped is never cancelled; to check more than that, read the order first.
     ///
-    /// The value says what became of it: see [`CancelOrderOutcome`].
+    /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///
     /// # Errors
     ///
     /// [`OrderNotFound`](ErrorCode::OrderNotFound),
-    /// [`OrderAlreadyShipped`](ErrorCode::OrderAlreadyShipped), and what
-    /// [all operations](crate#errors) have.
+    /// [`OrderAlreadyShipped`](ErrorCode::OrderAlreadyShipped), and the errors of
+    /// [all operations](crate#errors).
     pub async fn cancel_order(
         &self,
         order_id: impl Into<OrderId>,
@@ -192,8 +193,8 @@ impl ListOrders {
         self.send_with(None).await
     }
 
-    /// Sends the request, unless the answer is still the one with this `ETag`: the value is then
-    /// `None`, and nothing is transferred.
+    /// Sends the request. If the page still has this `ETag`, the value is `None`, and the page is
+    /// not transferred.
     pub async fn send_if_changed(
         self,
         etag: impl Into<String>,
@@ -202,7 +203,7 @@ impl ListOrders {
     }
 
     /// Streams the orders of all pages, from the page of [`cursor`](Self::cursor) if it is set.
-    /// Each page is requested when the orders before it have been taken.
+    /// Each page is requested when the orders of the previous page have been taken.
     pub fn stream(self) -> Orders {
         Pages::new(self)
     }

@@ -64,8 +64,8 @@ macro_rules! extensible_enum {
 extensible_enum! {
     /// The `code` of an error response.
     ///
-    /// The API may add codes: [`Other`](Self::Other) holds those that this version of the client
-    /// does not know. Treat them by their status.
+    /// The API may add codes: [`Other`](Self::Other) holds a code that this version of the client
+    /// does not know. Handle such a code by its status.
     ErrorCode, "code" {
         /// A parameter is malformed. Correct the request.
         InvalidParameter = "invalid_parameter",
@@ -77,7 +77,7 @@ extensible_enum! {
         PetNotFound = "pet_not_found",
         /// There is no such path. Check the base address and the path.
         NotFound = "not_found",
-        /// The path does not support this method. The `Allow` header lists those that it does.
+        /// The path does not support this method. The `Allow` header lists the supported methods.
         MethodNotAllowed = "method_not_allowed",
         /// The order has already shipped and cannot be cancelled. It is unchanged.
         OrderAlreadyShipped = "order_already_shipped",
@@ -96,8 +96,8 @@ extensible_enum! {
         /// The request took too long to arrive. A proxy in front of the service sends this. Send it
         /// again.
         RequestTimeout = "request_timeout",
-        /// The request has a body, which no operation takes, and a large one. A proxy in front of
-        /// the service sends this. Send no body.
+        /// The request has a large body, but no operation takes a body. A proxy in front of the
+        /// service sends this. Send no body.
         RequestTooLarge = "request_too_large",
         /// The address of the request is too long. A proxy in front of the service sends this.
         /// Shorten it.
@@ -106,9 +106,9 @@ extensible_enum! {
 }
 
 extensible_enum! {
-    /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is
+    /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. The status is
     /// independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses
-    /// may be added: do not cancel an order of an unknown one.
+    /// may be added: do not cancel an order with an unknown status.
     OrderStatus, "status" {
         /// Can be cancelled.
         Pending = "pending",
@@ -120,7 +120,7 @@ extensible_enum! {
 }
 
 impl ErrorBody {
-    /// The `code`, to match on.
+    /// Returns the `code` as an enum.
     pub fn error_code(&self) -> ErrorCode {
         ErrorCode::from(self.code.as_str())
     }

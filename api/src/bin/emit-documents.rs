@@ -1,5 +1,5 @@
-//! Prints a JSON array with the document that the contract of each version emits. `cargo xtask
-//! check` compares them with the files in `spec/`.
+//! Prints the documents that the contracts of all versions emit, as a JSON array. `cargo xtask
+//! check` compares these documents with the files in `spec/`.
 
 use std::error::Error;
 use std::io::Write;

@@ -37,8 +37,8 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns a line with the fields of each event of the client if `events`, otherwise of each
-    /// span.
+    /// Returns the fields of each event of the client, or of each span if `events` is false, a line
+    /// each.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
@@ -51,8 +51,9 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. With only one subscriber, `tracing` caches whether the first thread that
-/// creates a span is interested in it, and that thread may belong to a test without a subscriber.
+/// A second subscriber. With only one, `tracing` asks only the thread that first creates a span
+/// whether to record it, and caches the answer. This thread may belong to a test without a
+/// subscriber.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 /// Records the spans and events of this thread.
