@@ -33,7 +33,7 @@ use testbed::{Program, exit_code};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Compare the server with what it is built on.
+/// Compare the server's speed with its web framework and databases.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
 /// with bare dropshot, SQLite and PostgreSQL. Speed is reported, never asserted.
@@ -54,7 +54,7 @@ struct Cli {
     /// Shorter rounds
     #[arg(long)]
     quick: bool,
-    /// Number of measured rounds; one more, before them, does not count
+    /// Number of measured rounds, after one round that only warms up
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=25))]
     rounds: u16,
     /// Run only this part; may be repeated
@@ -77,7 +77,7 @@ enum Part {
     Lists,
     /// 401 and 429
     Rejections,
-    /// Cancels of one client and of 64
+    /// Cancels by 1 client and by 64 clients
     Cancels,
     /// The start with a million orders
     Start,
@@ -106,7 +106,7 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // A directory next to the program is on the project's disk.
+    // Stores are next to the program, because the system's temporary directory may be in memory.
     let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
     let programs = Builds { this, other: cli.program.as_deref().map(Program::at) };

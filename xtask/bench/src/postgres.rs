@@ -1,5 +1,5 @@
 //! Measures a store in PostgreSQL. Lists and request counts are compared with the embedded store,
-//! cancellations and the start with psql and pgbench on the same table.
+//! cancellations with pgbench and the start with psql, on tables with the same orders.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -33,8 +33,8 @@ UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 T
 WHERE id = :id;
 ";
 
-/// A path that does not exist. The server counts the request and answers 404: the cheapest request
-/// with a key.
+/// A path that does not exist. The server counts the request and answers 404: no counted request is
+/// cheaper.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
 /// A database server on the served side's core.
@@ -111,8 +111,8 @@ fn cancellations(
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
-    // pgbench gets its own store. A server reads all changes of its table, so in a shared store
-    // pgbench's changes would be extra work for the server of one build only.
+    // pgbench gets its own store. If it shared the store of one build, that build's server would
+    // also have to read pgbench's changes.
     pgbench.arg(url_of(&database.store(setup, &setup.programs.this, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);

@@ -1,5 +1,5 @@
 //! Runs measurements in rounds. In each round, every build and the baseline take one turn, so that
-//! noise affects all of them alike. If the baseline is not a program, it is a constant.
+//! noise affects all of them alike. A baseline may also be a constant.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};

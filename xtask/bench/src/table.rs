@@ -19,7 +19,8 @@ pub struct Row {
     pub ratio: Spread,
     pub target: Target,
     /// The baseline's processor time per answer divided by the server's. Other programs on the
-    /// machine disturb it less than the ratio. Unknown unless both sides are servers.
+    /// machine disturb this figure less than the ratio. Unknown if one of the sides is not a
+    /// server.
     pub cpu_ratio: Spread,
 }
 
