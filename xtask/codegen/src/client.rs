@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Version<'a> {
     /// The document.
     pub document: &'a Value,
-    /// The document's file, as the first lines of the code name it.
+    /// The document's file, for the first lines of the code.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,

@@ -185,8 +185,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Checks that every operation requires a key in `Authorization: Bearer`: the client supports
-    /// nothing else.
+    /// Checks that every operation requires a key in `Authorization: Bearer`, because the client
+    /// supports nothing else.
     fn check_security(&mut self) {
         let root = self.root.clone();
         let schemes = root.get_path(&["components", "securitySchemes"]);
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the name and the value of the component of this kind to which a reference leads.
+    /// Follows a reference to a component of this kind. Returns the component's name and value.
     fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<(&'a str, Node<'a>)> {
         self.check_keys(node, &subset::REFERENCE);
         let reference = node.text("$ref")?;

@@ -9,7 +9,8 @@ use quote::ToTokens;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The document that uses the whole subset, and the documents of this repository.
+/// A document that uses the whole supported subset of OpenAPI, and the documents of this
+/// repository.
 const DOCUMENTS: [(&str, &str); 3] = [
     ("subset.json", include_str!("../tests/subset/subset.json")),
     ("openapi.json", include_str!("../../../spec/openapi.json")),
@@ -22,7 +23,7 @@ fn code(document: &Value) -> Option<String> {
     Some(write::items(&contract).to_string())
 }
 
-/// Returns the pointers to all values of a document, except those in examples and `x-` fields.
+/// Returns the pointers to all values of a document, except the values in examples and `x-` fields.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let is_free = |key: &str| ["example", "value"].contains(&key) || key.starts_with("x-");
     let members = node.members().filter(|(key, _)| !is_free(key));
@@ -79,7 +80,8 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Omits the name of an object, which the document chooses, unless it is a method or a status.
+    // Omits the last token of an object's pointer, because documents choose such names freely.
+    // Keeps it if it is a method or a status.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
@@ -124,7 +126,7 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Skips a value if dropshot emits nothing of it: all its leaves have a known kind.
+        // Skips the value if all its leaves have a kind that dropshot does not emit.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)

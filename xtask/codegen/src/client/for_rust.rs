@@ -117,8 +117,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation. Handwritten code recognises errors and successes
-/// without content by their status.
+/// Keeps only the first success of an operation. Handwritten code handles the other responses by
+/// their status.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -176,7 +176,7 @@ fn name_identifier(
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
     // The record's own `id` has the best description, so its schema replaces the schemas of other
-    // members.
+    // members with this type.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }

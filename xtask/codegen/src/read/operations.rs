@@ -177,7 +177,8 @@ impl<'a> Reader<'a> {
             Type::List { item, .. } => {
                 let is_scalar = match &**item {
                     Type::Record(_) | Type::List { .. } => false,
-                    // Dropshot would emit the enum's values instead of the reference to the enum.
+                    // Dropshot would emit an enum of `components` as its values instead of a
+                    // reference.
                     Type::Enum(of) => !of.is_extensible && !of.is_component,
                     _ => true,
                 };
@@ -366,13 +367,14 @@ impl<'a> Reader<'a> {
             }
             if response.get("$ref").is_none() {
                 let response_errors = self.response_errors(error, Some(code), &response);
-                // A response with the same errors uses the shared type; its headers may differ.
+                // A response with the same errors as a shared one uses the shared type, even if the
+                // headers differ.
                 match all_shared.iter().find(|shared| shared.variants == response_errors) {
                     Some(same) => shared.push(same.name.clone()),
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // Checks the shared response's examples against this status.
+                // Only checks the shared response's examples against this status.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }

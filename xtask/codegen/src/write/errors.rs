@@ -79,7 +79,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     });
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Implements `From` for these errors, so that handlers can return them with `?`.
+    // Implements `From` for the shared errors of the server, so that handlers can return them with
+    // `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {

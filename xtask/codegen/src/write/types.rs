@@ -147,8 +147,8 @@ pub fn parameter_record(record: &Record) -> TokenStream {
 }
 
 /// Returns the type whose schema is emitted for a parameter, and the bounds. For a list in the
-/// query, returns a type that dropshot accepts; the list's schema later replaces the schema of that
-/// type.
+/// query, returns a placeholder that dropshot accepts; the list's schema later replaces the
+/// placeholder's schema.
 fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     match ty {
         Type::List { item, min_items, max_items } => {
