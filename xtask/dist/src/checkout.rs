@@ -22,7 +22,8 @@ impl Checkout {
             let text = output(Command::new("git").args(arguments).current_dir(&root))?;
             Ok::<_, anyhow::Error>(text.trim().to_string())
         };
-        // A source archive has no git history; whoever builds from it sets the time.
+        // A source archive has no git history. For a build from an archive, the user sets the time
+        // in this variable.
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(time) => time,
             Err(_) => git(&["log", "-1", "--format=%ct"])

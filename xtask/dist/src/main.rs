@@ -20,12 +20,12 @@ use xtask::repository::Repository;
 
 /// Make the files of a release, in target/dist.
 ///
-/// A release needs a commit that has passed `.ci/run` and `.ci/run nightly` here.
+/// A release needs a commit that has passed `.ci/run` and `.ci/run nightly` in this checkout.
 ///
-/// It makes an archive with a static program for Linux, man pages, completions, the systemd unit,
-/// licences and an SBOM; a container image; and checksums. It builds in release mode, and
-/// needs buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; LICENSES-THIRD-PARTY.txt
-/// also covers the C library and Rust's standard library, which are linked too.
+/// Makes an archive with a static program for Linux, man pages, completions, the systemd unit,
+/// licences and an SBOM; a container image; and checksums. Builds in release mode, and needs
+/// buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; LICENSES-THIRD-PARTY.txt also
+/// covers the C library and Rust's standard library, which are linked too.
 #[derive(Debug, Parser)]
 #[command(
     name = "dist",
@@ -39,9 +39,9 @@ Examples:
 Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 )]
 struct Cli {
-    /// Also try the image: unpack it, and run it as its user in that root directory
+    /// Also try the image: unpack it into a root directory, and run it there as its user
     ///
-    /// Checks that it serves over TLS, and connects to PostgreSQL by name with TLS. Needs
+    /// Checks that the image serves over TLS, and connects to PostgreSQL by name with TLS. Needs
     /// PostgreSQL (`apt-get install postgresql`), and root or user namespaces.
     #[arg(long = "try")]
     try_image: bool,

@@ -192,7 +192,7 @@ fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyh
     Ok(())
 }
 
-/// Builds the image as one file, in Docker's format, because OCI's has no health check.
+/// Builds the image as one file, in Docker's format, because OCI's format has no health check.
 fn build_image(
     checkout: &Checkout,
     context: &Path,
