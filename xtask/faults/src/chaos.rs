@@ -26,8 +26,8 @@ use topology::Topology;
 /// Selects the faults and the length of chaos runs.
 #[derive(Args, Debug)]
 pub struct ChaosArgs {
-    /// Seed of the random choices; may be repeated, for one chaos run each [default: a random one
-    /// for chaos runs, 1 for other scenarios]
+    /// Seed of the random choices; may be repeated, for several chaos runs
+    /// [default: random for chaos runs, 1 for other scenarios]
     #[arg(long = "seed", value_name = "N")]
     seeds: Vec<u64>,
     /// Time during which a chaos run draws faults

@@ -59,7 +59,7 @@ struct Cli {
     tests: Arguments,
     #[command(flatten)]
     chaos: ChaosArgs,
-    /// Check a history that a chaos run recorded, and run nothing
+    /// Only check a history that a chaos run recorded
     #[arg(long, value_name = "FILE")]
     check_history: Option<PathBuf>,
 }

@@ -137,7 +137,7 @@ impl Replica {
         Ok(self.http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16())
     }
 
-    /// Returns the body of the list; fails unless it is answered 200.
+    /// Returns the body of the list; fails if the status is not 200.
     pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}/store/orders", self.server.base_url());
         let answer = self.http.get(url).bearer_auth(&key.text).send().await?;

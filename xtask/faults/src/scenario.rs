@@ -14,8 +14,8 @@ use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-/// The time limit of a scenario, far above the time that any scenario needs: it ends a scenario
-/// that hangs. It cannot interrupt blocking calls, which have their own limits.
+/// The time limit that ends a scenario if it hangs, far above the time that any scenario needs.
+/// Blocking calls cannot be interrupted; they have their own limits.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Time that an ended scenario waits for its blocking calls.

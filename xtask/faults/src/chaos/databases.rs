@@ -1,6 +1,6 @@
 //! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node.
-//! After a promotion, the replaced primary is the third node, because it may still run while the
-//! new primary gets a standby.
+//! After a promotion, the replaced primary may still run. So it becomes the third node, and the
+//! former third node becomes the new standby.
 
 use anyhow::Context;
 use std::path::Path;
@@ -72,8 +72,8 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so only data that
-    /// PostgreSQL has not written is lost. Chaos runs do not test power cuts: PostgreSQL itself
+    /// Kills a node with SIGKILL, if it runs. The operating system keeps running and keeps what
+    /// PostgreSQL has written, synced or not. Chaos runs do not test power cuts: PostgreSQL itself
     /// guarantees that committed data survives them.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)

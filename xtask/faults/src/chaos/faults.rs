@@ -84,7 +84,7 @@ impl FaultKind {
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
     }
 
-    /// True if the fault has no effect until something commits.
+    /// True if the fault takes effect only at a COMMIT.
     fn cuts_commits(self) -> bool {
         matches!(self, FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit)
     }
@@ -178,7 +178,8 @@ pub struct FaultGroup {
     pub faults: Vec<Fault>,
     /// Time without a fault between the previous group and this one.
     pub after: Duration,
-    /// True if clients send few requests during this group: full load would hide some defects.
+    /// True if clients send few requests during this group, because full load would hide some
+    /// defects.
     pub is_calm: bool,
 }
 

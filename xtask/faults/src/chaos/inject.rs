@@ -23,8 +23,8 @@ const HUNG_TIME: Duration = Duration::from_millis(300);
 /// commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same time for two faults at once. It is shorter, because the other fault may prevent all
-/// commits.
+/// The same time for two faults at once. It is short, because the other fault may prevent the
+/// effect.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
@@ -88,8 +88,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the server whose answers may be late until the fault is undone, and true if the
-    /// fault loses no answers of this server.
+    /// Returns the server whose answers may be late until the fault is undone, and true if none of
+    /// its answers is lost.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -104,11 +104,12 @@ impl Fault {
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
             FaultKind::PowerCut => {
-                // Waits until no command runs: a running command would write to files that are
+                // Waits until no command runs, because a command may write to files that are
                 // removed here.
                 let _no_command = workload.pool.commands.write().await;
                 // Kills the server after it has written a commit, but before the commit is synced.
-                // No client may have received an answer that depends on this commit.
+                // The rules then check that no client has received an answer that depends on this
+                // commit.
                 self.stop_syncs(site, workload, site.hung_disk_setting())?;
                 self.wait_for_effect(site, EFFECT_TIMEOUT).await?;
                 sleep(HUNG_TIME).await;
@@ -265,8 +266,9 @@ impl Fault {
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // With a single address, the address moves to the new primary: at once for servers
-                // that are cut off, later for the other server.
+                // If servers have a single address for all nodes, the address is moved to the new
+                // primary: at once for servers that are cut off, and when the fault is undone for
+                // the other server.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }

@@ -20,7 +20,8 @@ use testbed::relay::Tampering;
 /// A negative control, named for its seeded defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NegativeControl {
-    /// The heartbeat locks no row, so its commit writes nothing: a replaced primary confirms it
+    /// The heartbeat locks no row, so its commit writes nothing, and even a replaced primary
+    /// confirms the commit
     UnlockedHeartbeat,
     /// Admitted requests are not counted
     Uncounted,
@@ -89,7 +90,8 @@ impl NegativeControl {
         }
     }
 
-    /// Runs a chaos run until it breaks the negative control's rule. Fails if it never does.
+    /// Runs a chaos run until it breaks the negative control's rule. Fails if it does not do so
+    /// within [`DETECTION_TIMEOUT`].
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

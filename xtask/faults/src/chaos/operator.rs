@@ -14,7 +14,7 @@ use testbed::{DataDir, Key};
 /// The number of orders of an import. The operator imports if fewer orders are left.
 const ORDERS_PER_IMPORT: usize = 500;
 
-/// The number of valid keys to keep when one is revoked.
+/// The number of valid keys that must remain after a key is revoked.
 pub const VALID_KEYS: usize = 2;
 
 /// The operator ships orders that are this many places ahead of the next order that clients cancel.

@@ -164,8 +164,8 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects faults until the time is over or a violation is found. On a slow machine, the faults
-/// that fit into the time may take up to twice as long.
+/// Injects faults until the time is over or a violation is found. Continues for up to twice the
+/// time if a slow machine has not injected as many faults as should fit into the time.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -178,8 +178,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Lost cancellations are found only at the end, so the first violation of any rule ends
-            // this negative control.
+            // Lost cancellations are found only at the end of the run. So a negative control for
+            // this rule injects faults until the first violation of any rule.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
@@ -211,10 +211,10 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, answer and list the same orders, and records this. Returns
-/// the time until they answered. This time excludes the comparison of lists, which waits until
-/// every client has its last answer: on a connection that is reset, a request may hang until it
-/// times out.
+/// Waits until all servers are ready, answer, and list the same orders, and records this. Returns
+/// the time until all have answered. The comparison of lists is not included, because it first
+/// waits for all requests of clients to end, and a request on a reset connection may hang until its
+/// timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
@@ -254,8 +254,8 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. If its primary was replaced, a server may stay ready
-/// until it detects the replacement, and become ready again later.
+/// Records each time a server becomes ready. After a promotion, a server may do so twice: it stays
+/// ready until it detects that its primary was replaced, and becomes ready again later.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -297,8 +297,8 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Issues all keys: one for each account with a limit, the clients' key, whose account has no
-/// limit, and further keys of that account, which are revoked during the run.
+/// Issues all keys: a key for each account with a limit; the clients' key, whose account has no
+/// limit; and further keys of the clients' account, which are revoked during the run.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

@@ -100,7 +100,7 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Returns the body of the list, read without the relay; `None` unless it is answered 200.
+    /// Returns the body of the list, read without the relay; `None` if the status is not 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

@@ -169,8 +169,8 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// The setting of [`testbed::Preload::disk`] that makes syncs hang. With a seeded defect, it
-    /// makes syncs succeed without effect.
+    /// The setting of [`testbed::Preload::disk`] that makes syncs hang, or, with a lying disk as
+    /// the seeded defect, succeed without effect.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
@@ -180,8 +180,8 @@ impl Site {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
 
-    /// Discards what the embedded store has written but not synced. Request counts are not
-    /// affected: the server replaces their file as a whole.
+    /// Discards what the embedded store has written but not synced. Keeps the file of request
+    /// counts, because the server always replaces it as a whole.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
@@ -203,7 +203,8 @@ impl Site {
         Ok(())
     }
 
-    /// Starts a server. Like a supervisor, starts it again if it finds no primary in time.
+    /// Starts a server. Like a supervisor, starts the server again if the start fails, for example
+    /// because there is no primary yet.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 1..START_ATTEMPTS {
             if self.server_mut(number)?.start().is_ok() {

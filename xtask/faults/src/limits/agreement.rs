@@ -1,6 +1,6 @@
 //! Compares the rate limiter's SQL statement with the in-memory limiter: random accounts, plans and
 //! clocks, in batches. Both must return the same decisions and figures. Also checks the statement
-//! on a clock that is set forward and back, as a failover may do.
+//! on a clock that is set forward and back, as may happen in a failover.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -24,8 +24,8 @@ const MAX_BATCH: usize = 200;
 /// Lead of a promoted primary's clock.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// Maximum number of requests in a loop that ends at the first refusal; above any limit that ends
-/// the loop.
+/// The maximum number of requests in a loop that ends at the first refusal. Far above the limit of
+/// the account in this loop.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets; the search path finds it before PostgreSQL's own.
@@ -83,7 +83,7 @@ pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Cli
 }
 
 /// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets its own
-/// key, so that no key is banned: the SQL statement does not count strikes either.
+/// key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
 pub async fn expected_decision(
     memory: &InMemoryLimits,
     request: KeyedRequest,

@@ -19,7 +19,7 @@ const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time within which a ban reaches the other servers.
 const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// All 429s within this time of the first 429 count as one strike.
+/// 429s within this time after a key's first 429 are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
 /// The limits database, with another name than the default.
@@ -49,7 +49,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // Answers with another status are possible: the request could not be counted in time.
+        // There may be fewer 200s and 429s: a request that cannot be counted in time is answered
+        // with 503.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {

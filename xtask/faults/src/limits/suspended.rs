@@ -15,7 +15,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_millis(500);
         let load = (0..16).map(|_| async {
             while Instant::now() < until {
-                // Gives up the requests that are in progress when the server is suspended.
+                // Gives up requests that get no answer because the server was suspended in the
+                // meantime.
                 let _ = tokio::time::timeout_at(until.into(), one.list(key)).await;
             }
         });

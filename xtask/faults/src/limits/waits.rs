@@ -1,5 +1,5 @@
 //! A batch of requests waits for the row lock of an account while another batch overtakes it. The
-//! decisions must be those of the in-memory limiter, whose clock never runs backwards.
+//! decisions must equal the decisions of the in-memory limiter, whose clock never runs backwards.
 
 use super::agreement::{PostgresLimiter, expected_decision, request, with_clock};
 use crate::scenario::Tools;
@@ -22,7 +22,7 @@ const SHARED_ACCOUNT: i64 = 2;
 const PLAN: PlanLimits = PlanLimits { per_minute: 12, per_day: 100 };
 const MAX_REQUESTS: usize = 6;
 
-/// The longest wait: the server cancels a statement that waits longer.
+/// The longest wait, because the server cancels a statement that waits longer.
 const MAX_WAIT_US: i64 = 650_000;
 
 /// Time within which the batch must start to wait for the lock.

@@ -1,6 +1,7 @@
 //! The required synchronous standby is stopped, then suspended, while servers are started
-//! repeatedly. Servers must name the standby, and leave no connections that wait for it. Also
-//! checks that servers warn at start if not every listed standby must confirm commits.
+//! repeatedly. Servers must name the missing standby in their errors, and leave no connections that
+//! wait for it. Also checks that servers warn at start if not every listed standby must confirm
+//! commits.
 
 use super::setup::{OnPair, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -43,8 +44,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_agreement(&servers, &key, report).await
 }
 
-/// Running servers must be unready for this reason, and new servers must fail to start with it.
-/// None of their connections may continue to wait for the standby.
+/// Checks that running servers are unready for this reason, that new servers fail to start for the
+/// same reason, and that starts leave no connections that wait for the standby.
 async fn expect_unready(
     servers: &[Replica],
     store: &StoreUnderTest,
@@ -75,14 +76,15 @@ async fn expect_unready(
         });
     }
     let now = backends_waiting(primary).await?;
-    // An interrupted session may leave only the connections that were committing at that time.
+    // Connections of the running servers may wait if they were committing when the standby stopped.
+    // The starts must add none.
     report.expect_unless_stalled(before <= 4 && now == before, || {
         format!("{reason}: {now} connections wait for it, {before} before the starts")
     });
     Ok(())
 }
 
-/// Running servers must be unready for this reason.
+/// Checks that running servers are unready for this reason.
 async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
     let began = Instant::now();
     for server in servers {

@@ -36,8 +36,8 @@ pub fn scenarios() -> Vec<Scenario> {
         });
         scenario.untimed()
     };
-    // The cases with several servers take longest and are last in the list. Reversed, they start
-    // first.
+    // The cases with several servers take longest and are last in the list. The list is reversed,
+    // so that they start first.
     postgres_only_cases.rev().chain(engine_cases).map(scenario).collect()
 }
 

@@ -1,6 +1,6 @@
-//! The disk of the database is full. Requests that must write are answered 503 and lose nothing,
-//! lists of accounts without a limit continue, an account with an exhausted daily limit is not
-//! admitted again, and full service returns once there is room.
+//! The disk of the database is full. Requests that must write are answered 503 and lose nothing.
+//! Accounts without a limit still get lists, and an account with an exhausted daily limit is still
+//! refused. Once there is room, full service returns.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::bases;

@@ -1,7 +1,7 @@
 //! A REPEATABLE READ transaction stays open, like the transaction of a running `pg_dump`, while
-//! orders are cancelled. Statements on orders must not read more pages because of it. The same
-//! database counts the requests, all in the row of one account. The open transaction slows down
-//! updates of that row, but each request must still be answered.
+//! orders are cancelled. Statements on orders must not read more pages because of the open
+//! transaction. The same database counts the requests, all in the row of one account. The open
+//! transaction slows down updates of that row, but each request must still be answered.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;

@@ -32,7 +32,7 @@ const ROWS_WRITTEN: &str = "
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
 
-/// The numbers of keys issued, and of those that are revoked again.
+/// The number of keys that are issued, and how many of them are then revoked.
 const ISSUED: usize = 20;
 const REVOKED: usize = 5;
 
@@ -51,8 +51,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         while !is_over.get() {
             let key = ApiKey::generate(Environment::Production);
             let status = replica.key_status(key.expose()).await?;
-            // An address that sends unknown keys gets 429 above the limit of addresses without a
-            // valid key.
+            // Requests with unknown keys are answered 401, or 429 if the address is above its limit
+            // of requests without a valid key.
             match status {
                 401 | 429 => {}
                 503 => bail!("an unknown key was answered 503"),
@@ -142,15 +142,15 @@ async fn change_account(
     Ok(())
 }
 
-/// Returns how long a key that ends now is still accepted: the time at which the last accepted
-/// request was sent. Stops once this time is clearly too long.
+/// Returns how long a key that has just become invalid is still accepted: the time until the last
+/// accepted request was sent. Stops once this time is clearly too long.
 async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {
         while longest <= 2 * REVOCATION_TIMEOUT {
             let sent = ended.elapsed();
-            // 429 also means that the key is refused: the address is above the limit for unknown
-            // keys.
+            // An accepted key is answered 400. A refused key may also be answered 429, because
+            // requests with unknown keys have used up the limit of the address.
             if replica.key_status(&key.text).await? != 400 {
                 break;
             }
@@ -160,8 +160,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks the time for which a key was accepted after its end. A stall of the machine is no excuse:
-/// a server that has not read the store for this long must refuse all keys.
+/// Checks the time for which a key was accepted after its end. Does so even if the machine stalled,
+/// because a server that has not read the store for this long must refuse all keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

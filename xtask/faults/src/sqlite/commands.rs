@@ -1,5 +1,5 @@
-//! Operators' commands while clients cancel orders at full load, on disks of several speeds:
-//! commands must not starve cancellations, nor cancellations commands.
+//! Operators' commands while clients cancel orders at full load, on disks of several speeds.
+//! Commands must not starve cancellations, and cancellations must not starve commands.
 
 use super::embedded::Embedded;
 use crate::scenario::Tools;
@@ -17,7 +17,7 @@ const ORDERS: usize = 100_000;
 /// The number of commands at each speed, one after the other.
 const COMMANDS: usize = 5;
 
-/// The delay of each fsync, and the time limit of a command with it.
+/// The delay of each fsync, and the time limit of a command with this delay.
 const FSYNC_DELAYS: [(Duration, Duration); 5] = [
     (Duration::ZERO, Duration::from_secs(1)),
     (Duration::from_millis(5), Duration::from_secs(1)),
@@ -44,8 +44,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         report.time(format!("slowest command, fsync {fsync_delay:?} slower"), slowest, bound);
         loaded.stop(report).await?;
     }
-    // Between two commands, the server must get to write a batch with a cancellation of each
-    // client, so there must be at least as many cancellations as commands.
+    // After each command, the server must get a chance to write a batch of cancellations, so there
+    // must be at least as many cancellations as commands.
     let loaded = LoadedServer::start(tools, LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);

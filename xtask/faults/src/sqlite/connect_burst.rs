@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 const CLIENTS: usize = 1_000;
 
-/// Less than a second: after a second, the kernel repeats a lost SYN.
+/// Less than a second, because the kernel repeats a lost SYN after a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(950);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {

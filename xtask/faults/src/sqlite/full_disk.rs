@@ -24,8 +24,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let server = block_in_place(|| {
         data.import_pending(1..=ORDERS)?;
         data.issue_key("clients", "free")?;
-        // The server keeps the store's files open. Without it, each command would have to open them
-        // first and would need space for the WAL index.
+        // The server keeps the store's files open. Without a server, each command would have to
+        // open them first and would need space for the WAL index.
         data.serve(&["--log-level", "warning"])
     })?;
     let full = disk.keep_full()?;

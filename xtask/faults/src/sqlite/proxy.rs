@@ -30,8 +30,8 @@ const CUSTOMER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
 /// The number of timed requests of the customer.
 const TIMED_REQUESTS: usize = 400;
 
-/// Lower limit of the bound on the p99. The bound is five times the p99 of a quiet machine, which
-/// may be less than one time slice of another program.
+/// Lower limit of the bound on the p99. The bound is five times the p99 of a quiet machine, but
+/// that may be less than one time slice of another program.
 const MIN_P99_BOUND: Duration = Duration::from_millis(50);
 
 /// Time between two bytes of a slow client.
@@ -105,7 +105,7 @@ async fn lists_are_retried_elsewhere(
     Ok(())
 }
 
-/// nginx closes an idle connection before the server does.
+/// Checks that nginx closes an idle connection before the server does.
 async fn server_outlives_idle_connections(
     nginx: &Nginx,
     server: &ServerProcess,
@@ -115,12 +115,12 @@ async fn server_outlives_idle_connections(
     connection.write_all(b"GET /changelog.atom HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     let (mut reading, _writing) = connection.split();
     let began = Instant::now();
-    // Reading ends when the server closes the connection; the answer itself comes at once.
+    // The answer comes at once. Reading continues until the server closes the idle connection.
     read_until_closed(&mut reading).await;
     let closed_after = began.elapsed();
     let keepalive = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
     report.figure(format!("the server closes an idle connection after {closed_after:.1?}"));
-    // Even if the machine stalled, this must hold: a stall can only make the server close the
+    // Also checked if the machine stalled, because a stall can only make the server close the
     // connection later.
     report.expect(keepalive + TIMER_SLACK < closed_after, || {
         format!("nginx keeps idle connections for {keepalive:?}")
