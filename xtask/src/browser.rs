@@ -60,7 +60,7 @@ fn claim(view: &str) -> String {
 /// Arguments of `cargo xtask browser`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
-    /// Only these
+    /// Test only these views
     #[arg(value_parser = VIEWS, value_name = "VIEW", default_values = VIEWS, hide_default_value = true)]
     pub views: Vec<String>,
     /// Save screenshots as PNG files in this directory

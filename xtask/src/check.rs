@@ -1,9 +1,8 @@
 //! `cargo xtask check`: runs every check, with `--fix` writes what it can, and prints the remaining
 //! problems. `cargo xtask generate` is two of these checks with their fixes.
 //!
-//! The checkout, the documents that the contract (the generated types in `api/src`) emits, and the
-//! day are parameters, so that tests can check any document. To add a check, write a function and
-//! add it to `CHECKS`.
+//! The checks read only their [`Inputs`], so that tests can check any document. To add a check,
+//! write a function and add it to `CHECKS`.
 
 mod canonical;
 mod document;

@@ -29,7 +29,7 @@
 //!   `x-stability`, an operation is stable.
 //! - **Anything else** is breaking, unless it is text for people. This includes constructs that the
 //!   documents do not use, such as `allOf`, `nullable`, patterns, callbacks, and servers of one
-//!   operation. The first change of one needs a new rule.
+//!   operation. The first change of such a construct needs a new rule.
 
 mod change;
 mod document;

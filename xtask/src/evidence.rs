@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The tests that fail unless they receive each documented status, header, code and field.
+/// The tests that must receive each documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// The tests that compare the server's responses with the published documents.
 const REPLAY: &str = "published_documents::";
@@ -51,8 +51,8 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 }
 
 /// Runs the tests whose names contain `tests`, and passes `arguments` to the test program. Returns
-/// no lines if the tests pass. Otherwise returns what they did not receive, or the end of the
-/// output.
+/// no lines if the tests pass. Otherwise returns a line for each documented thing that they did not
+/// receive, or the end of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,

@@ -88,8 +88,8 @@ impl Git<'_> {
         Ok(text(&output))
     }
 
-    /// Returns the first version of each file in the first-parent history of the branches: versions
-    /// inside merged branches were never published.
+    /// Returns the first version of each file in the first-parent history of the branches, because
+    /// versions inside merged branches were never published.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);

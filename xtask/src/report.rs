@@ -27,7 +27,8 @@ impl<'a> Report<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints what a check verifies, and the problems that it found or the error that prevented it.
+    /// Prints what a check verifies, and the problems that it found or the error that prevented the
+    /// check.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {

@@ -55,7 +55,7 @@ pub fn version(source: &Document) -> String {
 }
 
 impl Checkout {
-    /// Creates a checkout with these files of the real one.
+    /// Creates a checkout with these files of the real checkout.
     pub fn with(names: &[&str]) -> Checkout {
         let root = tempfile::tempdir().unwrap();
         let checkout = Checkout { repository: Repository::open(root.path()), root };

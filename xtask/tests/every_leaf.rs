@@ -39,7 +39,7 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 
 /// Makes each change that `changes` returns for a value of a document, one at a time. A change is
 /// the pointer that the check must report, and the new value. Returns the number of changes of the
-/// document that has the fewest.
+/// document with the fewest changes.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -92,7 +92,7 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Array(_) | Value::Object(_) => vec![],
         };
         // One change is enough for values that only the compatibility rules check, because these
-        // are slow.
+        // rules are slow.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

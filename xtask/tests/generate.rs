@@ -8,8 +8,8 @@ use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, Repository};
 
-/// A checkout with this text as the first document, the other documents, the handwritten file of
-/// the clients, and no generated file.
+/// A checkout with this text as the first document, the other real documents, the client's
+/// handwritten `lib.rs`, and no generated file.
 fn checkout(document: &str) -> Checkout {
     let documents = DOCUMENTS.map(|source| source.file).into_iter();
     let checkout = Checkout::with(&documents.chain([CLIENT_DOCS]).collect::<Vec<_>>());

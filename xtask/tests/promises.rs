@@ -241,7 +241,8 @@ fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
     for (day, kept) in
         [("2027-12-01", "getPet, listOrders, cancelOrder"), ("2027-12-02", "cancelOrder")]
     {
-        // Either the document of version 1 has another base path, or there is no document any more.
+        // In the first case, the document of version 1 has another base path; in the second, it was
+        // removed.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
             let problems = check_paths(paths, &published, day);
             let [Problem { place, expected, .. }] = problems.as_slice() else {

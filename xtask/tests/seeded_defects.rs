@@ -100,7 +100,7 @@ Drift
     );
 }
 
-/// Nobody has to decide about an addition: `--fix` raises the version and regenerates the code.
+/// An addition needs no decision by a person: `--fix` raises the version and regenerates the code.
 #[test]
 fn the_version_of_an_addition_is_raised_by_a_fix() {
     let colour = |document: &mut Value| {

@@ -24,8 +24,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns each scalar or empty container (leaf) that differs between the document and the emitted
-/// one, except the kinds that dropshot does not emit.
+/// Returns the differences between the document and the document that dropshot emits. Ignores
+/// values that dropshot does not emit if `codegen::unemitted` lists their kind.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
     differences.iter().flat_map(|difference| problems(file, difference)).collect()

@@ -77,8 +77,8 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
     read_items(uses, module, file, below, items)
 }
 
-/// Collects the imports of a module, except those of tests. The files of its submodules are in the
-/// directory `below`.
+/// Collects the imports of a module, except imports of tests. The files of its submodules are in
+/// the directory `below`.
 fn read_items(
     uses: &mut Uses,
     module: &[String],

@@ -109,7 +109,7 @@ fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
             match (place.old, place.new) {
                 (Some(_), Some(_)) => compare_rewordable(found, &place),
                 (Some(_), _) => found.breaking(&place, "is no longer a way to authenticate"),
-                // If operations accept the new scheme, they report the addition.
+                // The comparison of operations reports an addition if they accept the new scheme.
                 _ => found.neutral(&place, "is described"),
             }
         }),
@@ -130,7 +130,8 @@ fn compare_rewordable(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
-/// Reports a removed schema. It is not breaking if all operations that used it may be removed.
+/// Reports a removed schema. The removal is not breaking if all operations that used the schema may
+/// be removed.
 fn removed_schema(found: &mut Findings, at: &Place<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

@@ -15,7 +15,7 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// The verdict if fewer values are allowed: breaking if callers send the value.
+    /// The verdict if fewer values are allowed: breaking only if callers send the value.
     pub const fn fewer(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Breaking,
@@ -23,7 +23,7 @@ impl Direction {
         }
     }
 
-    /// The verdict if more values are allowed: breaking if callers receive the value.
+    /// The verdict if more values are allowed: breaking only if callers receive the value.
     pub const fn more(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Addition,
@@ -172,7 +172,7 @@ impl Findings {
         }
     }
 
-    /// Adds a change of `deprecated`. Setting and removing it are both additions, so that the
+    /// Adds a change of `deprecated`. Setting and removing the flag are both additions, so that the
     /// changelog must name them.
     pub fn deprecation(&mut self, at: &Place<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");

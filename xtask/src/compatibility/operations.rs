@@ -42,7 +42,8 @@ fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
 
 fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
-        // These fields are for people. `x-stability` is the promise about stability.
+        // These fields are for people. `x-scalar-stability` is only for the reference page; the
+        // promise is `x-stability`.
         "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
             found.text(member);
         }
@@ -102,7 +103,7 @@ fn compare_value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     });
 }
 
-/// Compares `required`: a parameter must be sent, or a header is always sent.
+/// Compares `required`. A required parameter must be sent; a required header is always sent.
 fn required(found: &mut Findings, at: &Place<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }

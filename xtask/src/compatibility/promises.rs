@@ -51,8 +51,8 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time between the publication that first names a sunset and the sunset. It starts
-/// today, because `publish` runs this check on the day of publication.
+/// The minimum time from the publication that first names a sunset until the sunset. The time
+/// starts today, because `publish` runs this check on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. The day may only
@@ -99,8 +99,8 @@ pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     });
 }
 
-/// Compares one limit. `null` means that the limit is agreed with each account. Replacing it by a
-/// number is breaking, because the number could be lower.
+/// Compares one limit. `null` means that the limit is agreed with each account. Replacing `null` by
+/// a number is breaking, because the number could be lower than the agreed limit.
 fn figure(found: &mut Findings, limit: &Place<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {

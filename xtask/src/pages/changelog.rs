@@ -36,7 +36,7 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
 /// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str) -> String {
     let text = with_headings(changelog, |level, title| {
-        // The date of a version is behind the link, so that it is not part of the anchor.
+        // The date of a version follows the link, so that the anchor does not contain the date.
         match version_and_date(title).filter(|_| level == 2) {
             Some((version, date)) => {
                 let version = version.to_string();
