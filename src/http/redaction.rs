@@ -21,8 +21,14 @@ const WITHHELD: &str = "[withheld: it may hold a key]";
 
 /// Shortens a path, or withholds it if it may contain a key.
 pub fn redact_path(path: &str) -> &str {
-    let end = path.char_indices().nth(LOGGED_PATH_CHARS).map_or(path.len(), |(end, _)| end);
-    let short = path.get(..end).unwrap_or_default();
+    // A path of at most as many bytes needs no counting of characters.
+    let short = match path.len() <= LOGGED_PATH_CHARS {
+        true => path,
+        false => {
+            let end = path.char_indices().nth(LOGGED_PATH_CHARS).map(|(end, _)| end);
+            path.get(..end.unwrap_or(path.len())).unwrap_or_default()
+        }
+    };
     if may_contain_key(short, LONGEST_RUN) { WITHHELD } else { short }
 }
 
@@ -34,17 +40,21 @@ pub fn redact_user_agent(sent: &[u8]) -> Cow<'_, str> {
 }
 
 fn may_contain_key(text: &str, longest_word: usize) -> bool {
-    let mut runs = text.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let is_too_long = |run: &str| {
-        let longest = match run {
-            _ if run.bytes().all(|byte| byte.is_ascii_digit()) => LONGEST_NUMBER,
-            _ if run.bytes().all(|byte| byte.is_ascii_alphabetic()) => longest_word,
-            _ => LONGEST_RUN,
-        };
-        run.len() > longest
+    let bytes = text.as_bytes();
+    let is_too_long = |run: &[u8]| {
+        // No limit is shorter.
+        run.len() > LONGEST_RUN && {
+            let longest = match run {
+                _ if run.iter().all(u8::is_ascii_digit) => LONGEST_NUMBER,
+                _ if run.iter().all(u8::is_ascii_alphabetic) => longest_word,
+                _ => LONGEST_RUN,
+            };
+            run.len() > longest
+        }
     };
-    let has_key_prefix = || text.as_bytes().windows(4).any(|four| four == b"sto_");
-    text.contains('%') || runs.any(is_too_long) || has_key_prefix()
+    bytes.contains(&b'%')
+        || bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(is_too_long)
+        || bytes.windows(4).any(|four| four == b"sto_")
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub fn in_transaction<T>(
         let result = work(&transaction)?;
         transaction.commit()?;
         writer.require_in_place()?;
+        writer.checkpoint_if_due();
         Ok(result)
     };
     let result = commit_work().map_err(doing("written"));
