@@ -67,7 +67,7 @@ struct Cli {
     #[arg(long, value_name = "FILE", hide = true)]
     bare_dropshot: Option<PathBuf>,
     #[command(flatten)]
-    sqlite_commits: Option<SqliteCommits>,
+    sqlite_commits: SqliteCommits,
 }
 
 /// A part of the benchmark that can be run alone.
@@ -89,9 +89,9 @@ enum Part {
 
 fn main() -> ExitCode {
     let (cli, mut out) = (Cli::parse(), anstream::stdout());
-    let measured = match (&cli.bare_dropshot, &cli.sqlite_commits) {
+    let measured = match (&cli.bare_dropshot, &cli.sqlite_commits.file) {
         (Some(file), _) => bare_dropshot::serve(file, &mut out),
-        (None, Some(arguments)) => sqlite_commits::run(arguments, &mut out),
+        (None, Some(file)) => sqlite_commits::run(file, &cli.sqlite_commits, &mut out),
         (None, None) => measure(&cli, &mut out),
     };
     exit_code(measured.map(|()| 0))

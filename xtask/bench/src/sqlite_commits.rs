@@ -17,7 +17,7 @@ use testbed::Preload;
 pub struct SqliteCommits {
     /// Cancel orders in this store with bare SQLite
     #[arg(long = "sqlite-commits", value_name = "FILE", hide = true)]
-    file: PathBuf,
+    pub file: Option<PathBuf>,
     /// The first order to cancel
     #[arg(long, value_name = "ID", hide = true, default_value_t = 1)]
     first_order: i64,
@@ -57,8 +57,8 @@ pub fn turn<'a>(
 /// Commits as often as possible, and prints the number of commits and the seconds. Each transaction
 /// is one statement that changes one row, the minimum for a durable cancellation. The journal and
 /// sync modes are the server's.
-pub fn run(arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
-    let connection = Connection::open(&arguments.file)?;
+pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
+    let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     ensure!(mode == "wal", "the store's journal mode is {mode}, not wal");
