@@ -21,8 +21,8 @@ pub struct Attempt<'a> {
     pub outcome: Result<StatusCode, ErrorKind>,
     /// The id of this attempt in the server's log.
     pub request_id: Option<&'a str>,
-    /// The time until the next attempt; `None` if this was the last one. After a 429 the wait may
-    /// be longer, because calls that began earlier go first.
+    /// The time until the next attempt; `None` if this was the last one. After a 429 the actual
+    /// wait may be longer, because calls that began earlier go first.
     pub wait: Option<Duration>,
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Twice the maximum response time of the service. Also ends a call whose connection the server
-/// closed at once, because hyper may not report this (`api/UPSTREAM.md`).
+/// Twice the maximum response time of the service. If the server closes a connection at once, hyper
+/// may not report this (`api/UPSTREAM.md`), and only this timeout ends the attempt.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The versions of the API that a base URL may end in.
@@ -28,7 +28,7 @@ pub enum BuildError {
     /// The key is invalid.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
-    /// The HTTP client could not be set up, for example TLS.
+    /// The HTTP client could not be set up, for example because of its TLS settings.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -68,8 +68,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends every request once, without waiting for the rate limit. 429, 503 and lost connections
-    /// are errors.
+    /// Sends every request once, without waiting for the rate limit. After a 429, a 503 or a lost
+    /// connection, the call fails.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
@@ -99,8 +99,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection: 5 seconds by default. The time is limited to
-    /// nine tenths of [`read_timeout`](Self::read_timeout), which starts at the same moment.
+    /// Sets the maximum time to open a connection: 5 seconds by default. Both this time and
+    /// [`read_timeout`](Self::read_timeout) start with the request. If this time is longer than
+    /// nine tenths of the read timeout, those nine tenths are used instead.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -115,18 +116,19 @@ impl ClientBuilder {
     }
 
     /// Limits the whole call, with its waits, its retries and the body of its response. There is no
-    /// limit by default. An expired call fails with
-    /// [`CallTimeout`](crate::ErrorKind::CallTimeout), whose message says what the call was doing.
-    /// Retries and waits for the rate limit that would end later are skipped.
+    /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
+    /// whose message says what the call was doing. If the call would have to wait longer than this
+    /// limit for a retry or for the rate limit, it fails at once.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self
     }
 
     /// Limits the number of concurrent calls of the client and its clones to `calls`, at least 1. A
-    /// call counts from its first attempt to the end of its response, including waits. Other calls
-    /// wait until a call ends or their [`call_timeout`](Self::call_timeout) expires; the time of
-    /// their [`RetryPolicy`] begins after this wait. There is no limit by default.
+    /// call counts until the end of its response, also while it waits for the rate limit or for a
+    /// retry. Other calls wait until a call ends or their [`call_timeout`](Self::call_timeout)
+    /// expires; the time of their [`RetryPolicy`] begins after this wait. There is no limit by
+    /// default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self

@@ -19,12 +19,12 @@ pub struct Call {
     pub(crate) policy: RetryPolicy,
     pub(crate) observer: Observer,
     pub(crate) timeout: Option<Duration>,
-    /// The permits of `max_in_flight`.
+    /// The permits for `max_in_flight` calls; `None` if there is no maximum.
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// The queue in which calls wait for the rate limit, shared by all clones of the client.
     pub(crate) turns: Arc<Turns>,
     /// The permit of this call. It is released when the call is dropped, after the body of the
-    /// response.
+    /// response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Sent {
     pub(crate) may_be_done: bool,
     /// The head of the last response, if there was one.
     pub(crate) head: Option<Head>,
-    /// The deadline of the call and its time limit, from `call_timeout`.
+    /// The deadline of the call, and its time limit from `call_timeout`.
     pub(crate) ends: Option<(Instant, Duration)>,
     /// The reason, if the client itself ended the call.
     pub(crate) stopped: Option<Stopped>,

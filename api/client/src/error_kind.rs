@@ -1,4 +1,4 @@
-//! The kinds of errors.
+//! The kinds of errors that a call can return.
 
 /// The kind of an [`Error`](crate::Error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

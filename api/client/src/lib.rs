@@ -230,7 +230,7 @@ pub use error::Error;
 pub use error_kind::ErrorKind;
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
-/// The HTTP client underneath, for [`ClientBuilder::http`].
+/// The HTTP library of this crate. [`ClientBuilder::http`] takes this version's client builder.
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// The maximum response time of the service. After this time a request without a response no longer
 /// counts as in flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Random extra wait after a limit. All clients of an account wait for the same instant, and must
-/// not all send then.
+/// The maximum random extra wait after a limit. All clients of an account wait for the same
+/// instant; the random waits spread their next requests.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Limits `Retry-After`, so that the addition to the current instant cannot overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
@@ -50,7 +50,8 @@ pub(crate) struct Limits {
     held_until: Option<Instant>,
     remaining: u64,
     resets_at: Option<Instant>,
-    /// The value of `sent` when a response last set `remaining`; `None` before any response has.
+    /// The value of `sent` when a response last set `remaining`; `None` until the first such
+    /// response.
     learned_after: Option<u64>,
 }
 
@@ -171,8 +172,8 @@ mod tests {
         assert_eq!(limits.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         limits.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 30);
-        // With 58 remaining requests, 29 may be in flight, and 29 are. With 57, 29 may be in flight
-        // too, and 28 are.
+        // With 58 remaining requests, 29 may be in flight. 29 are, so none is sent. With 57, also
+        // 29 may be in flight (half, rounded up). 28 are, so one is sent.
         limits.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 0);
         limits.record_response(3, now, remaining(57), 0.0);
@@ -243,7 +244,8 @@ mod tests {
         limits.record_response(3, now, remaining(2), 0.0);
         limits.record_response(2, now, remaining(3), 0.0);
         assert_eq!(send_all(&mut limits, now), [4]);
-        // The server's window ended a moment earlier than reported, or the plan changed.
+        // The number rises if the server's window ended a moment earlier than reported, or if the
+        // plan has changed.
         limits.record_response(4, now, remaining(300), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 150);
     }

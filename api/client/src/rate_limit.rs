@@ -34,8 +34,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock. Returns `None` if the reset is not
-    /// within the next minute: then a clock is wrong, or the headers report the day limit. For the
-    /// day limit, a 429 has the wait in `Retry-After`.
+    /// within the next minute: either a clock is wrong, or the headers report the day limit. The
+    /// wait for the day limit is in the `Retry-After` of a 429.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -75,8 +75,8 @@ impl RetryPolicy {
         self.total
     }
 
-    /// Returns the wait before the next attempt, or `None` if there is none. `retry_after` is from
-    /// the last response.
+    /// Returns the wait before the next attempt, or `None` if no attempts remain. `retry_after` is
+    /// from the last response.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,
@@ -88,8 +88,8 @@ impl RetryPolicy {
         (attempts_made < self.attempts).then(wait)
     }
 
-    /// Returns a wait that doubles with each attempt. `chance`, from 0 to 1, reduces it by up to
-    /// half, so that clients do not all retry at the same moment.
+    /// Returns a wait that doubles with each attempt. `chance`, from 0 to 1, shortens the wait by
+    /// up to half, so that clients do not all retry at the same moment.
     fn back_off(&self, attempts_made: u32, chance: f64) -> Duration {
         let doublings = attempts_made.saturating_sub(1).min(31);
         let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);

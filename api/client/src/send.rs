@@ -183,8 +183,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have carried out the request. After a 429, or if no connection was
-/// opened, it has not.
+/// True if the server may have carried out the request. A request that got a 429, or for which no
+/// connection was opened, was not carried out.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),
@@ -240,7 +240,7 @@ mod tests {
     async fn waits_for_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 2, Some("42")).await;
         assert_eq!((status, sent), (200, 3));
-        // Each wait has up to a second of jitter.
+        // Two waits of 42 seconds, each with up to a second of jitter.
         assert!((84.0..86.1).contains(&seconds), "{seconds}");
     }
 
@@ -248,7 +248,8 @@ mod tests {
     async fn backs_off_without_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 3, None).await;
         assert_eq!((status, sent), (200, 4));
-        // Between 50 % and 100 % of 0.5 + 1 + 2 seconds, plus the jitter of each 429.
+        // The waits of 0.5, 1 and 2 seconds, each shortened by up to half, plus up to a second of
+        // jitter for each of the three 429s.
         assert!((1.75..6.6).contains(&seconds), "{seconds}");
     }
 

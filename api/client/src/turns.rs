@@ -23,8 +23,9 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the request that the call may send. Each polled call sets it for all calls of
-    /// the queue, so that calls can go even if the program does not poll an earlier call.
+    /// The number of the request that the call may send; `None` until it may send one. Any call
+    /// that is polled sets this field for all calls of the queue. So later calls can go even if the
+    /// program does not poll an earlier one.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
@@ -254,7 +255,7 @@ mod tests {
             let mut dropped = pin!(turns.wait(turns.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // The unpolled call is the first that may send. It blocks the others until
+        // The unpolled call may send first, after 42 seconds. It blocks the others for
         // `RESPONSE_TIMEOUT`.
         turns.wait(turns.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();

@@ -50,13 +50,13 @@ impl Reply {
         self
     }
 
-    /// Cuts the body, without changing `Content-Length`.
+    /// Cuts the body, but keeps `Content-Length` as it was.
     pub fn cut_at(mut self, length: usize) -> Self {
         self.body.truncate(length);
         self
     }
 
-    /// Cuts the body, without `Content-Length`.
+    /// Cuts the body, and sends no `Content-Length`.
     pub fn cut_without_length_at(mut self, length: usize) -> Self {
         self.content_length = None;
         self.cut_at(length)

@@ -37,8 +37,8 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns the fields of each event of the client, or of each span if `events` is false, a line
-    /// each.
+    /// Returns one line for each event of the client, or for each of its spans if `events` is
+    /// false. A line has the fields.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
