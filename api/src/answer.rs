@@ -45,7 +45,8 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. Dropshot documents only the success with this status and body.
+/// The successes of an operation. Dropshot documents only the success with the status `STATUS` and
+/// the body `Body`.
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success.
     type Body: JsonSchema + 'static;
@@ -58,7 +59,7 @@ pub trait Success: Send + Sync + 'static {
     fn into_response(self) -> Result<Response<Body>, Failure>;
 }
 
-/// The body of every error of a document.
+/// The body that all errors of a document have in common.
 pub trait ErrorBody: Serialize {
     /// The error code, as in the document.
     fn code(&self) -> &'static str;
@@ -274,8 +275,9 @@ impl JsonSchema for Failure {
     }
 }
 
-/// An extractor of the sender and the body. Dropshot allows one exclusive extractor per request, so
-/// this one wraps the extractor of the body. Extraction never fails: the fields contain the errors.
+/// An extractor of the sender and the body. They share an extractor, because dropshot allows only
+/// one exclusive extractor per request. Extraction never fails: the field `body` contains the error
+/// if the body is invalid.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request.

@@ -45,7 +45,7 @@ const fn document(
 }
 
 impl Document {
-    /// True for v1; its metrics have no version prefix.
+    /// True for version 1, whose metrics have no version prefix.
     pub fn is_first(&self) -> bool {
         self.base_path == V1.base_path
     }

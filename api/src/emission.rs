@@ -1,5 +1,5 @@
 //! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares each
-//! value in it with the checked-in document.
+//! value in the emitted document with the checked-in document.
 
 use crate::answer::Failure;
 use crate::schemas::LIST;

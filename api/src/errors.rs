@@ -27,7 +27,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the first numbers in an example's message with these numbers of the request.
+/// Replaces the first numbers in an example's message with `figures`, the numbers of the request.
 pub fn message(example: &str, figures: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for figure in figures {

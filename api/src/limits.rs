@@ -7,8 +7,8 @@ pub const MINUTE_SECONDS: u32 = 60;
 /// The length of the day window.
 pub const DAY_SECONDS: u32 = 86_400;
 
-/// The time after a key's first 429 in a minute in which further 429s are not strikes. So a burst
-/// that was sent before the client could read the first 429 does not lead to a ban.
+/// For this time after a key's first 429 in a minute, further 429s are not strikes. So a burst that
+/// was sent before the client could read the first 429 does not lead to a ban.
 pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 
 /// The length of the first ban. Each further ban is twice as long.
@@ -17,10 +17,11 @@ pub const FIRST_BAN_SECONDS: u32 = 300;
 /// The maximum length of a ban.
 pub const MAX_BAN_SECONDS: u32 = 3_600;
 
-/// The time without a ban after which the next ban has the length of the first again.
+/// After this time without a ban, the next ban is as short as a first one.
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
-/// Maximum requests per minute per client address without a valid key, unless configured.
+/// The maximum number of requests per minute from a client address without a valid key, unless
+/// configured otherwise.
 pub const UNAUTHENTICATED_PER_MINUTE: u32 = 1_000;
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl std::error::Error for Invalid {}
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     /// The location of the parameters.
     const LOCATION: Location;
-    /// The names in the document.
+    /// The names of the parameters in the document.
     const NAMES: &'static [&'static str];
 
     /// Parses the parameters.
@@ -119,7 +119,8 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Takes the known headers. Joins several lines of a header to one list (RFC 9110, 5.3).
+    /// Takes the known headers. Joins the lines of a header that was sent several times to one list
+    /// (RFC 9110, 5.3).
     fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
         let value = |name: &&'static str| {
