@@ -61,7 +61,9 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of concurrent single-row lookups of one server.
 pub const ROW_LOOK_UPS: u32 = 16;
 
-/// The maximum time that the readiness check waits for the store. A scrape has a longer timeout.
+/// The maximum time that the readiness check waits for the store. Each scrape of the metrics waits
+/// for this check, so the time is shorter than the timeout of a scrape (Prometheus's default is 10
+/// seconds).
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait of a command for the writes of servers and other commands.
@@ -105,9 +107,9 @@ pub struct Standbys {
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Queries the last changes. The answer includes every change that any process committed before
-    /// the call. `list` is the change that the caller's list reflects; the answer may contain the
-    /// orders that changed after it. Every list request makes this call, so an embedded engine does
-    /// not allocate memory for the answer.
+    /// the call. `list` is the last change that the caller's list reflects; the answer may contain
+    /// the orders that changed after this change. Every list request makes this call, so an
+    /// embedded engine does not allocate memory for the answer.
     fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
@@ -134,11 +136,13 @@ pub trait Store: Send + Sync {
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Sends every order that changed after the change `after`, in ascending order of id. If the
-    /// number of `after` is 0, sends all orders that are not cancelled; they may include changes
-    /// made during the read, whose numbers are above `reached`. After any other number, the read
-    /// may stop before the last change to limit the number of rows. Fails if the store has another
-    /// generation.
+    /// Sends every order that changed after the change `after`, in ascending order of id. Returns
+    /// the last change that the read has reached. Fails if the store has another generation than
+    /// `after`.
+    ///
+    /// If the number of `after` is 0, sends all orders that are not cancelled. They may already
+    /// include changes made during the read, later than the reached one. For any other number, the
+    /// read may stop before the store's last change, to limit the number of rows.
     async fn send_orders_since(
         &self,
         after: ChangeNumber,

@@ -104,7 +104,7 @@ pub struct ChangedOrder {
 }
 
 impl ChangedOrder {
-    /// The effect on the list.
+    /// The effect of this change on the list.
     pub fn change(&self) -> OrderChange<'_> {
         let is_shipped = match self.status {
             Status::Cancelled => return OrderChange::Removed(self.id),
@@ -128,7 +128,7 @@ pub enum OrderChange<'a> {
 /// A request to cancel an order. The order's row records the key and the time.
 #[derive(Clone, Debug)]
 pub struct Cancellation {
-    /// The order.
+    /// The id of the order.
     pub order_id: i64,
     /// `key_…` of the request's key.
     pub key_id: Arc<str>,
@@ -157,8 +157,9 @@ pub struct CancelledBatch {
     pub outcomes: Vec<Option<CancelOutcome>>,
     /// The generation of the store.
     pub generation: u64,
-    /// The change numbers of orders before and after the transaction. `None` if it cancelled no
-    /// order, or if an earlier attempt of this batch already did.
+    /// The change numbers of orders before and after the transaction. `None` if the transaction
+    /// cancelled no order, for example because an earlier attempt of the same batch had cancelled
+    /// all of its orders.
     pub change_numbers: Option<(i64, i64)>,
 }
 
@@ -172,11 +173,11 @@ pub const COUNT_ORDERS: &str = "
 /// The number of orders in each status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OrderCounts {
-    /// Pending.
+    /// The number of pending orders.
     pub pending: i64,
-    /// Shipped.
+    /// The number of shipped orders.
     pub shipped: i64,
-    /// Cancelled.
+    /// The number of cancelled orders.
     pub cancelled: i64,
 }
 
@@ -201,7 +202,7 @@ pub struct NewOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderUpdate {
-    /// The order.
+    /// The id of the order.
     pub id: i64,
     /// The new ship date. `None` leaves it unchanged.
     #[serde(serialize_with = "as_stored")]

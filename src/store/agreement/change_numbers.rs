@@ -52,10 +52,10 @@ impl ChangeNumber {
         self.generation != other.generation || self.number > other.number
     }
 
-    /// Returns the change that a list reflects once the orders that a batch cancelled are removed
-    /// from it. `self` is the change that the list reflects now; `numbers` are the store's change
-    /// numbers before and after the batch. If the number before the batch differs from that of
-    /// `self`, the list lacks a change of another process, and the result is `self`.
+    /// Returns the change that a list reflects after the orders that a batch cancelled are removed
+    /// from the list. `self` is the change that the list reflects now; `numbers` are the store's
+    /// change numbers before and after the batch. If `self` does not have the number before the
+    /// batch, the list lacks a change of another process, and the result is `self`.
     #[must_use]
     pub fn after(self, generation: u64, numbers: Option<(i64, i64)>) -> ChangeNumber {
         match numbers {

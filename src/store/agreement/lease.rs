@@ -18,7 +18,8 @@ impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 /// primary cannot confirm commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
-    /// The time at which the last confirmed heartbeat was sent; none before the first.
+    /// The time at which the last confirmed heartbeat was sent; `None` before the first one is
+    /// confirmed.
     pub(crate) renewed: Option<T>,
 }
 

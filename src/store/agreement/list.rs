@@ -49,8 +49,8 @@ impl<S, R: Default> ListState<S, R> {
     /// Adds a batch of cancellations of this process to the pending removals. `numbers` are the
     /// store's change numbers before and after the batch. If the list does not reflect the change
     /// before the batch, the orders are not added: they arrive later, with the rows of the missing
-    /// changes. If they were added now, the list would lack the cancelled orders but reflect an
-    /// earlier change, and would share its ETag with a different list.
+    /// changes. If they were added now, the list would no longer contain the cancelled orders, but
+    /// would still reflect an earlier change. Its ETag would then stand for two different lists.
     pub fn cancelled(
         &mut self,
         generation: u64,
@@ -84,9 +84,9 @@ impl<S, R: Default> ListState<S, R> {
     }
 
     /// Replaces the snapshot by one that reflects the change `applied`. `remove_done` deletes the
-    /// pending removals whose orders the new snapshot lacks; removals of orders cancelled meanwhile
-    /// stay pending. A new generation discards all pending removals, because its snapshot was read
-    /// anew and already lacks every order whose cancellation was not lost.
+    /// pending removals whose orders the new snapshot lacks; removals of orders that were cancelled
+    /// while it was made stay pending. A new generation discards all pending removals, because its
+    /// snapshot was read anew and already lacks every order whose cancellation was not lost.
     pub fn publish(
         &mut self,
         snapshot: S,

@@ -99,8 +99,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&account, &utc_text(&at)])?;
             Ok(Some(account))
         })?;
-        // Count outside the transaction, which blocks all other changes. No keys are added
-        // meanwhile, since the account is closed.
+        // Count only after the transaction, because a transaction blocks all other changes. No key
+        // was added in between, because the account is closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self

@@ -23,7 +23,7 @@ pub const DATES: [(&str, &str); 4] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
-    /// Orders by status.
+    /// The number of orders in each status.
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
     #[serde(rename = "ordersVersion")]
@@ -31,11 +31,11 @@ pub struct CheckReport {
     /// The number of the last change of accounts and keys.
     #[serde(rename = "keysVersion")]
     pub keys_change_number: Option<i64>,
-    /// Pets.
+    /// The number of pets.
     pub pets: Option<i64>,
-    /// Accounts.
+    /// The number of accounts.
     pub accounts: Option<i64>,
-    /// All keys that were ever issued.
+    /// The number of keys that were ever issued.
     pub keys: Option<i64>,
     /// Empty if the store is sound.
     pub problems: Vec<String>,

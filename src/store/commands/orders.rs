@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 const COLUMNS: &str =
     "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
 
-/// Orders per query. Reading them takes some milliseconds, and the round trip to the engine about a
-/// millisecond.
+/// Orders per query. Reading them takes some milliseconds, so the round trip to the engine, about a
+/// millisecond, adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
 /// Commands on orders.
