@@ -127,8 +127,8 @@ async fn end_transaction<T>(
 ) -> Result<T, StoreError> {
     match result {
         Ok(result) => {
-            // This statement fails if `work` ignored an earlier error. COMMIT would roll back and
-            // report no error.
+            // This statement fails if `work` ignored an earlier error. Without it, COMMIT would
+            // roll back and report no error.
             transaction.execute("SELECT", &[]).await.map_err(write_error)?;
             let before = link.unconfirmed();
             transaction.commit().await.map_err(commit_error)?;
@@ -180,8 +180,9 @@ impl Engine for PostgresCommands {
     }
 }
 
-/// Commits these writes as one change, with pipelined statements. Returns false, and writes
-/// nothing, if something in `scope` has changed since the given last changes.
+/// Commits these writes as one change, with pipelined statements. The caller passes the last
+/// changes that it has read. If something in `scope` has changed since then, writes nothing and
+/// returns false.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,

@@ -208,7 +208,7 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: String| ConnectError(format!("{target}: {why}"));
     let mut config = url.session();
-    // PostgreSQL uses the last of repeated options.
+    // PostgreSQL uses the last of repeated options, so the options of the role come last.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
     config
         .options(options)

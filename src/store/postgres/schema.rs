@@ -15,8 +15,8 @@ pub struct Migration {
     pub what: &'static str,
     /// The statements.
     pub sql: &'static str,
-    /// The oldest program that may use the database afterwards: servers of older programs become
-    /// unready; newer ones go on.
+    /// The oldest program that may use the database after this step. Servers of this version and of
+    /// newer ones go on; servers of older ones become unready.
     pub oldest_program: &'static str,
 }
 
@@ -227,7 +227,7 @@ pub async fn require_current(
     }
 }
 
-/// Reads the version that the database records; none if it lacks these tables.
+/// Reads the version that the database records; `None` if the database lacks these tables.
 async fn read_version(
     client: &impl GenericClient,
     version_table: &str,

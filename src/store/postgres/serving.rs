@@ -45,9 +45,9 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. With `confirms_lists`, every freshness query of a list request is a commit.
-    /// Servers without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are
-    /// removed from the table `replicas`.
+    /// Opens the store. With `confirms_lists`, every freshness query of a list request makes a
+    /// commit that the standby must confirm. Servers without heartbeats for `silent_for`, normally
+    /// [`SILENT_FOR`](super::SILENT_FOR), are removed from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,

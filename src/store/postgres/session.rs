@@ -69,13 +69,15 @@ pub struct Session {
     pub list_queries: ListQueries,
     /// The statements for keys, on `freshness`.
     pub key_statements: KeyStatements,
-    /// Reads pets, and records the uses of keys.
+    /// Reads single orders and pets, records the uses of keys, and removes old rows of the tables
+    /// `changes` and `replicas`.
     pub reader: Connection,
     /// Read-locked by pipelined statements for single rows; write-locked by other statements, which
     /// need the reader exclusively.
     pub reading: RwLock<()>,
-    /// Sends only heartbeats. If statements of other transactions came between those of a
-    /// heartbeat, they would end working sessions.
+    /// Sends only heartbeats, whose statements are pipelined. A statement of other work between
+    /// them would run in the heartbeat's transaction. If that statement failed or waited, a working
+    /// session would lose its lease or end.
     pub heartbeat: Connection,
     /// The statements of `heartbeat`.
     pub heartbeat_statements: HeartbeatStatements,
@@ -256,7 +258,7 @@ impl Session {
         self.with_seen(replica, |seen| answer.accept(self.generation, seen))
     }
 
-    /// Calls `decide`, which accepts or rejects an answer, with the last seen change. Fails if
+    /// Passes the last seen change to `decide`, which accepts or rejects an answer. Fails if
     /// `decide` rejects the answer.
     pub fn with_seen<T>(
         &self,

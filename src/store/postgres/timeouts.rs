@@ -35,7 +35,8 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The minimum time left to send a batch. With less, its late answer would end a working session.
+/// The minimum time left to send a batch. With less time the answer would probably be late, which
+/// ends a working session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The time that a batch waits for each of its two locks, the change lock and the row of an order,
@@ -74,12 +75,12 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server is treated as running until this long after it last wrote its row, which it does every
-/// 10 s. During this time long commands pause for its requests, even if the server was killed.
+/// For this time after a server last wrote its row, it is treated as running. It writes the row
+/// every 10 s. If a server is killed, long commands still pause for its requests during this time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// A server without heartbeats for this time is removed from the table `replicas` by the others.
-/// A server that was suspended for longer adds its row again.
+/// A server without heartbeats for this time is removed from the table `replicas` by the other
+/// servers. If it was only suspended, it adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
@@ -106,7 +107,7 @@ pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Limits for reading pets.
+/// Limits for reading single orders and pets, recording the uses of keys, and removing old rows.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
 /// Limits for heartbeats. The lock timeout is short, because only this server locks its row.

@@ -1,4 +1,4 @@
-//! Runs the statements that both engines share on PostgreSQL. Queries block; writes are collected,
+//! Runs on PostgreSQL the statements that both engines share. Queries block; writes are collected,
 //! and sent together at the end of the change.
 
 use crate::store::StoreError;

@@ -10,8 +10,8 @@ use store_orders_api::types::{Pet, utc_text};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Inserts orders, and records the change. With READ COMMITTED the snapshot of this statement is
-/// taken after the change lock was acquired.
+/// Inserts orders, and records the change. The change lock is taken before this statement. With
+/// READ COMMITTED its snapshot is taken after that, so `last` is the store's last change.
 const INSERT_ORDERS: &str = "
     WITH last AS (SELECT changes.version, keys FROM changes, versions
                   ORDER BY changes.version DESC LIMIT 1),

@@ -20,7 +20,7 @@ pub struct ReplicaRow {
     pub id: String,
     /// The version of the program.
     pub program: String,
-    /// The address on which the server listens; empty until it does.
+    /// The address on which the server listens; empty until the server listens.
     pub address: String,
     /// The last change of orders that its list reflects.
     #[serde(rename = "listVersion")]
@@ -46,9 +46,8 @@ impl PostgresCommands {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease, because after that time no server has a valid lease on a replaced primary. From
-    /// then on the answers of all servers include everything that was committed here before the
-    /// call.
+    /// of a lease: after that time no server has a valid lease on a replaced primary. Afterwards
+    /// the answers of all servers include everything that was committed here before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

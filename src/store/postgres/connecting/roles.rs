@@ -25,8 +25,8 @@ pub struct Role {
     /// The `application_name`.
     pub name: &'static str,
     limits: ServerLimits,
-    /// Allows sequential scans. Roles without scans read only a few rows, through an index. After
-    /// an import, outdated statistics could make the planner choose a scan for them.
+    /// Allows sequential scans. They are off for roles that read only a few rows, through an index:
+    /// after an import, outdated statistics could make the planner choose a scan instead.
     scans: bool,
 }
 
@@ -68,8 +68,8 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads pets, and records the uses of keys. PostgreSQL cancels a slow statement before the timeout
-/// of its answer, which would end the session.
+/// Reads single orders and pets, records the uses of keys, and removes old rows. A late answer
+/// would end the session, so PostgreSQL cancels a slow statement before its answer is late.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.

@@ -61,9 +61,9 @@ pub async fn beat(
     Ok(session.renew_lease(sent))
 }
 
-/// Adds the replica's row. Fails while a command keeps servers away. A command that would keep
-/// servers away later finds the row and refuses to run, so data read from now on stays valid while
-/// the row exists.
+/// Adds the replica's row. Fails while a command keeps servers away. If such a command begins
+/// later, it finds the row and refuses to run. So data read from now on stays valid while the row
+/// exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_version)

@@ -30,7 +30,7 @@ use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
-/// The maximum number of queries in flight if each query is a commit.
+/// The maximum number of queries in flight if each query's commit waits for the standby.
 const MAX_COMMITTING_QUERIES: usize = 1;
 
 /// The maximum number of changed orders in an answer: as many as a batch of cancellations can
@@ -127,8 +127,8 @@ impl ListQueries {
     }
 }
 
-/// Sends queries and answers list requests until the session ends. With `commits`, the standby
-/// confirms every query.
+/// Sends queries and answers list requests until the session ends. With `commits`, the standby must
+/// confirm the commit of every query.
 pub async fn answer_list_queries(session: &Session, replica: &Replica, commits: bool) {
     if let Err(error) = answer_until_ended(session, replica, commits).await {
         session.ending.end(&ErrorChain(&error));
@@ -200,7 +200,7 @@ async fn query_store(
     let after = list.map(|list| list.number);
     let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &replica.id()];
     let unconfirmed = link.unconfirmed();
-    // This returns after the commit.
+    // The query returns only after its commit.
     let rows = client.query(select, &parameters).await.map_err(read_error)?;
     if commits {
         link.require_confirmed_since(unconfirmed)?;

@@ -39,7 +39,8 @@ pub struct Opener {
     pub url: PostgresUrl,
     /// This server process.
     pub replica: Arc<Replica>,
-    /// Makes every freshness query of a list request a commit.
+    /// If true, every freshness query of a list request makes a commit that the standby must
+    /// confirm.
     pub confirms_lists: bool,
     /// The time without heartbeats after which a server's row is removed.
     pub silent_for: Duration,

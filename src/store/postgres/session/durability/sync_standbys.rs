@@ -47,7 +47,7 @@ impl SyncStandbys {
         self.needed >= self.names.len() && !self.names.iter().any(|name| name == "*")
     }
 
-    /// Returns the names without a streaming standby.
+    /// Returns the names for which no standby is streaming.
     pub fn without<'a>(&'a self, streaming: &[String]) -> Vec<&'a str> {
         let streams =
             |name: &str| streaming.iter().any(|standby| standby.eq_ignore_ascii_case(name));
