@@ -75,7 +75,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
-    // When `began` was read, one more cancellation may have been committed but not yet counted.
+    // The client started the backup after 10 cancellations. When `began` was read, one more
+    // cancellation may have been committed but not yet counted.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
     // The client cancels orders in ascending order of id, so the ids of the cancelled orders in the
     // copy have no gap. The import and each cancellation raise the change number by one.
@@ -175,7 +176,8 @@ write-intent.lock
 #[test]
 fn a_restore_is_refused_while_a_server_runs() {
     let sandbox = sandbox_with_backup();
-    // A server refuses to start during a restore, too.
+    // A server refuses to start while a restore runs, just as a restore is refused while a server
+    // runs.
     let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
     let refused = AtomicI64::new(0);
     let serve = |_, _| {

@@ -6,7 +6,8 @@ use store_orders::config::all_settings;
 use test_server::TestCertificate;
 use testbed::{CliSandbox, ServerProcess, Signal, str};
 
-/// The handbook has a copy of the file for readers who have not installed the program.
+/// The handbook has a copy of the default settings file, for readers who have not installed the
+/// program.
 #[test]
 fn the_handbooks_default_file_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/handbook/store-orders.toml");
@@ -391,7 +392,7 @@ fn no_command_shows_the_password_of_a_store() {
 fn an_invalid_setting_of_a_server_is_logged_whatever_its_source() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "listen = \"here\"\n");
-    // Errors in the syntax of the command line are printed as text, for a person.
+    // The last two errors are in the syntax of the command line, so they are printed as text.
     sandbox.session(str![[r#"
 $ store-orders serve --listen here
 (2) {"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"--listen: invalid value \"here\": no port; write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or :8080 for every IPv4 address"}

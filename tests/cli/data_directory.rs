@@ -35,7 +35,7 @@ fn a_command_that_needs_a_store_creates_none() {
     }
 }
 
-/// A new, empty store would hide that the old one is missing.
+/// A new, empty store would hide that the old store is missing.
 #[test]
 fn a_directory_that_lost_its_store_gets_no_new_one() {
     let sandbox = CliSandbox::new();

@@ -75,7 +75,8 @@ $ store-orders --data-dir from/flag accounts list --json
 "#]]);
 }
 
-/// Not even root can create a directory below /proc, or open a directory as a store.
+/// The tests may run as root, so these directories are unusable even for root: a file, a path below
+/// a file, a path below /proc, and a directory in which `store.sqlite` is a directory.
 #[test]
 fn an_unusable_data_directory_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
@@ -150,8 +151,8 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
 
 #[test]
 fn with_json_an_error_is_json_and_the_exit_status_is_its_kind() {
-    // With `--json`, commands print errors as JSON on standard output. `health` prints only its
-    // usual document.
+    // With `--json`, commands print errors as JSON on standard output. Only `health` prints its
+    // usual document, even if the server is not ready.
     CliSandbox::new().session(str![[r#"
 $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}

@@ -54,8 +54,8 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // A shell's script contains this text for each command, with the command's name in place of
-    // NAME.
+    // The completion script of each shell contains this text for each command, with the command's
+    // name in place of NAME.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),
@@ -164,8 +164,8 @@ fn the_systemd_unit_agrees_with_the_program() {
     }
 }
 
-/// Another test, `with_curl_and_nginx_one_machine_is_set_up_from_nothing`, runs `nginx -t` on the
-/// site within Debian's configuration.
+/// Compares only texts. Another test, `with_curl_and_nginx_one_machine_is_set_up_from_nothing`,
+/// runs `nginx -t` on the site within Debian's configuration.
 #[test]
 fn the_nginx_site_has_the_same_server_as_the_whole_configuration() {
     let sandbox = CliSandbox::new();

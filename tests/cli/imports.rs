@@ -1,5 +1,5 @@
-//! `orders import` and `pets import`: a file is imported completely or not at all; a long one is
-//! committed in steps.
+//! `orders import` and `pets import`. The whole file is checked first. It is then stored in steps,
+//! so an import that ends early leaves whole steps.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -84,7 +84,7 @@ fn at_most_twenty_bad_rows_are_shown() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
-    // A row is also bad if its id is in the store or twice in the file.
+    // A row is also bad if its id is in the store already, or is twice in the file.
     sandbox.session(str![[r#"
 $ seq -f '%g,1,0,,,' 100 149 >> orders.csv; printf '500,1,1,,,\n1001,1,1,,,\n' >> orders.csv
 $ store-orders orders import orders.csv
@@ -234,8 +234,7 @@ $ ls
 "#]]);
 }
 
-/// A number of orders that is imported in two steps or, while a server runs, in more and smaller
-/// steps.
+/// The number of orders of a long import: two steps, or 40 smaller steps while a server runs.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -243,7 +242,8 @@ fn long_csv() -> String {
     format!("id,petId,quantity\n{rows}")
 }
 
-/// While a server runs, the import pauses between steps, so the signal arrives in a pause.
+/// While a server runs, the import pauses after each step for three times as long as the step took.
+/// So the signal is likely to arrive in a pause.
 #[test]
 fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existing() {
     let sandbox = CliSandbox::new();

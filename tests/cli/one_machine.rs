@@ -24,8 +24,9 @@ pub(super) const SECTIONS: [&str; 7] = [
     "An upgrade",
 ];
 
-/// Replaces `systemctl`, and runs nginx with Debian's configuration. `SITE` puts paths of the
-/// sandbox and free ports into the nginx site.
+/// Replaces `systemctl` by a function that starts only the backup. Runs nginx with Debian's
+/// configuration. `SITE` is a sed script that puts the sandbox's paths and free ports into the
+/// nginx site.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin

@@ -215,7 +215,8 @@ id  petId  quantity  shipDate    complete  status
 "#]]);
 }
 
-/// While a server runs, the steps are smaller. Each step is one change of the list.
+/// While a server runs, a command changes 500 orders per transaction instead of 10,000. Each
+/// transaction is one change of the list, so 1,200 orders are three changes.
 #[test]
 fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();

@@ -9,7 +9,8 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// The sections with sessions. They run here or, on PostgreSQL, in `cargo xtask faults`.
+/// The sections with sessions. Sessions that need PostgreSQL run in `cargo xtask faults`, and all
+/// others run here.
 pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
