@@ -19,7 +19,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
 
-/// The address or network under which requests from each of `ADDRESSES` are counted.
+/// The names under which requests from `ADDRESSES` are counted: IPv4 addresses, and the /64
+/// networks of IPv6 addresses.
 const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
@@ -47,7 +48,7 @@ enum Step {
     /// The operator lifts the ban of a key.
     Unban(i64),
     Advance(Duration),
-    /// Moves the time to the reset in the last response, plus these nanoseconds.
+    /// Advances the time to the reset in the last response, plus these nanoseconds.
     AdvanceToReset(i64),
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
@@ -109,9 +110,10 @@ struct Both {
     limits: Arc<InMemoryLimits>,
     record: LimitsFile,
     model: Model,
-    /// The model as it was at the last record, and the time since then.
+    /// The model as it was when the limits file was last written, and the time since then.
     recorded: (Model, Duration),
-    /// `begun` receives new bans. `rows` has the bans that are in the store, which survive a crash.
+    /// `begun` receives new bans. `rows` has the bans that are in the store; these bans survive a
+    /// crash.
     begun: UnboundedReceiver<NewBan>,
     rows: HashMap<i64, KeyBan>,
     /// The time at which the limiter next removes expired entries.

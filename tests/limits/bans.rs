@@ -168,8 +168,8 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);
     assert_admitted(&other, &sibling, 1).await;
     other.setup.store.unban_key(&key.id).unwrap();
-    // The first server has received no request since the ban was stored, but must learn that it was
-    // lifted.
+    // The first server has received no request since the ban was stored, but must learn that the
+    // ban was lifted.
     for server in [&server, &other] {
         server.setup.clock.advance(Duration::from_secs(60));
         wait_a_second_until("the ban is lifted", || async {

@@ -218,8 +218,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_limits();
     assert_eq!(accounts(&setup), 0);
-    // The file has no strikes either, so it is as long as an empty one. Only its times may be a few
-    // bytes longer.
+    // The file has no accounts and no strikes, so it is as long as an empty file. Only the times in
+    // the file may be a few bytes longer.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 
@@ -232,8 +232,8 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_limits();
     assert_admitted(&server, &key, 5).await;
-    // The server writes a new file and then renames the new file. A directory with the name of the
-    // new file prevents this.
+    // To save the limits, the server writes the file `limits.new` and renames it. A directory with
+    // this name makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_limits();

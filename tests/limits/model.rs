@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
 
-/// Nanoseconds.
+/// A time or a duration, in nanoseconds.
 pub type Time = i128;
 
 pub const SECOND: Time = 1_000_000_000;

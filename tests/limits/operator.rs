@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Sends a request. Returns the error code if it is refused.
+/// Sends a request. If the request is refused, returns the error code.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));
@@ -33,8 +33,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
         json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
     assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
     let server = data.serve(&[]).unwrap();
-    // Repeat the request, because a minute may end between two requests, and the next request is
-    // then admitted.
+    // A new minute may begin between two requests, and the next request is then admitted. So send
+    // requests until the key is banned.
     wait_until("the key is banned", || async {
         refusal(&server, &key).await.as_deref() == Some("key_banned")
     })
