@@ -37,8 +37,9 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a wire check in front of the server, and a client that uses it without retries. The
-/// client's timeout is longer than usual, because a busy machine takes long to check a large list.
+/// Returns a wire check in front of the server, and a client that sends its requests through the
+/// wire check and does not retry. The client's timeout is longer than usual, because a busy machine
+/// takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);

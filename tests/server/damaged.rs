@@ -96,7 +96,8 @@ async fn a_list_that_lacks_orders_is_never_sent() {
     tear_page(&data);
     let damage = "the table of orders has";
     let server = serve(&data, &[]);
-    // This is the first request; the check after the start may still be running.
+    // This is the first request. It must be refused even while the check after the start is still
+    // running.
     let (status, body) = send(&server, &key, "GET", "/store/orders").await;
     assert_eq!(status, 503, "{} bytes", body.len());
     expect_refused(&server, &key, damage).await;

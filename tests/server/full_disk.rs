@@ -70,7 +70,8 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// SQLite itself checkpoints the WAL only at 4 MiB, but the disk is full before that.
+/// SQLite itself checkpoints the WAL only at 4 MiB. The disk is full before that, so the server
+/// must checkpoint the WAL.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();
@@ -100,8 +101,8 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // By default, SQLite would sort this many rows in a temporary file. After the second import,
-    // the server reads the whole table.
+    // By default, SQLite would sort the rows of the first import in a temporary file. The second
+    // import has more rows than the server sorts (100,000), so the server reads the whole table.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

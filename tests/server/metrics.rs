@@ -1,4 +1,5 @@
-//! `/metrics`: its values match the requests that were sent, and it has no text from a caller.
+//! `/metrics`: its values match the requests that were sent, and no part of it is a text from a
+//! caller.
 
 use super::admin::{admin_origin, ask, setup};
 use crate::limits::bans::BURST;
@@ -128,7 +129,7 @@ fn the_handbook_lists_every_metric() {
         let (start, rest) = line.split_once(" {").unwrap();
         let (name, kind) = start.split_once(' ').unwrap();
         let (labels, help) = rest.split_once("} ").unwrap();
-        // All histograms have the label `le`, so the table leaves it out.
+        // All histograms have the label `le`, so the table leaves this label out.
         let labels = labels.split(',').filter(|label| !["", "le"].contains(label));
         let labels = labels.map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
         format!("| `{name}` | {kind} | {labels} | {help} |")

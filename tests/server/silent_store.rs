@@ -1,4 +1,4 @@
-//! A store that does not answer: requests that need it get 503.
+//! A store that does not answer: requests that need the store get 503.
 
 use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;

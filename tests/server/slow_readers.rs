@@ -1,5 +1,5 @@
-//! Clients that request many lists and read none, over HTTP/1.1 and HTTP/2: the memory for outdated
-//! lists is bounded.
+//! Clients that request many lists and read none, over HTTP/1.1 and HTTP/2. The memory for outdated
+//! lists must stay bounded.
 
 use super::admin;
 use bytes::Bytes;

@@ -11,7 +11,7 @@ async fn a_client_that_reads_nothing_is_cut_off() {
     let log = CapturedLog::new();
     let mut setup = TestSetup::new().with_log(&log);
     setup.config.client_stall_timeout = Duration::from_secs(1);
-    // If the server did not disconnect the client, it would take this long to stop.
+    // A server that did not disconnect the client would take this long to stop.
     setup.config.shutdown_timeout = Duration::from_secs(60);
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);

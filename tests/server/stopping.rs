@@ -23,7 +23,7 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let reader = slow_reader(address, &key).await;
     server.signal(Signal::TERM).unwrap();
     wait_until_stopping(&server).await;
-    // Other systems keep the listening socket open until the server exits.
+    // Systems other than Linux keep the listening socket open until the server exits.
     if cfg!(target_os = "linux") {
         let rejected = || async { TcpStream::connect(address).await.is_err() };
         wait_until("connections are rejected", rejected).await;
@@ -147,7 +147,7 @@ async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus
 async fn a_second_signal_ends_the_server_at_once() {
     let (data, key) = data_with(MANY_ORDERS);
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        // The timeout is longer than this test waits.
+        // This timeout is longer than the test waits, so only the second signal can end the server.
         let server = data.serve(&["--shutdown-timeout", "1h"]).unwrap();
         let reader = slow_reader(server.address().unwrap(), &key).await;
         server.signal(Signal::TERM).unwrap();

@@ -1,4 +1,4 @@
-//! TLS: certificates are replaced under load, and bad ones are rejected.
+//! TLS: certificates are replaced under load, and bad certificates are rejected.
 
 use super::{admin, data_with};
 use reqwest::tls::TlsInfo;
@@ -143,7 +143,8 @@ async fn sighup_rereads_files_that_look_unchanged() {
     let old = TestCertificate::new();
     let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
-    // Generate certificates until one has files of the same lengths as the old ones.
+    // SIGHUP must reread files whose lengths and modification times are unchanged. So generate
+    // certificates until one has files of the same lengths as the old files.
     let same_length =
         |new: &TestCertificate| new.pem.len() == old.pem.len() && new.key.len() == old.key.len();
     let new = std::iter::repeat_with(TestCertificate::new).take(1_000).find(same_length).unwrap();
