@@ -14,7 +14,7 @@ mod updating;
 
 use crate::engine::Case;
 
-/// All cases.
+/// Returns the cases of all topics.
 pub fn all() -> Vec<Case> {
     cases![Case:
         health::a_new_store_is_empty_ready_and_sound,

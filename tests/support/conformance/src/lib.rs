@@ -1,5 +1,5 @@
-//! Conformance cases for the engines of the store. A case gets a server's and a command's access to
-//! a new store from an engine, and does not depend on the kind of engine.
+//! Conformance cases for the engines of the store. An engine gives a case a new store, opened like
+//! a server and like a command, so that the case does not depend on the kind of engine.
 //!
 //! | Module | Content |
 //! |---|---|

@@ -21,8 +21,9 @@ pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(latest(store)?.last_changes)
 }
 
-/// Formats a change as its id and a text: the order's JSON of v1, with `shipped` if it has shipped;
-/// for a removed order `-` and the id.
+/// Returns the id of the changed order and a text. The text is the order's JSON of v1, with the
+/// word `shipped` after it if the order has shipped. If the order is no longer listed, the text is
+/// `-` and the id.
 fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     Ok(match change {
         OrderChange::Listed(order) => {
@@ -33,7 +34,7 @@ fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     })
 }
 
-/// Returns the changes after this change in the order in which the store sends them, and the last
+/// Returns the changes after `after`, in the order in which the store sends them, and the last
 /// change that was read.
 pub fn changes_since(
     store: &ServedStore,
@@ -46,7 +47,8 @@ pub fn changes_since(
     Ok((changes, read))
 }
 
-/// The ids of orders that changed after this change; negative for orders that are no longer listed.
+/// Returns the ids of orders that changed after `after`. The ids of orders that are no longer
+/// listed are negated.
 pub fn changed_ids(store: &ServedStore, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
@@ -60,7 +62,7 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<ChangeNumber> {
 /// Accounts by id, and keys by digest.
 pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
 
-/// The accounts and keys that changed after this change, and the last change that was read.
+/// Returns the accounts and keys that changed after `after`, and the last change that was read.
 pub fn keys_since(
     store: &ServedStore,
     after: ChangeNumber,

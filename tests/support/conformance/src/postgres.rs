@@ -24,7 +24,7 @@ mod serving;
 
 pub use database::{Database, PostgresUnderTest};
 
-/// A requirement for the store in PostgreSQL, besides those for every engine.
+/// A requirement that only the store in PostgreSQL must meet.
 #[derive(Clone, Copy)]
 pub struct PostgresCase {
     /// The requirement as a sentence in snake case.
@@ -34,7 +34,7 @@ pub struct PostgresCase {
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 
-/// All cases.
+/// Returns the cases of all modules.
 pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![PostgresCase:
         migrating::migrate_creates_the_store_once,

@@ -70,7 +70,7 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// The orders that changed after this change, in the order in which the store sends them.
+    /// Returns the orders that changed after `after`, in the order in which the store sends them.
     pub fn orders_since(
         &self,
         after: ChangeNumber,

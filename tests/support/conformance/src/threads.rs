@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use std::thread::ScopedJoinHandle;
 
-/// Joins a thread. Returns an error if it panicked.
+/// Joins a thread. Returns an error if the thread panicked.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))
 }

@@ -54,7 +54,7 @@ pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Re
         "{:?}",
         cancelled_fields(2)?
     );
-    // A server reads the cancelled order for a caller.
+    // A server can read the cancelled order, to return it to a caller.
     let cancelled_at = "2027-01-15T08:00:00.250Z".to_string();
     let (pet_id, quantity, ship_date, complete) = (7, 1, None, false);
     let cancelled_order = store.cancelled_order(2)?;

@@ -1,4 +1,4 @@
-//! A server that reads only the changes after the last one it knows.
+//! A server that reads only the changes since the last change it knows.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};

@@ -146,7 +146,7 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-/// If two servers decide on the same ban, the second does not extend it.
+/// If two servers decide on the same ban, the second server does not extend the ban.
 pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);

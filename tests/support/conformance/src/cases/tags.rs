@@ -8,7 +8,7 @@ use slog::{Discard, Logger, o};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::OrderList;
 
-/// The list that a server keeps, and its store.
+/// A server's list of orders, and its store.
 struct Server {
     orders: OrderList,
     store: ServedStore,
@@ -23,8 +23,8 @@ impl Server {
         Ok(Server { orders: store.wait(opened)?, store })
     }
 
-    /// Returns the tag of the list. The list is requested twice, because the second time it is sent
-    /// in one piece and must have the same tag.
+    /// Returns the tag of the list. The list is requested twice: the second time the server sends
+    /// it in one piece, and the tag must be the same.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =

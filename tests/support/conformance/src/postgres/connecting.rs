@@ -41,8 +41,8 @@ pub fn each_sslmode_accepts_the_right_certificates(
                 (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
                 (format!("sslmode=verify-full&sslrootcert={ca}"), is_server_name),
                 (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-                // Without `sslrootcert`, the authorities of the system apply. They do not include
-                // the test's.
+                // Without `sslrootcert`, the certificate authorities of the system apply. The
+                // test's own authority is not among them.
                 ("sslmode=verify-full".to_string(), false),
             ] {
                 let url = format!("{}?{query}", database.url().replace("127.0.0.1", "localhost"));

@@ -79,7 +79,8 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the server. Returns it with the owner's URL through it.
+    /// Starts a relay to the server. Returns the relay, and the URL with which the owner connects
+    /// through the relay.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -109,7 +110,7 @@ impl Database<'_> {
         self.counts()?.execute(counts)
     }
 
-    /// The name of another database of the same server, which does not exist yet.
+    /// Returns a name for another database of the same server. No database has this name yet.
     pub fn name_of_another(&self) -> String {
         format!("{}_{}", self.name, DATABASE_COUNT.fetch_add(1, Ordering::Relaxed))
     }
@@ -204,22 +205,22 @@ impl Database<'_> {
         Ok(role)
     }
 
-    /// Opens the store like a command of this role.
+    /// Opens the store like a command that connects as this role.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
         Ok(PostgresCommands::connect(&self.url_for(role).parse()?)?)
     }
 
-    /// Opens the store like a command of the owner.
+    /// Opens the store like a command that connects as the owner.
     pub fn commands_of_owner(&self) -> anyhow::Result<PostgresCommands> {
         self.commands_of(&self.server.role)
     }
 
-    /// Opens the store like a server of the owner.
+    /// Opens the store like a server that connects as the owner.
     pub fn server_of_owner(&self) -> anyhow::Result<ServedPostgres> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store like a server of this role.
+    /// Opens the store like a server that connects as this role.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }

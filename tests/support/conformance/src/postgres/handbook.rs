@@ -14,8 +14,9 @@ use testbed::{
 const RUNBOOK: &str = "src/handbook/runbook.md";
 const READY: &str = "readyz: ready";
 
-/// The servers of the handbook's example. The primary of the store runs on the host `db1`, and its
-/// standby `s1` on `db2`. Must be dropped after both databases.
+/// The servers of the handbook's example: the primary of the store on the host `db1`, and the
+/// standby `s1` on `db2`. Drop this value after both databases, because dropping it deletes their
+/// directories.
 struct Site {
     server: ServerProcess,
     admin: String,

@@ -13,7 +13,7 @@ use store_orders::store::{CancelOutcome, StoreError};
 use store_orders_api::plans::Plan;
 use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
-/// A migration after which running servers of this program continue.
+/// A migration after which servers of this program can continue to run.
 const COMPATIBLE: Migration = Migration {
     what: "a column that this program does not know",
     sql: "ALTER TABLE orders ADD COLUMN note text DEFAULT 'none'",
@@ -223,7 +223,8 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // Nobody may create tables, which is the default in new databases since PostgreSQL 15.
+    // Revoke the right to create tables, which new databases do not grant by default since
+    // PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;

@@ -21,7 +21,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum time until every server uses the other host.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time after which a server closes a connection without answers.
+/// Time without an answer after which a server closes its session to PostgreSQL.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The next transaction id: the first of a segment of pg_xact, 36 million ids before the
@@ -188,7 +188,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // Retry if the session was lost, as on a slow disk, because each look-up then fails.
+    // On a slow disk, the session may be lost, and each look-up then fails. So repeat the attempt.
     wait_blocking("all look-ups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;

@@ -180,8 +180,9 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// The server `quiet` has not seen the lost changes, but another server may have sent a list that
-/// shows these changes, with a tag.
+/// After the restore, the next change gets the number of the lost change. Another server may
+/// already have sent a list with this number in its entity tag. So even the server `quiet`, which
+/// never saw the lost change, must begin another history.
 pub fn tables_that_are_restored_under_a_server_begin_another_history(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -63,7 +63,7 @@ pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> any
 }
 
 /// A client that got 503 may repeat the request on another server, so this server must not execute
-/// it later.
+/// the request later.
 pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
@@ -322,7 +322,9 @@ pub fn sessions_and_their_server_use_tcp_keepalives(
         "tcp_user_timeout",
     ];
     let settings = read_command_settings(&database.url(), &names)?;
-    // These are the keepalive settings of the database server for the session's socket.
+    // PostgreSQL applies these settings to its end of the connection: 10 s of idle time before the
+    // first probe, 5 s between probes, 4 probes, and 30,000 ms until unacknowledged data ends the
+    // connection.
     ensure!(settings == "10|5|4|30000", "{settings}");
     Ok(())
 }
