@@ -74,8 +74,8 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Clients that change or count something pause until the lists are compared, which is
-            // not an outage.
+            // Clients that change or count something pause until the lists are compared. This pause
+            // is not an outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}

@@ -39,8 +39,8 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of these servers, which may answer 503. Their store contains the pending
-    /// orders 1 to `orders`.
+    /// Configures clients of these servers. The servers may answer 503, and their store contains
+    /// the pending orders 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {

@@ -17,15 +17,14 @@ pub enum Rule {
     /// Every order whose cancellation was answered 204 is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// If a cancellation begins while nothing can be synced, it is not answered 204 during that
-    /// time.
+    /// A cancellation that begins while nothing can be synced is not answered 204 during that time.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
     /// A list that begins after any client received the 204 for an order does not show the order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// A shipped or absent order does not come back: it is not listed as pending again, not
-    /// cancelled and not pending in the final table.
+    /// A shipped or absent order does not become pending again: no later list shows it as pending,
+    /// no later cancellation of it is answered 204, and it is not pending in the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// Later lists of one client do not show an earlier state.

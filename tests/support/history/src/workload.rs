@@ -160,8 +160,8 @@ impl Workload {
         }
     }
 
-    /// Lists orders. If the client has a list, it sends `If-None-Match`; a 304 is recorded as this
-    /// list, because it confirms that the list is unchanged.
+    /// Lists orders. If the client has a list, it sends `If-None-Match`. A 304 is recorded as this
+    /// list, because a 304 confirms that the list is unchanged.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -264,7 +264,7 @@ impl Workload {
         }
     }
 
-    /// Continues to send requests after the limit is reached.
+    /// Continues to send requests after the limit is reached, so that the key is banned.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);
@@ -381,8 +381,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds until the window closes, by the server's own clock. `None` if the result is
-/// not within a minute: `Date` may be a second old, and the clock may have been moved since.
+/// Returns the seconds until the window closes, by the server's own clock. Rounded times and an old
+/// `Date` make results from -1 to 62 possible. Any other result is `None`, because the clock was
+/// moved between the two times.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

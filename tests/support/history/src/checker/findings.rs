@@ -15,7 +15,8 @@ const MAX_KEPT_LATE: usize = 1_000;
 /// Time for which a server continues to answer after its last read of the store, in nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// Stalls of this total length can keep a server from reading the store in time, in nanoseconds.
+/// The total length of stalls, in nanoseconds, that can keep a server from reading the store in
+/// time.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.

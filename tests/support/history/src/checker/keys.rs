@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum time until a replica knows that a key was revoked, in nanoseconds. Stalls of the machine
-/// do not extend it, because a server that has not read the store for this time accepts no key.
+/// do not extend this time: a server that has not read the store for this long accepts no key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 
 /// The keys of a recording.
@@ -44,7 +44,7 @@ impl Keys {
     }
 
     /// True if the key may have been revoked before the server answered. The server may then have
-    /// counted the request for the client's address.
+    /// counted the request for the client's address, not for the account.
     pub fn may_be_revoked(&self, operation: &Operation) -> bool {
         let name = operation.asked.key.as_ref();
         let revoking = name.and_then(|name| self.keys.get(name)?.revoking);

@@ -39,7 +39,7 @@ pub struct Orders {
 pub struct Order {
     /// A time at which the order was certainly in the store; [`NEVER`] if it may not exist.
     pub known_from: u64,
-    /// Requests that have cancelled or shipped the order, or may have.
+    /// Requests that may have cancelled or shipped the order.
     pub changes: Vec<Change>,
     /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
@@ -179,7 +179,7 @@ impl Orders {
         }
     }
 
-    /// Resolves cancellations of unknown outcome with a list that began at `begun`. If a
+    /// Uses a list that began at `begun` to resolve cancellations of unknown outcome. If a
     /// cancellation's deadline had passed and the list still shows the order, the cancellation will
     /// never be executed.
     pub(super) fn resolve(

@@ -59,8 +59,8 @@ impl Recovery {
         self.last_digests.clear();
     }
 
-    /// Records that a server reports to be ready. It may report this twice: if its primary was
-    /// replaced, the first report may be wrong.
+    /// Records that a server reports to be ready. A server whose primary was replaced may report
+    /// this twice, because the first report may be wrong.
     pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);

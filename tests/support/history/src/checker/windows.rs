@@ -45,7 +45,7 @@ pub struct Windows {
     keys: HashMap<String, String>,
     /// The counts may lack requests that were sent before this time.
     trusted_from: u64,
-    /// The time at which saving stopped working, if no counts were saved since.
+    /// The time at which saving stopped working. Unused once counts are saved again.
     unsaved_from: u64,
     /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,
@@ -100,9 +100,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that counts may be lost from this time on. The counts of the last second may be
-    /// lost, too. If counts cannot be saved at this time, the counts since a second before saving
-    /// stopped may be lost. Requests whose counts may be lost can still justify a refusal.
+    /// Records that counts may be lost from this time on, and also the counts of the second before.
+    /// If counts cannot be saved at this time, all counts may be lost from a second before saving
+    /// stopped. Requests whose counts may be lost can still justify a refusal.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -116,7 +116,7 @@ impl Windows {
         }
     }
 
-    /// Records that requests that are sent from this time on do not lose their counts.
+    /// Records that the counts of requests that are sent from this time on are not lost.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }

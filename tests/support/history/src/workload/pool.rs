@@ -24,11 +24,11 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The state that clients and the operator share.
 #[derive(Default)]
 pub struct Pool {
-    /// The next order to cancel.
+    /// The id of the next order to cancel.
     next: AtomicUsize,
-    /// The last existing order.
+    /// The id of the last existing order.
     last: AtomicUsize,
-    /// Keys of callers, each with the time until which it is used.
+    /// Keys of callers. A revoked key has the time until which callers use it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Read-locked by each request that changes or counts something.
     turns: RwLock<()>,
@@ -53,8 +53,9 @@ impl Pool {
         }
     }
 
-    /// Returns an order that is still pending as far as the clients know, or sometimes one that
-    /// another client is cancelling at this moment. `None` if none is left.
+    /// Returns an order to cancel. In about one of four calls, this is an order that another client
+    /// may be cancelling at this moment. Otherwise, it is an order that no client has tried to
+    /// cancel; `None` if there is none.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
