@@ -2,7 +2,7 @@
 
 use crate::agreement::journal::{Answer, Change, Seen};
 
-/// The capacity of a journal.
+/// The maximum number of changes in a journal.
 const MAX_CHANGES: u8 = 3;
 
 /// Bit of a change's id that marks a cancellation of the order or a revocation of the key.
@@ -108,7 +108,7 @@ pub struct Primary {
     pub timeline: u8,
     /// The number of the last change before this primary's timeline began.
     pub forked_at: u8,
-    /// True if the server was restored in place, which makes it a different server.
+    /// True if the server was restored in place. It then counts as a different server.
     pub was_restored: bool,
     pub journal: Journal,
 }

@@ -33,7 +33,8 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// Opens a session to the leader. The leader confirms a commit first.
+    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
+    /// leader can confirm commits.
     pub fn open(&mut self, host: usize, server: Server) {
         let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
@@ -49,7 +50,7 @@ fn age(wait: &mut OldLeaseWait<Tick>) {
     wait.until = wait.until.older().max(NOW);
 }
 
-/// A session of the replica that takes all steps.
+/// A session of a [`Replica`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
@@ -69,8 +70,8 @@ impl Session {
     }
 }
 
-/// The next query, which all waiting requests for the list share: the changes that the answer must
-/// reflect, and the last change that the replica's list reflects.
+/// The next query, which all waiting requests for the list share. Its answer must reflect the
+/// changes `must_reflect`. `list` is the last change that the replica's list reflects.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -114,14 +115,16 @@ pub struct Reading {
     /// Cancellations that are removed from the snapshot at the end of the read.
     removed: Set,
     after: ChangeNumber,
-    /// The last change before the current query for rows; `None` before it is known.
+    /// The server's last change before the current query for rows; `None` until this change has
+    /// been read.
     before: Option<ChangeNumber>,
-    /// The number of pages that this query has read, and the last change on the last page.
+    /// The number of pages that the current query has read, and the last change on the last page.
     pages: u8,
     highest: Option<i64>,
 }
 
-/// The rows of an answer about keys: the key's changes after a change number; `None` without rows.
+/// The rows of an answer about keys: a change number, and the key's changes after that number.
+/// `None` if the answer has no rows.
 type ChangedKeys = Option<(ChangeNumber, Set)>;
 
 /// A poll for changes of the keys.
@@ -150,8 +153,8 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// This replica's own cancellation while the list in memory still contains the order: the
-    /// generation, the change numbers before and after the cancellation, and the cancellation.
+    /// This replica's own cancellation, until the list in memory reflects it: the generation, the
+    /// change numbers before and after the cancellation, and the cancellation itself.
     pub unapplied: Option<(u64, (i64, i64), Set)>,
     /// The last change of keys that the cache reflects.
     pub reflected: ChangeNumber,
@@ -169,7 +172,8 @@ impl Replica {
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Advances the clock. For orders, it does not matter for how long a lease has been expired.
+    /// Advances the clock. If only orders matter, an expired lease does not grow older, because its
+    /// age makes no difference to orders. This reduces the number of states.
     pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
@@ -204,7 +208,8 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader. The leader confirms a commit first.
+    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
+    /// leader can confirm commits.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
@@ -235,15 +240,15 @@ impl Replica {
         }
     }
 
-    /// Applies the replica's own cancellation in memory, which it does before it sends the 204.
+    /// Applies the replica's own cancellation in memory. This happens before the 204 is sent.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
         let (generation, numbers, change) = self.unapplied.take()?;
         self.orders.cancelled(generation, Some(numbers), |removals| *removals |= change);
         Some(change)
     }
 
-    /// A request for the list arrives. Its answer must reflect these changes, which include all
-    /// changes that earlier requests required.
+    /// A request for the list arrives. Its answer must reflect the changes `must_reflect`, which
+    /// include all changes that earlier requests required.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.reflected_after_removals();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -384,7 +389,7 @@ impl Replica {
         last_changes.ok()
     }
 
-    /// Replaces the current snapshot by the new one and sends it.
+    /// Replaces the current snapshot by the new one and sends the list.
     pub fn publish(&mut self) -> Option<()> {
         let List::Ready { snapshot, removed, reached, answered } = self.list else { return None };
         self.orders.publish(snapshot, reached, |pending| *pending &= !removed);
@@ -478,7 +483,7 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if a request would be authorised with the key although its row lacks this change.
+    /// True if a request would be authorised with a row of the key that lacks this change.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| keys_are_current(self.refreshed, NOW));
         let looked_up = match self.look_up {

@@ -46,7 +46,7 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
 }
 
 /// Hashes of the states that were reached, in parts, to reduce contention between threads. For a
-/// million states, the probability that two share a hash is 1 in 10^7.
+/// million states, the probability that two share a hash is less than 1 in 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 

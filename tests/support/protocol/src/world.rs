@@ -20,7 +20,7 @@ pub struct Scope {
     /// True if primaries are replaced and time passes. If false, a request for the list and its
     /// query are separate steps.
     pub has_failovers: bool,
-    /// True if the leader may be restored, or only its rows while a session is open.
+    /// True if the leader may be restored: either the whole server, or only its rows while it runs.
     pub has_restores: bool,
     /// True if the part of the store that is not `change_scope` changes, too.
     pub has_other_changes: bool,
@@ -79,8 +79,8 @@ pub enum Step {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is stopped and restarted from a base backup. If `running`, only its rows are
-    /// restored, while it runs.
+    /// The leader is restored to the change `up_to`. If `running`, only its rows are restored,
+    /// while it runs. Otherwise, the leader is stopped and restarted from a base backup.
     Restore {
         up_to: u8,
         running: bool,
@@ -100,8 +100,8 @@ pub enum Step {
     Start,
     /// A replica's session ends, and a new session to the leader is opened.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed in one step, because a slower one would only shorten the
-    /// lease.
+    /// A heartbeat is sent and confirmed in one step, because a slower heartbeat would only shorten
+    /// the lease.
     Heartbeat,
     /// A batch with the cancellation commits. If its answer is lost, the batch is executed again.
     Cancel {
