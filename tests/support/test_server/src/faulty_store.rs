@@ -72,7 +72,7 @@ impl FaultyStore {
         *self.fault.lock() = fault;
     }
 
-    /// Blocks calls that record last uses of keys until the guard is dropped.
+    /// Until the guard is dropped, blocks the calls that record last uses of keys.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }
@@ -97,7 +97,7 @@ impl FaultyStore {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {
-            // The request that waits for this answer may have ended.
+            // Do not use `send`: it fails if the request that waits for this answer has ended.
             sender.send_replace(Some(Ok(FreshnessReport { history, last_changes, changes: None })));
         }
         Ok(())

@@ -74,7 +74,7 @@ impl TestServer {
         self.server.address()
     }
 
-    /// The address of the admin listener, if there is one.
+    /// The admin listener's address; `None` if the server has no admin listener.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.server.admin_address()
     }

@@ -49,7 +49,7 @@ pub struct TestSetup {
 }
 
 impl TestSetup {
-    /// Creates an empty store at [`NOON`].
+    /// Creates a setup with an empty store and a clock that shows [`NOON`].
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
@@ -76,7 +76,7 @@ impl TestSetup {
         setup.restarted()
     }
 
-    /// Replaces the limits in memory.
+    /// Uses these limits in place of the limits that count in memory.
     pub fn with_limits(mut self, limits: Arc<dyn Limits>) -> TestSetup {
         self.other_limits = Some(limits);
         self
@@ -104,7 +104,7 @@ impl TestSetup {
         self
     }
 
-    /// Wraps the store in one whose faults tests control.
+    /// Wraps the store in a [`FaultyStore`], whose faults the test controls.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// The check against this repository's documents, all versions.
+/// The check against the current documents of all versions.
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     let documents = [
@@ -31,8 +31,8 @@ impl WireCheck {
         WireCheck::from_documents(documents, Reader::Closed)
     }
 
-    /// Compiles a check against these documents. The first one defines the responses to unknown
-    /// paths.
+    /// Compiles a check against these documents. The first document defines the responses to
+    /// unknown paths.
     pub(super) fn from_documents(documents: &[Value], reader: Reader) -> WireCheck {
         let documents: Vec<_> =
             documents.iter().map(|document| resolved(document, document)).collect();
@@ -67,7 +67,8 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // Today's server may have an operation at this path that an older document lacks.
+            // Not a violation: today's server may have an operation at this path that the older
+            // document lacks.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }

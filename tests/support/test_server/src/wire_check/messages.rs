@@ -39,7 +39,7 @@ impl SentRequest {
     }
 }
 
-/// A response.
+/// A response as it was received.
 #[derive(Clone, Debug)]
 pub struct ReceivedResponse {
     /// The status.

@@ -17,7 +17,7 @@ pub struct SharedObserver(Arc<Mutex<Observed>>);
 #[derive(Default)]
 struct Observed {
     violations: Vec<String>,
-    /// Kept only if a test asks for it, because lists may be large.
+    /// The requests and responses. Kept only if a test asks for them, because lists may be large.
     exchanges: Option<Vec<Exchange>>,
 }
 

@@ -4,15 +4,16 @@ use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Parts of the document that apply to other operations only: lists of v2 contain no cancelled
-/// orders, as the description of the operation says.
+/// Parts that the schemas allow in lists of v2, but that no list contains: as the operation's
+/// description says, these lists show no cancelled orders.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
 /// A part of a document, such as a header or an error code. Some response or request must contain
 /// it.
 pub struct Promise<'a> {
-    /// The operation whose responses or requests must contain the part; `None` if any response may.
+    /// The operation whose responses or requests must contain the part; `None` if the part may be
+    /// in the responses to any request.
     pub operation: Option<&'a Operation>,
     /// The start of the label: the operation, and the status if the part belongs to a response.
     place: String,

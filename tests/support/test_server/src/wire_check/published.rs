@@ -7,7 +7,7 @@ use super::schema::Reader;
 use semver::Version;
 use std::path::Path;
 
-/// A published document.
+/// A published document, compiled for checks.
 pub struct PublishedDocument {
     check: WireCheck,
 }

@@ -1,5 +1,5 @@
-//! Checks values against the schemas of the document. Integers must fit into 64 bits, and for
-//! [`Reader::Closed`] objects have no undocumented fields.
+//! Checks values against the schemas of the document. Integers must fit into 64 bits. With
+//! [`Reader::Closed`], objects must not have undocumented fields.
 
 use codegen::pointer::COMPONENT;
 use jsonschema::Validator;
@@ -32,7 +32,7 @@ pub enum Reader {
     Open,
 }
 
-/// A compiled schema.
+/// A schema, compiled for checks.
 pub struct SchemaCheck {
     validator: Validator,
     is_text: bool,
