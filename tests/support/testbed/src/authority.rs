@@ -2,7 +2,7 @@
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// A certificate authority.
+/// A certificate authority, which issues certificates for a test.
 pub struct Authority {
     /// The authority's certificate, as PEM.
     pub certificate: String,

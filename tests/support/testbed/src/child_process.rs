@@ -42,7 +42,7 @@ impl ChildProcess {
         Ok(kill_process(self.pid()?, signal)?)
     }
 
-    /// Waits until it exits.
+    /// Waits until the process exits.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         let what = format!("{} exits", self.name);
         let exited = || self.child.try_wait().transpose();
@@ -71,8 +71,8 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Runs a command with this standard input until it exits. The command gets its own process group,
-/// so that its children are killed too if it hangs.
+/// Runs a command with this standard input until the command exits. The command gets its own
+/// process group, so that a command that hangs is killed together with its children.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -85,7 +85,7 @@ pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Outp
         hangs && kill_process_group(pid, Signal::KILL).is_ok()
     });
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that rejects its arguments exits without reading.
+        // Ignore errors: a command that rejects its arguments exits without reading its input.
         let _ = stdin.write_all(input);
     }
     let output = child.wait_with_output()?;

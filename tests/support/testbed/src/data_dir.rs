@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Defaults: a free port and no admin listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
-/// A data directory.
+/// A data directory, and the program that uses it.
 #[derive(Debug)]
 pub struct DataDir {
     program: Program,
@@ -51,7 +51,7 @@ impl DataDir {
         DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
     }
 
-    /// Uses this directory, with the orders in the store at this URL instead.
+    /// Uses this directory for files, but keeps the orders in the store at this URL.
     pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }

@@ -25,8 +25,8 @@ pub const USER: &str = "store";
 /// The database of the store.
 pub const DATABASE: &str = "orders";
 
-/// The installed programs of PostgreSQL, and the account that runs them, because PostgreSQL refuses
-/// to run as root.
+/// The installed programs of PostgreSQL. PostgreSQL refuses to run as root. If this program runs as
+/// root, another account runs the servers.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
@@ -122,8 +122,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The URL of the store at this port, which is the port of the server or of a relay in front of
-    /// it.
+    /// The URL of the store at this port: the port of the server, or of a relay in front of the
+    /// server.
     pub fn url_at(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{DATABASE}")
     }
@@ -160,8 +160,8 @@ impl Postgres {
         self.wait_for_stream("sync_state = 'sync'").await
     }
 
-    /// Makes commits wait for the standby. First waits until the standby streams, because it could
-    /// not confirm commits before.
+    /// Makes commits wait for the standby. First waits until the standby streams, because a standby
+    /// that does not stream cannot confirm commits.
     pub async fn demand_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("state = 'streaming'").await?;
         self.set("synchronous_standby_names", "standby").await?;

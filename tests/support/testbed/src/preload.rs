@@ -1,5 +1,5 @@
-//! Libraries that replace functions of the C library. Each call reads a number from a file, which
-//! sets the effect of the function.
+//! Libraries that replace functions of the C library. Each call of such a function reads a number
+//! from a file, and the number sets the effect of the call.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -15,19 +15,19 @@ pub struct Preload {
 }
 
 impl Preload {
-    /// A library that moves the wall clock by the number, in seconds.
+    /// A library that moves the wall clock by as many seconds as the number says.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("set_clock.c"))
     }
 
-    /// A library that delays each fsync by the number, in milliseconds. With -1 fsync fails, with
-    /// -2 it succeeds without syncing, and with -3 it waits until the number changes.
+    /// A library that delays each fsync by as many milliseconds as the number says. With -1 fsync
+    /// fails, with -2 it succeeds without syncing, and with -3 it waits until the number changes.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// A library that makes each fsync take this long, and sync nothing. Processes that have started
-    /// keep their number.
+    /// A library that makes each fsync take this long, and sync nothing. A process reads the number
+    /// only once, so a later number does not change a process that has started.
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;
@@ -52,7 +52,7 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number.
+    /// Sets the number that the library reads.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors: the file exists only if an earlier number was read.

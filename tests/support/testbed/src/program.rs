@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The built program.
+/// The built program `store-orders`.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -14,7 +14,7 @@ pub struct Program {
 
 impl Program {
     /// Finds the program in the `target` directory and profile of the calling program. `cargo test`
-    /// builds it before it runs a test.
+    /// builds the program before it runs a test.
     pub fn built() -> anyhow::Result<Program> {
         let name = format!("store-orders{}", std::env::consts::EXE_SUFFIX);
         let path = profile_directory()?.join(name);

@@ -152,7 +152,7 @@ async fn relay(
     }
     let target = SocketAddr::from(([127, 0, 0, 1], *targets.borrow_and_update()));
     let Ok(server) = TcpStream::connect(target).await else { return };
-    // Fails only if the socket is already closed.
+    // Ignore errors: these calls fail only if the socket is already closed.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();

@@ -1,5 +1,5 @@
-//! Runs the documents' sample programs of one language against a server, one of them also through a
-//! proxy that loses a response.
+//! Runs the documents' sample programs of one language against a server. Some samples also run
+//! through a proxy that refuses requests or loses responses.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -42,7 +42,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// The effect on a request of a proxy that [`start_faulty_proxy`] has started.
+/// The effect of a proxy on a request. [`start_faulty_proxy`] starts such a proxy.
 #[derive(Clone, Copy)]
 enum Fault {
     None,
@@ -306,8 +306,8 @@ fn start_faulty_proxy(
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (sender, requests) = channel();
-    // The thread is not joined, because it may wait for another connection forever. It ends with
-    // this program.
+    // The thread is not joined, because it may wait for another connection forever. The thread ends
+    // with this program.
     std::thread::spawn(move || -> std::io::Result<()> {
         let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
         for (client, fault) in listener.incoming().zip(faults) {

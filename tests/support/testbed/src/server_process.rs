@@ -144,7 +144,7 @@ fn read_lines(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // The receiver is dropped once the server has started.
+            // Ignore the error: the receiver is dropped once the server has started.
             let _ = sender.send(line);
         }
     });

@@ -48,7 +48,7 @@ impl StallDetector {
     }
 
     /// The longest stall so far, including stalls too short to be counted. Tests extend time limits
-    /// by it.
+    /// by this length.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }

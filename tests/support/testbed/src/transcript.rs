@@ -187,7 +187,8 @@ fn without_times(text: &str) -> String {
             };
         text = Regex::new(pattern).unwrap().replace_all(&text, name_recent).into_owned();
     }
-    // A command may have run before midnight.
+    // A command of the last hour may have run before midnight, so replace dates that are based on
+    // yesterday, too.
     let begins = [now, now - TimeDelta::hours(1)];
     let days = begins.into_iter().flat_map(|begin| {
         VALID_DAYS.map(|days| (begin + TimeDelta::days(days)).format(" %F").to_string())

@@ -58,8 +58,8 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Waits until `holds` returns true. The test fails if a call returns false although it started
-/// more than a second, plus the machine's stalls, after the first call.
+/// Calls `holds` until it returns true. Calls may return false for a second plus the machine's
+/// stalls; the test fails if a call that starts later returns false.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

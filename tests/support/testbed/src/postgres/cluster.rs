@@ -111,8 +111,8 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Do not set `synchronous_standby_names` on the command line, because it could not be
-        // changed later.
+        // Do not set `synchronous_standby_names` on the command line, because a setting of the
+        // command line cannot be changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
@@ -175,7 +175,7 @@ impl Cluster {
 pub struct Pair {
     /// The primary, whose commits wait for the standby.
     pub primary: Postgres,
-    /// The standby.
+    /// The standby, which confirms the primary's commits.
     pub standby: Postgres,
     /// The network between the two.
     pub link: Relay,
