@@ -12,8 +12,8 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Replaces the first answer, a success, with this text, so that the client does not learn that its
-/// request was executed.
+/// Replaces the first answer by this text. The replaced answer is a success, so the request was
+/// executed, but the client does not learn this.
 struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
 impl ReadAlong for ReplaceFirstAnswer {
@@ -194,8 +194,8 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // jitter per window. A ban would take five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
     // The client cannot know exactly when a window resets, because `Date` and the reset time come
-    // from different clocks of the server. So after each exhausted window it sends one request
-    // first, and here this request is refused.
+    // from different clocks of the server. So after each of the three exhausted windows it first
+    // sends one request, and here each of these requests is refused.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

@@ -97,7 +97,8 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // The server sends the second list from one buffer, but with the same tag.
+    // When a list is requested again, the server sends it from one buffer. The tag must be the
+    // same.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -196,7 +197,8 @@ async fn errors_ignore_if_none_match() {
     send_if_none_match(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
 }
 
-/// After a failover, the new history may use a change number of the old one for another change.
+/// After a failover, the new history may reuse a change number of the old history for another
+/// change. So the tag must also depend on the history.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
     let mut setup = TestSetup::new();

@@ -121,7 +121,8 @@ async fn a_matching_tag_gets_304() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // The plain and the gzip form of a page have different tags, so these requests get no 304.
+        // These requests get no 304: the plain form of a page has another tag than the gzip form,
+        // and "other" is no tag of the page.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),

@@ -35,7 +35,8 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
 }
 
-/// A hanging write returns no error. The server must log the hang because the write takes long.
+/// A hanging write returns no error, so the server must notice the hang by the duration of the
+/// write.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_disk_is_logged_when_counts_are_saved() {
@@ -59,7 +60,8 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     server.stop().unwrap();
 }
 
-/// After `kill -9`, unsynced data is still in the page cache. A power cut keeps only synced data.
+/// `kill -9` cannot show that a sync is missing, because unsynced data stays in the page cache. A
+/// power cut keeps only synced data.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
@@ -120,8 +122,8 @@ async fn assert_refuses_without_file(
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite keeps writing to its open files after they are deleted. The next start does not find
-/// them.
+/// SQLite keeps writing to its open files after they are deleted, but the next start does not find
+/// these files. Acknowledged cancellations would then be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
@@ -151,7 +153,7 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     assert_refuses_without_file(&server, &client, &admin, &data.path().join("store.sqlite")).await;
     std::fs::rename(data.path(), name("restored")).unwrap();
     std::fs::rename(name("moved"), data.path()).unwrap();
-    // On a busy machine the server may read keys late and answer 503.
+    // On a busy machine, the server may read keys late and answer 503. So repeat the cancellation.
     wait_until("cancellations succeed again", || async { client.cancel_order(30).await.is_ok() })
         .await;
     wait_until("the server is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
@@ -193,7 +195,7 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     let traffic = clients.start(Journal::new(None)).unwrap();
     let (pool, journal) = (&traffic.workload.pool, &traffic.workload.journal);
     // Commands open and close the store while the server runs. If the server had lost its file
-    // locks, they would checkpoint and delete the WAL that the server writes to.
+    // locks, a command would checkpoint and delete the WAL that the server writes to.
     let is_done = Arc::new(AtomicBool::new(false));
     let operator = tokio::task::spawn_blocking({
         let (data, is_done) = (Arc::clone(&data), Arc::clone(&is_done));

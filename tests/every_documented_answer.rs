@@ -80,7 +80,8 @@ fn next_page(page: &Value) -> String {
 /// Paths whose answers have an entity tag. They are requested after `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// Creates the setup of a server with HTTP/1.1 without TLS, or of a server with HTTP/2 over TLS.
+/// A function that creates the setup of a server: with HTTP/1.1 without TLS, or with HTTP/2 over
+/// TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {

@@ -68,7 +68,8 @@ async fn gzip_is_the_same_list_before_and_after_cancellations() {
             let answer = server.send_with_headers(&key, "GET", "/v1/store/orders", &gzip).await;
             assert_eq!(answer.text("content-encoding"), "gzip");
             assert_eq!([answer.text("vary"), plain.text("vary")], ["Accept-Encoding"; 2]);
-            // The server knows a length only if the pages were compressed for an earlier request.
+            // The server knows the answer's length in advance only if the pages were compressed for
+            // an earlier request.
             if round == 1 {
                 assert_eq!(answer.text("content-length"), answer.body.len().to_string());
             }

@@ -53,7 +53,8 @@ fn percent_encode(key: &str) -> String {
 /// Sends these bytes unchanged, and returns the answer.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.direct_address()).await.unwrap();
-    // The server may refuse the request and close the connection before it has read everything.
+    // Ignore the error: the server may refuse the request and close the connection before it has
+    // read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();

@@ -1,6 +1,6 @@
 //! Random invalid and unusual requests, several on each connection. The wire check verifies that
-//! valid HTTP is answered as documented. The server must survive corrupted requests, and cancel
-//! only orders that a request with a valid key named.
+//! valid HTTP is answered as documented. The server must survive corrupted requests. It must cancel
+//! an order only if a request with a valid key has the order's id.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,8 +15,8 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The orders that requests with a valid key name, and the orders that other requests name. Changed
-/// bytes cannot turn an id of one range into an id of the other.
+/// The ids in requests with a valid key, and the ids in all other requests. Changed bytes cannot
+/// turn an id of one range into an id of the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
@@ -74,7 +74,7 @@ const HEADERS: [&str; 18] = [
     "Authorization: Basic YTpi",
 ];
 
-/// Headers that say where the body ends, each with a body.
+/// Headers that say where the body ends, each with a matching body.
 const BODIES: [(&str, &str); 7] = [
     ("", ""),
     ("", ""),
@@ -139,7 +139,7 @@ async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Op
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();
     let send = async {
-        // The server may close before it has read everything.
+        // Ignore the error: the server may close the connection before it has read everything.
         let _ = writer.write_all(bytes).await;
         if closes_writing {
             let _ = writer.shutdown().await;
@@ -210,7 +210,8 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     assert!(remaining.len() < 200, "no order was cancelled");
 }
 
-/// Checks the list of such requests in `src/handbook/operating.md`.
+/// Checks the handbook's list of requests that dropshot or hyper answers
+/// (`src/handbook/operating.md`). The two requests that get 404 are just within a limit.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

@@ -1,5 +1,5 @@
-//! Seeded defects: each changes today's document and the server's responses consistently, so that
-//! only the comparison with published documents can find the break.
+//! Seeded defects. Each defect changes today's document and the server's responses consistently, so
+//! that only the comparison with published documents can find the break.
 
 use codegen::pointer::take;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub struct SeededDefect {
     wire: fn(&mut [Exchange]),
 }
 
-/// Today's documents.
+/// The current documents of versions 1 and 2.
 pub struct Documents([Value; 2]);
 
 impl Documents {
