@@ -1,5 +1,6 @@
-//! Conformance cases for the engines of the store. An engine gives a case a new store, opened like
-//! a server and like a command, so that the case does not depend on the kind of engine.
+//! Conformance cases for the engines of the store. An engine creates a new store for each case, and
+//! opens the store like a server and like a command. So a case does not depend on the kind of
+//! engine.
 //!
 //! | Module | Content |
 //! |---|---|
