@@ -93,7 +93,8 @@ impl SqliteStore {
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
             // A server's own writes always satisfy the CHECK constraints. To check the status of a
-            // cancelled order takes SQLite a temporary table, a tenth of a cancellation.
+            // cancelled order, SQLite would use a temporary table, which costs a tenth of a
+            // cancellation.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer)
         };

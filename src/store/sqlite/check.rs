@@ -50,7 +50,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     check_references(&mut report, connection);
     check_change_numbers(&mut report, connection);
     check_identity(&mut report, connection);
-    // A store of an older schema lacks some columns.
+    // Skip the columns that a store of an older schema lacks.
     let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
     let lacks = |(table, column): &(&str, &str)| {
         connection.query_row(exists, [table, column], |row| row.get::<_, i64>(0)) == Ok(0)
@@ -87,7 +87,7 @@ fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
         connection.query_row(&query, [], |row| row.get(0))
     };
     let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
-    // In older schemas, keys and accounts have no change number.
+    // In older schemas, keys and accounts have no change number, which counts as 0.
     let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
     report.check_change_numbers("versions", &last_changes, in_orders, in_keys, in_accounts);
 }

@@ -47,7 +47,8 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Reports a failed read, because most errors are of reads. `doing` replaces the action.
+/// Reports the error as a failed read, because most errors are of reads. For other actions,
+/// [`doing`] replaces the word `read`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }

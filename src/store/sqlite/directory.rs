@@ -62,8 +62,8 @@ fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
     )))
 }
 
-/// Returns the path of the store's file in this directory. Creates an empty file if it is missing,
-/// which only its owner can access. SQLite gives its `-wal` and `-shm` files the same mode.
+/// Returns the path of the store's file in this directory. If the file is missing, creates an empty
+/// file that only its owner can access. SQLite gives its `-wal` and `-shm` files the same mode.
 pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if path.is_symlink() {

@@ -126,7 +126,7 @@ mod tests {
         connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
         let tables = [("versions", 3), ("orders", 9), ("pets", 2), ("accounts", 6), ("keys", 10)];
-        // Migrations add columns only after these.
+        // These are the numbers of columns in version 1. Migrations add columns only after them.
         let all = |connection: &Connection| tables.map(|(name, n)| rows(connection, name, n));
         let before = all(&connection);
         migrate(&mut connection, &path).unwrap();

@@ -1,4 +1,4 @@
-//! Executes the statements that both engines share on SQLite.
+//! Executes on SQLite the statements that both engines share.
 
 use crate::store::StoreError;
 use crate::store::statements::{Parameters, Row, Statements};

@@ -29,8 +29,8 @@ pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum time that other writes of a server wait until they can begin. It is shorter, because
-/// a batch that arrives meanwhile must wait for them.
+/// The maximum time that other writes of a server wait until they can begin. It is shorter than
+/// [`BATCH_TIMEOUT`], because a batch that arrives meanwhile must wait for these writes.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -46,16 +46,17 @@ const PAUSE: Duration = Duration::from_millis(3);
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// After this many commits of a server, the write-ahead log is moved into the store's file, so that
-/// the log restarts. In the log's index, a page that each commit writes is found by stepping over
-/// all its versions since the restart. Without this limit, that takes a quarter of the instructions
-/// of a cancellation by a single client. A checkpoint costs two fsyncs.
+/// the log restarts. To find a page in the log, SQLite steps over all versions of the page since
+/// the last restart, and some pages get a version with each commit. Without this limit, these steps
+/// take a quarter of the instructions of a cancellation by a single client. A checkpoint costs two
+/// fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 /// The connection that writes, and its locks.
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    /// The number of commits since the last checkpoint after [`CHECKPOINT_COMMITS`].
+    /// The number of commits since the last checkpoint that [`CHECKPOINT_COMMITS`] caused.
     commits: AtomicU32,
     /// A waiting command locks this file.
     intent: File,
@@ -143,7 +144,7 @@ impl WriteGuard<'_> {
     /// Moves the write-ahead log into the store's file, if a server has committed often enough since
     /// the last time.
     pub fn checkpoint_if_due(&self) {
-        // The connection is locked, so no other thread counts.
+        // The connection is locked, so no other thread changes the number.
         let commits = self.access.commits.load(Ordering::Relaxed) + 1;
         let is_due = self.is_server && commits >= CHECKPOINT_COMMITS;
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);
@@ -203,7 +204,8 @@ impl WriteTransaction<'_> {
 
 impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
-        // After a commit there is nothing to roll back. Some errors roll back the transaction.
+        // After a commit, and after an error that made SQLite roll back, no transaction is left to
+        // roll back.
         if !self.is_autocommit() {
             let _ = self.execute_batch("ROLLBACK");
         }
@@ -310,8 +312,9 @@ mod tests {
                 }
             });
             let batches = batches.load(Ordering::Relaxed) - before;
-            // The number of commands per pause depends on the machine: two to five were measured.
-            // Without the lock, a command waits for 65 batches.
+            // Between two batches, two to five commands were measured, depending on the machine.
+            // The test allows 20 commands per batch, and 5 batches per command. Without the lock, a
+            // command waits for 65 batches.
             let commands = COMMANDS * ROUNDS;
             assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });
@@ -329,7 +332,8 @@ mod tests {
             })
             .unwrap();
         }
-        // A commit appends one page of 4 KiB to the log.
+        // A commit appends one page of 4 KiB to the log. If the log never restarted, it would have
+        // a page for each of the `commits`.
         let log = directory.path().join("store.sqlite-wal");
         let logged = log.metadata().unwrap().len() / 4_096;
         assert!((10..u64::from(commits) / 2).contains(&logged), "{logged} pages");
