@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::ServerProcess;
 
-/// A path with as many segments as the path of the list.
+/// A path with as many segments as the path of the list, so that routing takes as long.
 pub const PATH: &str = "/v1/store/body";
 
 /// Starts the process, which answers with `body`. The body and the log are files in `directory`.
@@ -26,8 +26,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the file until the process is killed. Unlike the server, writes no log and checks no key;
-/// the other settings are the same.
+/// Serves the file until the process is killed. Unlike the server, this process writes no log and
+/// checks no key. All other settings are those of the server.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -36,8 +36,8 @@ impl Connection {
         Ok(Connection { stream, buffer: BytesMut::with_capacity(BUFFER_BYTES) })
     }
 
-    /// Sends a request and receives its answer, which must have this status. `body` is called with
-    /// each part of the body.
+    /// Sends a request and receives its answer, whose status must be `status`. Calls `body` with
+    /// each part of the answer's body.
     pub async fn exchange(
         &mut self,
         request: &[u8],
@@ -77,7 +77,8 @@ impl Connection {
     }
 }
 
-/// Returns the lengths of head and body and the status, if the head is complete.
+/// Returns the length of the head, the status, and the length of the body. Returns `None` if the
+/// head is incomplete.
 fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(usize, u16, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -117,7 +118,7 @@ mod tests {
                     stream.write_all(part).unwrap();
                     std::thread::yield_now();
                 }
-                // Waits until the client closes.
+                // Waits until the client closes the connection.
                 let _ = stream.read_to_end(&mut Vec::new());
             });
             let bodies = block_on(async {

@@ -21,9 +21,9 @@ const LENGTHS: [(u64, &str, usize, f64); 3] =
 /// The number of orders in stores for starts and cancels.
 pub const MANY: u64 = 1_000_000;
 
-/// Ids of the orders that a single client cancels, and of those that 64 clients cancel; enough for
-/// all rounds.
+/// Ids of the orders that a single client cancels, enough for all rounds.
 const ONE_CANCELS: Range<u64> = 1..200_000;
+/// Ids of the orders that 64 clients cancel, enough for all rounds.
 const MANY_CANCEL: Range<u64> = 200_000..MANY;
 
 /// The file with the orders in a data directory.
@@ -67,8 +67,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancels with the disk's own fsync, and with one of 1 ms, so that figures of different
-/// machines can be compared.
+/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms. Figures with the
+/// fixed fsync can be compared between machines.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();
@@ -106,7 +106,8 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Measures bare dropshot, which serves the same bytes as the server and ignores the key.
+/// Returns a turn that measures bare dropshot, which serves the same bytes as the server and
+/// ignores the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// Index of the core for servers, databases and loops of SQLite.
+/// Index of the core for servers, databases and bare SQLite.
 const SERVED_CORE: usize = 0;
 /// Index of the core for the load generator.
 const GENERATOR_CORE: usize = 1;
@@ -22,7 +22,7 @@ static CORES: LazyLock<Vec<usize>> = LazyLock::new(|| {
     (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 });
 
-/// Describes the machine, for the report.
+/// Describes the machine in one line of the report.
 pub fn description() -> anyhow::Result<String> {
     let (info, kernel) = (CpuInfo::current()?, rustix::system::uname());
     Ok(format!(
@@ -66,7 +66,7 @@ pub fn on_served_core<T: Send>(
 }
 
 fn pin(index: usize) -> anyhow::Result<()> {
-    // With a single core, servers and load generator share it.
+    // With a single core, the servers and the load generator share it.
     if let Some(core) = CORES.get(index).filter(|_| CORES.len() > 1) {
         let mut set = CpuSet::new();
         set.set(*core);
@@ -94,7 +94,8 @@ mod tests {
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
                 assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
-                // Also from a thread that is pinned to the core of the generator.
+                // A thread that is pinned to the generator's core can also run work on the core for
+                // servers.
                 assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()

@@ -106,7 +106,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // Stores are next to the program, because the system's temporary directory may be in memory.
+    // The system's temporary directory may be in memory, where a sync costs nothing. So the stores
+    // are next to the program.
     let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
     let programs = Builds { this, other: cli.program.as_deref().map(Program::at) };

@@ -17,13 +17,14 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// Time after which a new server certainly acknowledges cancellations.
+/// A new server acknowledges no cancellation while another server may still have a lease on a
+/// replaced primary. After this time, the new server certainly acknowledges cancellations.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// The last order that servers cancel; pgbench changes the orders after it.
+/// Servers cancel orders up to this one. pgbench changes only the orders after it.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// Changes one row per transaction. Sets the change number, as a cancellation does, so that
@@ -37,17 +38,17 @@ WHERE id = :id;
 /// cheaper.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
-/// A database server on the served side's core.
+/// A database server on the core for servers.
 pub struct Database {
     pub runtime: Runtime,
     pub postgres: Postgres,
     installed: Installed,
-    /// The number of stores created so far.
+    /// The number of stores created so far, which becomes part of the next database's name.
     stores: Cell<u32>,
     _cluster: Cluster,
 }
 
-/// Measures all rows.
+/// Measures all rows of the part `postgres`.
 pub fn measure(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let database = Database::start(setup)?;
     let large = setup.programs.map(|program| database.store(setup, program, MANY))?;

@@ -24,10 +24,11 @@ const REPETITIONS: usize = 5;
 /// The number of orders in the store: more than the clients cancel.
 const ORDERS: u64 = 1_000;
 
-/// A step of a client.
+/// One action of a client while a request is measured.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Sends a request to the measured replica: method, path, expected status.
+    /// Sends a request to the measured replica. The values are the method, the path and the
+    /// expected status.
     Send(&'static str, &'static str, u16),
     /// Cancels the next order at the measured replica.
     CancelHere,
@@ -39,8 +40,8 @@ use Step::{CancelElsewhere, CancelHere, Send};
 
 const GET_LIST: Step = Send("GET", LIST, 200);
 
-/// Each request: its name, its steps, the number of clients that take the steps at the same time,
-/// and the maximum number of round trips. Only the last step is measured.
+/// For each measured request: its name, its steps, the number of clients that take the steps at the
+/// same time, and the target, a maximum number of round trips. Only the last step is measured.
 const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("list", &[GET_LIST], 1, 1.2),
     ("list, 32 clients", &[GET_LIST], 32, 1.3),

@@ -13,7 +13,7 @@ use testbed::ServerProcess;
 /// The figures of one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// The measured value, in the unit of the row.
+    /// The measured value, in the unit of the row's [`Work`].
     pub amount: f64,
     /// Seconds of processor time that the server used per answer.
     pub cpu: f64,
@@ -125,7 +125,7 @@ pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) ->
     })
 }
 
-/// Returns a turn that runs a command on the served side's core and discards its output.
+/// Returns a turn that runs a command on the core for servers and discards its output.
 pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Box::new(move || {

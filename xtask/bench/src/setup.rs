@@ -21,7 +21,7 @@ const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 
 /// The settings of a run.
 pub struct Setup {
-    /// The number of measured rounds. One more round, before them, does not count.
+    /// The number of measured rounds. Before them, one more round only warms up.
     pub rounds: u16,
     /// Time for which a load runs in each round.
     pub loop_time: Duration,
@@ -52,8 +52,8 @@ impl Setup {
         Ok(tempfile::tempdir_in(self.directory.path())?.keep())
     }
 
-    /// Returns a data directory for a server of this program, with the store at `url` or inside the
-    /// directory.
+    /// Returns a data directory for a server of this program. The store is at `url`, or inside the
+    /// directory if `url` is `None`.
     pub fn data(&self, program: &Program, url: Option<&str>) -> anyhow::Result<DataDir> {
         let directory = self.new_directory()?;
         Ok(match url {
@@ -62,7 +62,8 @@ impl Setup {
         })
     }
 
-    /// Creates a store at `url` or in its directory, with pending orders 1 to `orders`.
+    /// Creates a store with pending orders 1 to `orders`. The store is at `url`, or in its own
+    /// directory if `url` is `None`.
     pub fn store(
         &self,
         program: &Program,
@@ -84,7 +85,8 @@ impl Setup {
         self.embedded_with(orders, None)
     }
 
-    /// Starts a server of each build, which loads `preload`, on a new embedded store.
+    /// Starts a server of each build on a new embedded store. The servers load the library
+    /// `preload`.
     pub fn embedded_with(
         &self,
         orders: u64,
@@ -96,7 +98,8 @@ impl Setup {
         })
     }
 
-    /// Compares each build's answers per second under a load with a baseline.
+    /// Measures the answers per second of each build under a load, and compares them with a
+    /// baseline.
     pub fn rates(
         &self,
         name: impl Into<String>,
@@ -124,7 +127,7 @@ impl Store {
     }
 }
 
-/// Starts a server on the served side's core.
+/// Starts a server on the core for servers.
 pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
     serve_with(data, None)
 }
@@ -137,7 +140,7 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     on_served_core(|| data.start(&mut command, &NO_KEYLESS_LIMIT))
 }
 
-/// Returns the body of the answer to a GET, which must have this status.
+/// Returns the body of the answer to a GET. The answer's status must be `status`.
 pub fn fetch_body(
     server: &ServerProcess,
     path: &str,

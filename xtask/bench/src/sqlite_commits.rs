@@ -26,8 +26,8 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that cancels orders, from `first_order` on, in the store in this file. Counts
-/// commits per second. The process loads `preload`.
+/// Returns a turn that cancels orders of the store in this file and counts commits per second. The
+/// orders begin at `first_order`. The process that cancels loads the library `preload`.
 pub fn turn<'a>(
     file: &'a Path,
     first_order: u64,
@@ -55,8 +55,8 @@ pub fn turn<'a>(
 }
 
 /// Commits as often as possible, and prints the number of commits and the seconds. Each transaction
-/// is one statement that changes one row, the minimum for a durable cancellation. The journal and
-/// sync modes are the server's.
+/// is one statement that changes one row: a durable cancellation needs at least this. The journal
+/// and sync modes are the server's.
 pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

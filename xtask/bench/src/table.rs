@@ -46,7 +46,6 @@ impl Unit {
 pub enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// No target.
     None,
 }
 
