@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A version of the API, with its document.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// The document.
+    /// The OpenAPI document, parsed.
     pub document: &'a Value,
     /// The document's file, for the first lines of the code.
     pub source: &'a str,

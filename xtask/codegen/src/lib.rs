@@ -3,10 +3,10 @@
 //! and the API that dropshot serves. The document may use only the subset of OpenAPI that
 //! `xtask/README.md` lists.
 //!
-//! The document is read into the types of [`model`], from which the code is written. Each part of
-//! the document that is outside of the subset is reported with its place as an error, a refusal.
-//! [`unemitted`] lists the kinds of values that dropshot cannot emit from the code. The generator
-//! is independent of orders. The generated code uses `api/src`.
+//! The document is read into the types of [`model`], and the code is written from these types. Each
+//! part of the document outside this subset is reported as a *refusal*: an error with the part's
+//! JSON pointer. [`unemitted`] lists the kinds of values that dropshot cannot emit from the code.
+//! The generator is independent of orders. The generated code uses `api/src`.
 
 pub mod client;
 mod format;
@@ -31,10 +31,10 @@ use serde_json::Value;
 /// A reason why no code can be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The document is outside of the subset.
+    /// The document uses something outside the subset.
     #[error("{0}")]
     Refused(#[from] Refusals),
-    /// The code could not be formatted.
+    /// rustfmt could not format the code.
     #[error("{0}")]
     Format(#[from] std::io::Error),
 }

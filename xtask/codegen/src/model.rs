@@ -1,10 +1,10 @@
-//! The content of a document, the contract, as Rust types: records, enums, operations, errors and
-//! constants.
+//! The content of a document as Rust types: records, enums, operations, errors and constants.
+//! Together they are the contract.
 
 use proc_macro2::{Ident, TokenStream};
 use serde_json::Value;
 
-/// The parts of a document from which the code is written.
+/// The contract: the parts of a document from which the code is written.
 #[derive(Debug)]
 pub struct Contract {
     /// `info.title`.
@@ -13,7 +13,7 @@ pub struct Contract {
     pub version: String,
     /// The path at the end of every server's URL.
     pub base_path: String,
-    /// Texts of the document that programs use.
+    /// Texts of the document that become constants in Rust.
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
@@ -27,27 +27,27 @@ pub struct Contract {
     pub operations: Vec<Operation>,
 }
 
-/// A text of the document.
+/// A text of the document that becomes a constant in Rust.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// Name in Rust.
+    /// The constant's name in Rust.
     pub name: Ident,
-    /// The text of the comment.
+    /// The text of the constant's doc comment.
     pub about: String,
-    /// Value.
+    /// The text in the document.
     pub value: String,
 }
 
 /// A table in `info`: rows with the same columns. Each figure is a 32-bit integer or `null`.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of the enum of the rows.
+    /// Name of the generated enum, which has a variant for each row.
     pub name: Ident,
-    /// Key in `info`.
+    /// The table's key in `info`.
     pub key: String,
-    /// Variant and title of each row.
+    /// Each row's variant in the enum, and its title in the document.
     pub rows: Vec<(Ident, String)>,
-    /// Method and title of each column, with the figure of each row.
+    /// Each column's method, its title in the document, and its figure in each row.
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 
@@ -58,7 +58,7 @@ pub enum Type {
     Boolean,
     /// An integer with inclusive bounds.
     Integer {
-        /// The format.
+        /// The format, which selects the Rust type.
         format: IntegerFormat,
         /// The inclusive lower bound.
         min: Option<i64>,
@@ -95,21 +95,21 @@ pub enum Type {
     },
 }
 
-/// The use of an enum as a type.
+/// An enum as the type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnumUse {
     /// The name of the enum.
     pub name: Ident,
     /// True if the schema is in `components`: dropshot then emits a reference to it.
     pub is_component: bool,
-    /// True if values may be added: dropshot then emits the schema of any string.
+    /// True if values may be added to the enum. Dropshot then emits the schema of a plain string.
     pub is_extensible: bool,
 }
 
 /// A format of integers. Integers without a format are read as 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerFormat {
-    /// No format.
+    /// No format: the schema has no `format`.
     Plain,
     /// `int32`.
     Bits32,
@@ -129,13 +129,14 @@ pub enum Item {
 /// An object with known members.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Name in Rust.
+    /// The record's name in Rust.
     pub name: Ident,
-    /// Name in the document.
+    /// The schema's name in the document. Parameters have no schema: their record is named for the
+    /// operation and the location, such as `ListOrdersQuery`.
     pub key: String,
-    /// Description.
+    /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// Members.
+    /// The members, in the document's order.
     pub fields: Vec<Field>,
     /// True if unknown members are refused.
     pub is_closed: bool,
@@ -144,15 +145,15 @@ pub struct Record {
 /// A member of an object, or a parameter.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Name in Rust.
+    /// The member's name in Rust.
     pub name: Ident,
-    /// Name in the document.
+    /// The member's name in the document.
     pub key: String,
-    /// Description.
+    /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// Type.
+    /// The type of the member's values.
     pub ty: Type,
-    /// True if it is required.
+    /// True if the member or parameter is required.
     pub is_required: bool,
     /// The default of an optional parameter, as a Rust literal.
     pub default: Option<TokenStream>,
@@ -161,13 +162,14 @@ pub struct Field {
 /// An enum of strings.
 #[derive(Clone, Debug)]
 pub struct Enum {
-    /// Name in Rust.
+    /// The enum's name in Rust.
     pub name: Ident,
-    /// Name in the document, or the pointer to an unnamed schema.
+    /// The name of the schema in the document. For an inline schema, its JSON pointer without the
+    /// first slash.
     pub key: String,
     /// The description, if the schema is in `components`.
     pub description: Option<String>,
-    /// Variant, text and description of each value.
+    /// Each value's variant in Rust, its text in the document, and its description.
     pub values: Vec<(Ident, String, Option<String>)>,
     /// True if the schema is in `components`.
     pub is_component: bool,
@@ -178,13 +180,13 @@ pub struct Enum {
 /// The record of every error: `code`, `message` and `status`.
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
-    /// Name of the record.
+    /// The record's name in Rust.
     pub name: Ident,
-    /// Name of the enum of its codes.
+    /// The name in Rust of the enum of error codes.
     pub codes: Ident,
 }
 
-/// An operation.
+/// An operation: a method of a path.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// `operationId`.
@@ -195,32 +197,32 @@ pub struct Operation {
     pub type_name: String,
     /// HTTP method, in capitals.
     pub method: Ident,
-    /// Path, as the document has it.
+    /// The path as written in the document, with its parameters in braces.
     pub path: String,
-    /// Tags.
+    /// The tags, which dropshot emits.
     pub tags: Vec<String>,
-    /// True if it is deprecated.
+    /// True if the operation is deprecated.
     pub is_deprecated: bool,
-    /// Summary.
+    /// The summary, which dropshot emits.
     pub summary: Option<String>,
-    /// Description.
+    /// The description, which becomes part of a doc comment.
     pub description: Option<String>,
     /// Parameters, grouped by their location.
     pub parameters: Vec<ParameterSet>,
-    /// Type of its JSON body.
+    /// The type of the request's JSON body; `None` if requests have no body.
     pub body: Option<Type>,
     /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,
     /// Errors that are not in a shared response.
     pub errors: Vec<ErrorVariant>,
-    /// Names of the shared responses in `components`.
+    /// Names of the responses in `components` whose errors the operation can return.
     pub shared: Vec<Ident>,
 }
 
 /// The parameters of an operation in one location.
 #[derive(Clone, Debug)]
 pub struct ParameterSet {
-    /// The location.
+    /// The part of the request that contains the parameters.
     pub location: Location,
     /// The parameters, as members of a record.
     pub record: Record,
@@ -255,9 +257,9 @@ pub struct Success {
     pub name: Ident,
     /// Status, as a constant of the `http` crate.
     pub status: Ident,
-    /// Description.
+    /// The response's description in the document.
     pub description: String,
-    /// Type of its JSON body.
+    /// The type of the response's JSON body; `None` if the response has no body.
     pub body: Option<Type>,
     /// Headers that are described in the response itself, not in `components`.
     pub headers: Vec<ResponseHeader>,
@@ -266,35 +268,35 @@ pub struct Success {
 /// A header of a response.
 #[derive(Clone, Debug)]
 pub struct ResponseHeader {
-    /// Name in Rust.
+    /// The header's name in Rust.
     pub name: Ident,
-    /// Name in the document.
+    /// The header's name in the document.
     pub key: String,
-    /// Description.
+    /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// True if it is required.
+    /// True if the header is required: every such response has it.
     pub is_required: bool,
 }
 
 /// A response in `components`, which operations share.
 #[derive(Clone, Debug)]
 pub struct SharedErrors {
-    /// Name in Rust.
+    /// The response's name in Rust.
     pub name: Ident,
-    /// Name in the document.
+    /// The response's name in the document.
     pub key: String,
-    /// The errors.
+    /// The response's errors, one for each code.
     pub variants: Vec<ErrorVariant>,
 }
 
 /// An error: one code of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorVariant {
-    /// Name of the variant, the same as in the enum of codes.
+    /// The variant's name, the same as in the enum of error codes.
     pub name: Ident,
-    /// Code.
+    /// The error code in responses.
     pub code: String,
-    /// Status.
+    /// The HTTP status.
     pub status: u16,
     /// Description of the code.
     pub description: Option<String>,

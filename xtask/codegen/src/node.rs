@@ -8,7 +8,7 @@ use serde_json::Value;
 pub struct Node<'a> {
     /// The JSON pointer to the value.
     pub pointer: String,
-    /// The value.
+    /// The value at this pointer.
     pub value: &'a Value,
 }
 

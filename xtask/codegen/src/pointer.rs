@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The key that [`resolved`] adds to the target of a reference. Its value is the reference, whose
-/// last token is the name of the schema or header.
+/// The key that [`resolved`] adds to the target of a reference. Its value is the text of the
+/// reference, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
 /// Returns the pointer to a member or element of the value at `parent`.
@@ -11,8 +11,8 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Replaces a value, or adds a member. Returns `None` if the document has no place for it at the
-/// pointer.
+/// Replaces the value at the pointer, or adds it as a member of an object. Returns `None` if the
+/// document has neither this object nor this element of an array.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {
@@ -26,7 +26,7 @@ pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Removes a value and returns it.
+/// Removes the value at the pointer and returns it.
 pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
     match parent(document, pointer)? {
         // `shift_remove` keeps the order of the other members.

@@ -211,7 +211,8 @@ impl<'a> Reader<'a> {
 
     /// Refuses references to nothing or to another document.
     fn check_references(&mut self, node: &Node<'_>) {
-        // A property may be named `$ref`, and examples may contain anything.
+        // A property may be named `$ref`, and examples may contain anything. So a `$ref` there is
+        // not checked as a reference.
         let is_properties = node.pointer.ends_with("/properties");
         if let Some(reference) = node.get("$ref").filter(|_| !is_properties) {
             let text = reference.value.as_str().unwrap_or_default();
@@ -263,7 +264,8 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns the name. Refuses the place if `text` cannot be converted to a Rust name.
+    /// Returns `name`. If `name` is `None`, because `text` cannot be converted to a Rust name,
+    /// refuses the place.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";

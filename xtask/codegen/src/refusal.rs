@@ -6,11 +6,11 @@ use std::fmt;
 /// A place of a document from which no code can be generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The JSON pointer to the place.
+    /// The pointer to the refused place.
     pub pointer: String,
-    /// The problem.
+    /// The reason for which no code can be generated.
     pub problem: String,
-    /// The fix.
+    /// What to change in the document.
     pub fix: String,
 }
 

@@ -6,7 +6,7 @@
 /// A construct and its allowed keys.
 #[derive(Debug)]
 pub struct Construct {
-    /// The name in messages and in the table.
+    /// The construct's name in messages and in the table of `xtask/README.md`.
     pub name: &'static str,
     /// The allowed keys.
     pub keys: &'static [&'static str],

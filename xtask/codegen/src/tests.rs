@@ -17,13 +17,14 @@ const DOCUMENTS: [(&str, &str); 3] = [
     ("openapi-v2.json", include_str!("../../../spec/openapi-v2.json")),
 ];
 
-/// Returns the unformatted code, or `None` if the document is refused.
+/// Returns the generated code without formatting, or `None` if the document is refused.
 fn code(document: &Value) -> Option<String> {
     let contract = read::contract(document).ok()?;
     Some(write::items(&contract).to_string())
 }
 
-/// Returns the pointers to all values of a document, except the values in examples and `x-` fields.
+/// Returns the pointers to all values of a document, except values in examples and `x-` fields,
+/// which may be anything.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let is_free = |key: &str| ["example", "value"].contains(&key) || key.starts_with("x-");
     let members = node.members().filter(|(key, _)| !is_free(key));
@@ -31,7 +32,8 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner.flat_map(|inner| pointers(&inner))).collect()
 }
 
-/// Keys to add, each with a value: the keys that OpenAPI allows somewhere, and one unknown key.
+/// The keys that a test adds, each with a value: all keys that OpenAPI allows somewhere, and the
+/// unknown key `zz`.
 const ADDITIONS: &str = r#"{
     "nullable": true, "discriminator": { "propertyName": "kind" }, "not": {}, "anyOf": [],
     "allOf": [], "oneOf": [], "multipleOf": 2, "minimum": 1, "maximum": 9,
@@ -48,11 +50,13 @@ const ADDITIONS: &str = r#"{
     "headers": { "X-Z": { "schema": { "type": "string" } } }
 }"#;
 
-/// Texts that replace each text of a document: formats without a type, and an empty text.
+/// Texts that replace each text of a document: formats for which there is no Rust type, and an
+/// empty text.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// Returns the pointers of the ignored changes: changes that are accepted without changing the code
-/// and whose value dropshot could emit. Splits the work between all cores.
+/// A change is ignored if the document is accepted, the code stays the same, and dropshot could
+/// emit the changed value. Returns the pointers of the ignored changes. Splits the work between all
+/// cores.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {
@@ -69,8 +73,8 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     })
 }
 
-/// Returns a key that is equal for constructs that the generator treats alike. Of the places with
-/// the same key, only the first is changed.
+/// Returns a key for the construct at this pointer. Constructs that the generator treats alike have
+/// the same key, and only the first of them is changed.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",
@@ -80,14 +84,14 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Omits the last token of an object's pointer, because documents choose such names freely.
-    // Keeps it if it is a method or a status.
+    // Documents choose the names of objects freely, so the last token of an object's pointer is
+    // omitted, unless this token is a method or a status.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
 }
 
-/// Asserts that no change of any document is ignored.
+/// Asserts that the generator ignores none of these changes in any document.
 fn assert_none_ignored(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
     let mut constructs = BTreeSet::new();
     for (name, text) in DOCUMENTS {
@@ -105,7 +109,8 @@ fn assert_none_ignored(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
 fn an_added_key_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let members = document.pointer(pointer).and_then(Value::as_object);
-        // The keys of these objects are names that the document chooses.
+        // The keys of these objects are names that the document chooses, so any added key would be
+        // allowed.
         let is_list_of_names = pointer.ends_with("/properties") || pointer.ends_with("/paths");
         let Some(members) = members.filter(|_| !is_list_of_names) else { return Vec::new() };
         let additions: Value = serde_json::from_str(ADDITIONS).unwrap();
@@ -163,7 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema with an imported name would conflict with the import.
+/// The generated code imports these names. A schema with such a name would conflict with the
+/// import.
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {

@@ -1,17 +1,17 @@
-//! Lists the kinds of values of a document that dropshot cannot emit from the generated types, and
-//! for each kind what proves that the server behaves as the document says. `api/UPSTREAM.md` has
-//! the same table for people; a test checks that both are equal.
+//! Lists the kinds of values of a document that dropshot cannot emit from the generated types. For
+//! each kind, names the checks and tests which prove that the server behaves as the document says.
+//! `api/UPSTREAM.md` has the same table for people; a test checks that both are equal.
 
 use std::sync::LazyLock;
 
-/// A kind of values that dropshot cannot emit. Only scalars and empty containers, the leaves, have
-/// a kind.
+/// A kind of values that dropshot cannot emit. Only leaves (scalars and empty containers) have a
+/// kind.
 #[derive(Debug)]
 pub struct Kind {
-    /// Name.
+    /// The kind's name in the table of `api/UPSTREAM.md`.
     pub name: &'static str,
-    /// Patterns of the values' JSON pointers: `*` is one token, `**` any number of tokens, `4??` a
-    /// token of three characters.
+    /// Patterns of the values' JSON pointers. `*` is one token, `**` is any number of tokens, and
+    /// `4??` is a token of three characters that begins with 4.
     pub places: &'static [&'static str],
     /// The checks and tests that prove that the server behaves as these values say.
     pub proof: &'static str,
@@ -75,7 +75,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// The tokens of each pattern, with its kind.
+/// The tokens of each pattern, with the pattern's kind.
 static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
     let tokens = |place: &'static str| place.split('/').filter(|token| !token.is_empty()).collect();
     let with_kind =

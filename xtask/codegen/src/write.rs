@@ -1,4 +1,4 @@
-//! Writes the generated code, its parts from top to bottom.
+//! Writes the parts of the generated code, in the order of the file.
 
 mod constants;
 mod dropshot;
@@ -112,7 +112,8 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
         match token {
             TokenTree::Ident(name) => drop(names.insert(name.to_string())),
             TokenTree::Group(group) => collect_identifiers(group.stream(), names),
-            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`.
+            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`. The names in
+            // these types are used as well.
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
@@ -127,7 +128,7 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns a doc comment, wrapped to fit when it is indented by `indent` columns.
+/// Returns a doc comment, wrapped so that its lines fit when they are indented by `indent` columns.
 fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {
@@ -151,7 +152,7 @@ fn description(text: Option<&String>, indent: usize) -> TokenStream {
     text.map(|text| comment(text, indent)).unwrap_or_default()
 }
 
-/// Returns the Rust type.
+/// Returns the Rust type of a value.
 fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Boolean => quote!(bool),

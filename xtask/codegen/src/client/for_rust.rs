@@ -1,6 +1,6 @@
-//! Prepares a document for progenitor: gives identifiers and extensible enums (`x-extensible-enum`)
-//! their own types, keeps only one success of each operation, and removes everything that only the
-//! server checks.
+//! Prepares a document for progenitor. Gives identifiers and extensible enums (`x-extensible-enum`)
+//! their own types, keeps only one success response of each operation, and removes everything that
+//! only the server checks.
 
 use crate::names::pascal;
 use crate::subset::PATH;
@@ -8,13 +8,14 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document for progenitor, with the names of its special types.
+/// The document for progenitor, with the names of the schemas that get special types.
 pub struct ProgenitorInput {
     pub document: Value,
     /// The names of the schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of
     /// each.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. Properties and parameters refer to them like schemas.
+    /// The names of the extensible enums. A property or parameter refers to an enum by this name,
+    /// as to a schema.
     pub enums: Vec<String>,
 }
 
@@ -26,7 +27,8 @@ const BOUNDS: [&str; 7] =
 /// The formats for which progenitor has a type.
 const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
 
-/// The schema of the body of errors. Its code stays a string; a handwritten method converts it.
+/// The schema of the body of errors. Its property `code` stays a string, which a handwritten method
+/// converts.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
@@ -41,7 +43,7 @@ struct ExtensibleEnum {
 
 pub fn prepare_document(document: &Value) -> ProgenitorInput {
     let mut document = document.clone();
-    // Progenitor would use the description as the documentation of its client.
+    // Progenitor would use the description of the API as the documentation of the client.
     if let Some(info) = object(&mut document, "/info") {
         info.remove("description");
     }
@@ -182,7 +184,7 @@ fn name_identifier(
     }
 }
 
-/// Removes bounds from each schema; other objects have no such keys.
+/// Removes bounds from all objects. Only schemas have such keys.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),

@@ -8,7 +8,7 @@ use crate::node::Node;
 use serde_json::Value;
 
 impl Reader<'_> {
-    /// Reads all constant texts.
+    /// Reads all texts that become constants.
     pub(super) fn constants(&mut self) -> Vec<Constant> {
         let root = self.root.clone();
         let info = |key: &str| {
@@ -101,7 +101,7 @@ fn members<'a>(root: &Node<'a>, path: &[&str]) -> Vec<(&'a str, Node<'a>)> {
     root.get_path(path).iter().flat_map(Node::members).collect()
 }
 
-/// Returns the path of the servers' URLs, or an empty string if they differ.
+/// Returns the path of the servers' URLs, or an empty string if the paths differ.
 pub(super) fn base_path(root: &Node<'_>) -> String {
     let servers = root.get("servers");
     let mut paths = servers.iter().flat_map(Node::elements).map(|server| {

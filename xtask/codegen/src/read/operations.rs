@@ -47,7 +47,8 @@ impl<'a> Reader<'a> {
         if path != "/" && format!("/{}", segments.join("/")) != path {
             self.refuse(item, "a path begins with `/` and has no empty segment", "write it so");
         }
-        // A conflict is reported at the second of the two paths.
+        // Compares only with the paths before this one, so that a conflict is reported once, at the
+        // later path.
         for (other, _) in paths.iter().take_while(|(other, _)| *other != path) {
             if let Some((segment, other_segment)) = find_conflict(path, other) {
                 let problem = format!(
@@ -177,8 +178,8 @@ impl<'a> Reader<'a> {
             Type::List { item, .. } => {
                 let is_scalar = match &**item {
                     Type::Record(_) | Type::List { .. } => false,
-                    // Dropshot would emit an enum of `components` as its values instead of a
-                    // reference.
+                    // For an enum in `components`, dropshot would emit the values of the enum
+                    // instead of a reference to the enum.
                     Type::Enum(of) => !of.is_extensible && !of.is_component,
                     _ => true,
                 };
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Checks that the parameters of a path are exactly the declared ones.
+    /// Checks that the operation declares exactly the parameters that its path contains.
     fn check_path_parameters(&mut self, path: &str, node: &Node<'_>, sets: &[ParameterSet]) {
         let set = sets.iter().find(|set| set.location == Location::Path);
         let declared: Vec<&str> =
@@ -343,7 +344,8 @@ impl<'a> Reader<'a> {
         self.require_name(node, name, key)
     }
 
-    /// Reads the errors of an operation, and the names of its shared responses in `components`.
+    /// Reads the errors of an operation, and the names of the responses in `components` that the
+    /// operation shares.
     fn errors(
         &mut self,
         error: &ErrorRecord,
@@ -367,14 +369,15 @@ impl<'a> Reader<'a> {
             }
             if response.get("$ref").is_none() {
                 let response_errors = self.response_errors(error, Some(code), &response);
-                // A response with the same errors as a shared one uses the shared type, even if the
-                // headers differ.
+                // A response that has the same errors as a shared response uses the type of the
+                // shared response, even if their headers differ.
                 match all_shared.iter().find(|shared| shared.variants == response_errors) {
                     Some(same) => shared.push(same.name.clone()),
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // Only checks the shared response's examples against this status.
+                // The errors are ignored here. This call checks that the examples of the shared
+                // response fit this status.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }
@@ -393,7 +396,8 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// Returns the first pair of different segments of two paths, if one of them is a parameter.
+/// Compares two paths segment by segment. Returns the first pair of different segments if one of
+/// the two segments is a parameter.
 fn find_conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
     let (segment, other_segment) = segments(path)
         .zip(segments(other))

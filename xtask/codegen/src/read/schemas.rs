@@ -8,7 +8,7 @@ use crate::subset;
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 
-/// The largest exact bound: dropshot stores bounds as 64-bit floating-point numbers.
+/// Dropshot stores bounds as 64-bit floating-point numbers, which are exact up to this integer.
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
 impl<'a> Reader<'a> {
@@ -16,7 +16,8 @@ impl<'a> Reader<'a> {
     pub(super) fn component_schemas(&mut self) {
         let schemas = self.root.get_path(&["components", "schemas"]);
         let schemas: Vec<_> = schemas.iter().flat_map(Node::members).collect();
-        // Components get their names before inline schemas.
+        // Components get their names before inline schemas, so that a conflict of names is reported
+        // at the inline schema.
         let names: Vec<_> =
             schemas.iter().map(|(key, node)| self.claim_name(node, pascal(key), key)).collect();
         for ((key, node), name) in schemas.iter().zip(names) {
@@ -248,7 +249,7 @@ impl<'a> Reader<'a> {
         Some(Type::List { item, min_items, max_items })
     }
 
-    /// Reads an enum, closed or extensible.
+    /// Reads a closed or extensible enum.
     fn enumeration(
         &mut self,
         node: &Node<'a>,
@@ -313,7 +314,8 @@ impl<'a> Reader<'a> {
         Some(Type::Enum(EnumUse { name: enum_name, is_component, is_extensible }))
     }
 
-    /// Finds the record `Error`, with a code of an extensible enum, a message and a status.
+    /// Finds the record `Error`. Its members must include a code (an extensible enum), a message
+    /// and a status.
     pub(super) fn error_record(&mut self) -> Option<ErrorRecord> {
         let place = self.root.get_path(&["components", "schemas"]).unwrap_or(self.root.clone());
         let record = self.items.iter().find_map(|item| match item {

@@ -1,4 +1,4 @@
-//! Writes the trait that dropshot serves, its implementation with the handlers' trait, and the
+//! Writes the trait that dropshot serves, its implementation, which calls the handlers, and the
 //! functions that describe the API.
 
 use super::errors::invalid_code;
@@ -79,7 +79,7 @@ fn extractors(operation: &Operation) -> TokenStream {
 fn endpoint(operation: &Operation) -> TokenStream {
     let Operation { id, method, path, method_name, tags, .. } = operation;
     let summary = operation.summary.as_ref().map(|text| {
-        // Must be one line, because dropshot uses the first paragraph as the summary.
+        // Dropshot uses the first paragraph as the summary, so the text is not wrapped.
         let text = format!(" {text}");
         quote!(#[doc = #text])
     });
@@ -106,8 +106,8 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // An invalid parameter is one of the operation's errors, so `?` returns it from the inner
-        // block to `Answer::from_result`.
+        // An invalid parameter is one of the operation's documented errors. The inner `async` block
+        // makes `?` return this error to `Answer::from_result` instead of dropshot.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             Answer::from_result(answer.await, A::error_headers)

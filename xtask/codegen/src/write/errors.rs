@@ -79,8 +79,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     });
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Implements `From` for the shared errors of the server, so that handlers can return them with
-    // `?`.
+    // A shared response is a server error if all its codes have a status of 500 or above.
+    // Implements `From` for these responses, so that handlers can return their errors with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -112,6 +112,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
 }
 
 /// Returns the code for invalid requests: the code of the operation's only error with status 400.
+/// Returns `None` if the operation has no such error or several.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());
@@ -125,7 +126,7 @@ pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
     errors(contract, &shared.name, &about, &shared.variants, &none, &none)
 }
 
-/// Returns the variant's name for a shared response: `Server` for `ServerError`.
+/// Returns the variant's name for a shared response, such as `Server` for `ServerError`.
 fn nested_name(shared: &Ident) -> Ident {
     let name = shared.to_string();
     let stem = name.strip_suffix("Error").filter(|stem| !stem.is_empty()).unwrap_or(&name);

@@ -68,8 +68,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case, if this gives every member its
-/// name in the document and at least one name changes.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if this would
+/// not give each member its name in the document, or if no name would change.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -100,8 +100,8 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required, schema)
 }
 
-/// Writes a field with the attributes of serde and schemars. The attributes of schemars name the
-/// type whose schema is emitted, and the bounds.
+/// Writes a field with the attributes of serde and schemars. The attributes of schemars contain the
+/// bounds, and name the type whose schema is emitted.
 fn field_tokens(
     field: &Field,
     serde: &[TokenStream],
@@ -160,7 +160,8 @@ fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
     }
 }
 
-/// Returns the minimum and maximum length, each with its default if it is absent.
+/// Returns the minimum and maximum length as code. An absent minimum becomes 0, and an absent
+/// maximum becomes `usize::MAX`.
 fn lengths(min: Option<u64>, max: Option<u64>) -> (TokenStream, TokenStream) {
     let literal = |length| Literal::u64_unsuffixed(length).to_token_stream();
     (literal(min.unwrap_or(0)), max.map_or(quote!(usize::MAX), literal))
@@ -193,8 +194,8 @@ fn bounds(ty: &Type) -> Vec<TokenStream> {
     }
 }
 
-/// Returns the code of the rule that checks a value, and the static with its regular expression, if
-/// it has one.
+/// Returns the code of the rule that checks a value. If the value has a regular expression, also
+/// returns the static that contains it.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
@@ -245,7 +246,7 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes the checks of a request body that serde does not do: each member must be within the
+/// Writes the checks of a request body that serde does not make: each member must be within the
 /// bounds of its schema.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
@@ -304,7 +305,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let about = match (&of.description, is_extensible) {
         (Some(text), _) => comment(text, 0),
         (None, true) => comment(&format!("The values of `{}`.", of.key), 0),
-        // A doc comment would become a description in the schema.
+        // The document has no description here. A doc comment would become one in the emitted
+        // schema.
         (None, false) => TokenStream::new(),
     };
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();

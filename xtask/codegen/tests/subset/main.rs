@@ -41,7 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 impl Api for Library {
     type Context = ();
     /// Handlers expect the sender of a request in an extension that a middleware adds. The tests
-    /// have no such middleware and use an extension that hyper adds to upgrade requests.
+    /// have no such middleware. Instead, they ask for an upgrade of the connection, and use the
+    /// extension that hyper adds to such requests.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
@@ -159,7 +160,7 @@ async fn requests_and_answers_follow_the_document() {
     assert_eq!(send(Method::GET, &path, Value::Null).await.2["isbn"], ISBN);
     assert_eq!(send(Method::GET, "/1", Value::Null).await.1[0], text("400 invalid"));
     assert_eq!(send(Method::DELETE, &path, Value::Null).await.0, 204);
-    // The document lists no 400 for this operation.
+    // The document lists no 400 for this operation, so the handlers' `error_headers` is not called.
     let (status, headers, body) = send(Method::DELETE, "/1", Value::Null).await;
     assert_eq!((status, headers[0].clone()), (400, None));
     assert!(body["message"].as_str().unwrap().contains("must be a UUID"), "{body}");
