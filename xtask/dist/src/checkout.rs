@@ -8,7 +8,8 @@ use std::process::Command;
 /// A checkout of this repository.
 pub struct Checkout {
     pub root: PathBuf,
-    /// The time of the commit in Unix seconds; all files of the release get it.
+    /// The time of the commit in Unix seconds. All files of the release have this modification
+    /// time.
     pub time: String,
     /// The hash of the commit; empty without git.
     pub commit: String,

@@ -6,13 +6,13 @@ use anyhow::{Context, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
 use testbed::Program;
 
-/// The beginning of the example in the page.
+/// The beginning of the example in the handbook's page.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
 
 /// The path of the program in the image, as in the Dockerfile.
 pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 
-/// The command of a service that sets no command.
+/// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
 /// Fails if the example does not fit this program and version.
@@ -50,8 +50,8 @@ fn check_options(
     Ok(())
 }
 
-/// Checks that the settings of a server are valid together, and that it uses the program's health
-/// check.
+/// Checks that the settings of a server are valid together, and that the service uses the program's
+/// health check.
 fn check_server(
     service: &Yaml<'_>,
     settings: Vec<(&str, &str)>,

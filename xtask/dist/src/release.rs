@@ -20,7 +20,8 @@ const STATIC: [&str; 3] =
 
 const DOCUMENTS: &str = "share/doc/store-orders";
 
-/// Commands of the program whose output the archive contains, with the file's path.
+/// Commands of the program, each with the path of a file in the archive. The file contains the
+/// command's output.
 const PRINTED: [(&[&str], &str); 9] = [
     (&["completions", "bash"], "share/bash-completion/completions/store-orders"),
     (&["completions", "fish"], "share/fish/vendor_completions.d/store-orders.fish"),
@@ -33,7 +34,7 @@ const PRINTED: [(&[&str], &str); 9] = [
     (&["openapi"], "share/doc/store-orders/openapi.json"),
 ];
 
-/// The licence of the C library on Debian and Ubuntu.
+/// The file with the licence of the C library, on Debian and Ubuntu.
 const LGPL: &str = "/usr/share/common-licenses/LGPL-2.1";
 
 /// The files of a release.
@@ -51,7 +52,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let triple = format!("{machine}-unknown-linux-gnu");
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
-    // cargo-about reads the crates of every platform, of which a build has downloaded only some.
+    // cargo-about reads the crates of every platform, but a build downloads only the crates of its
+    // own platform.
     output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);
@@ -87,8 +89,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     Ok(Release { archive, image })
 }
 
-/// Builds the release program, with the C library inside and without paths of this machine, and
-/// returns its path.
+/// Builds the release program and returns its path. The program contains the C library, and no
+/// paths of this machine.
 fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
@@ -104,8 +106,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
-    // With an explicit target, the flags apply to the program but not to procedural macros, which
-    // are shared libraries.
+    // Procedural macros are shared libraries, so they cannot be built with these flags. With an
+    // explicit target, the flags apply only to the program.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
     let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));
@@ -181,8 +183,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
-/// Packs the archive. Its one directory has the name of the release and contains directories for
-/// /usr/local. Its bytes depend only on its content.
+/// Packs the archive. The archive has a single directory, named for the release, which contains the
+/// directories for /usr/local. The same content always gives the same bytes.
 fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);

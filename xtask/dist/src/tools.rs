@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-/// For each tool, a command that works if it is installed, and how to install it. `.ci/run` has the
-/// versions.
+/// For each tool, a command that succeeds if the tool is installed, and how to install it.
+/// `.ci/run` has the versions.
 const TOOLS: [(&[&str], &str); 3] = [
     (&["buildah", "--version"], "apt-get install buildah"),
     (&["cargo", "about", "--version"], "cargo install --locked cargo-about --features cli"),

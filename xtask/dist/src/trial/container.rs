@@ -1,5 +1,5 @@
-//! Runs processes with the files of the image as their root directory, and with its user and
-//! environment. Unlike a container, they share this machine's network.
+//! Runs processes with the image's files as their root directory, and with the image's user and
+//! environment variables. Unlike processes in a container, they share this machine's network.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 /// The arguments with which `unshare` gives a process the image's user and another root directory.
 pub type Isolation = &'static [&'static str];
 
-/// The first set of arguments works as root, the second in a user namespace that maps the current
-/// user to the image's user.
+/// The possible isolations. The first works as root, the second in a user namespace that maps the
+/// current user to the image's user.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 

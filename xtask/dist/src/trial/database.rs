@@ -1,5 +1,6 @@
-//! Checks that the image connects to PostgreSQL by name with TLS. A static program has no shared
-//! libraries for name lookup, and the image contains no certificates of authorities.
+//! Checks that the image connects to PostgreSQL by name with TLS. Both could fail in this image: a
+//! static program has no shared libraries for name lookup, and the image contains no certificates
+//! of authorities.
 
 use super::container::{Container, describe};
 use super::{Out, claim};
@@ -42,8 +43,8 @@ pub async fn run(
     let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
     let other_authority = Authority::new()?;
 
-    // Each step: the mounted file, the command, a word of the error if the command must fail, and
-    // the claim.
+    // Each step: the mounted file, the command, a word of the error (only if the command must
+    // fail), and the claim.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

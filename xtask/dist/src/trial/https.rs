@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 use testbed::{Authority, ServerProcess, Signal};
 
-/// The paths at which certificate and key are mounted.
+/// The paths at which the certificate and the key are mounted.
 const CERTIFICATE: &str = "/etc/store-orders/cert.pem";
 const KEY: &str = "/etc/store-orders/key.pem";
 
@@ -33,8 +33,8 @@ pub async fn run(container: &Container<'_>, out: Out<'_>) -> anyhow::Result<()> 
     let health_before_start = container.run(&["health"], "")?;
     let fails = health_before_start.status.code() == Some(1);
     claim(out, "before the start, `health` fails", fails, &describe(&health_before_start))?;
-    // Uses port 0, a free port: the container shares this machine's network, so fixed ports may be
-    // taken.
+    // The container shares this machine's network, where fixed ports may be taken. With port 0, the
+    // system chooses free ports.
     let flags = ["--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:0"];
     let files = ["--tls-cert", CERTIFICATE, "--tls-key", KEY];
     let mut command = container
