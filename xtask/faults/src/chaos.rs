@@ -1,6 +1,6 @@
 //! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
 //! `tests/support/history` check what the clients see during the run and at its end. Negative
-//! controls, chaos runs with a seeded defect, prove that the rules detect violations.
+//! controls are chaos runs with a seeded defect. They prove that the rules detect violations.
 
 mod databases;
 mod faults;
@@ -44,7 +44,8 @@ impl ChaosArgs {
         self.seeds.first().copied().unwrap_or(1)
     }
 
-    /// Returns a chaos run for each seed and each topology that can have the fault.
+    /// Returns a chaos run for each seed and each topology. Omits topologies in which the fault of
+    /// `--fault` cannot happen.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let seeds = match self.seeds.is_empty() {
             true => vec![fastrand::u64(..1_000_000)],

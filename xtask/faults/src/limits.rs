@@ -1,4 +1,5 @@
-//! Scenarios of rate limits in PostgreSQL: windows, strikes and bans. Each has its own servers.
+//! Scenarios of rate limits in PostgreSQL: windows, strikes and bans. Each scenario has its own
+//! servers.
 
 mod agreement;
 mod servers;

@@ -1,4 +1,4 @@
-//! Scenarios of orders, accounts and keys in PostgreSQL. Each has its own servers.
+//! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
 
 mod absent_standby;
 pub mod conformance;

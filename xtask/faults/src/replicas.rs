@@ -29,7 +29,7 @@ impl StoreUnderTest {
         Ok(store)
     }
 
-    /// Uses the store at this URL as it is.
+    /// Uses the existing store at this URL without changing it.
     pub fn open(program: &Program, url: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
@@ -40,7 +40,7 @@ impl StoreUnderTest {
         DataDir::on_store(&self.program, &self.directory.path().join("operator"), url)
     }
 
-    /// Runs blocking work with the operator's commands.
+    /// Runs `work` with the data directory of the operator's commands. `work` may block.
     pub async fn operate<T: Send + 'static>(
         &self,
         work: impl FnOnce(&DataDir) -> anyhow::Result<T> + Send + 'static,
@@ -173,8 +173,8 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 /// The roles of the connections that each server has to the primary.
 pub const ROLES: [&str; 5] = ["writer", "freshness", "reader", "heartbeat", "limits"];
 
-/// Waits until the primary has one connection of each role per server. Returns `None` if that
-/// happens within `limit`, otherwise the number of connections of each role.
+/// Waits until the primary has one connection of each role per server. Returns `None` once this is
+/// so. If it is not so within `limit`, returns the number of connections of each role.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,
@@ -199,7 +199,8 @@ async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usiz
     Ok(connections)
 }
 
-/// Starts an import of these orders and returns once the command has read them all.
+/// Starts an import of these orders. Returns once all of them are written to the command's standard
+/// input.
 pub async fn begin_import(
     data: &DataDir,
     ids: impl Iterator<Item: Display>,

@@ -15,10 +15,10 @@ pub const NODES: usize = 3;
 /// The names of the nodes and of their directories.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
-/// The cluster of all nodes.
+/// The nodes, and the cluster that contains their directories.
 pub struct Databases {
     cluster: Cluster,
-    /// `None` if the node does not run.
+    /// The running nodes; `None` if a node does not run.
     nodes: [Option<Postgres>; NODES],
     ports: [u16; NODES],
     /// Indexes of the current primary and standby in `nodes`.
@@ -29,7 +29,7 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Starts a primary and its standby below this directory.
+    /// Starts a primary and its standby, with their data below this directory.
     pub async fn start(installed: &Installed, directory: &Path) -> anyhow::Result<Databases> {
         let cluster = block_in_place(|| Cluster::create_in(installed, directory))?;
         let pair = cluster.pair().await?;
@@ -114,7 +114,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Keeps data and logs when this is dropped.
+    /// Keeps data and logs when the databases are dropped.
     pub fn keep(&mut self) {
         self.cluster.keep();
     }

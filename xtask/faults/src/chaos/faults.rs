@@ -107,12 +107,12 @@ impl FaultKind {
         }
     }
 
-    /// True if the server cannot save request counts to its disk.
+    /// True if the server cannot save request counts to its disk during the fault.
     pub fn saves_no_counts(self) -> bool {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// The relative frequency of the kind.
+    /// The number of times that each round of the schedule contains the kind.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }
@@ -122,8 +122,8 @@ impl FaultKind {
     fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
-            // After this time a killed process is started again, and a suspended process is
-            // resumed.
+            // At the end of this duration, a killed process is started again, and a suspended
+            // process is resumed.
             FaultKind::ServerKill => (Servers, (0, 1_000)),
             FaultKind::ServerPause => (Servers, (200, 3_000)),
             FaultKind::ServerClock => (Servers, (200, 2_000)),
@@ -151,7 +151,7 @@ impl FaultKind {
         }
     }
 
-    /// True if faults of other layers must not happen at the same time.
+    /// True if the fault must be the only one of its group.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }
@@ -164,8 +164,9 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// True if a fault that can affect one or all servers affects all. For `ServerClock`: true if
-    /// the clock is moved forward.
+    /// For faults that can affect one or all servers: true if all are affected. For promotions:
+    /// true if all servers but one are cut off from the old primary. For `ServerClock`: true if the
+    /// clock is moved forward.
     pub affects_all: bool,
     /// The additional delay of the network, for faults that delay it.
     pub delay: Duration,
@@ -178,8 +179,8 @@ pub struct FaultGroup {
     pub faults: Vec<Fault>,
     /// Time without a fault between the previous group and this one.
     pub after: Duration,
-    /// True if clients send few requests during this group, because full load would hide some
-    /// defects.
+    /// True if clients send few requests during this group. Some defects are visible only without
+    /// full load.
     pub is_calm: bool,
 }
 
@@ -193,7 +194,7 @@ enum Layer {
     All,
 }
 
-/// One in this many groups has two faults, if the first fault allows a second one.
+/// One in this many groups has two faults, unless its first fault must be alone.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each kind as often as its
@@ -224,7 +225,7 @@ impl FaultSchedule {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // A second fault may prevent the COMMIT at which the fault takes effect.
+            // A second fault of the group may prevent the COMMIT at which this kind takes effect.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()
@@ -274,8 +275,8 @@ impl Iterator for FaultSchedule {
         let is_alone = self.only_kind.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // Faults of servers begin first and are undone last, because a server that is started
-            // again may need the other fault to be undone.
+            // A killed server may start again only after the other fault is undone. So faults of
+            // servers begin first and are undone last.
             kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();

@@ -16,20 +16,21 @@ use tokio::time::sleep;
 /// Time after a promotion during which all servers but one cannot reach the old primary.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
-/// Time during which syncs hang before the power is cut.
+/// Time during which syncs hang before the power is cut, so that commits stay unsynced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
 /// Time within which a fault must affect an operation. Longer than the operator's pause between two
 /// commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same time for two faults at once. It is short, because the other fault may prevent the
-/// effect.
+/// Like [`EFFECT_TIMEOUT`], for each of two faults at once. It is short, because one fault may
+/// prevent the effect of the other.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// Delay of PostgreSQL's answers while a server is stopped, so that requests are still in progress.
+/// While a server is stopped, PostgreSQL's answers have this delay, so that requests of the server
+/// are still in progress.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
 /// Time without new requests before a server is stopped.
@@ -88,8 +89,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the server whose answers may be late until the fault is undone, and true if none of
-    /// its answers is lost.
+    /// If the fault can make one server's answers late, returns the name of this server, and true
+    /// if none of its answers is lost.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -161,7 +162,8 @@ impl Fault {
         Ok(wait_for("the fault has an effect", timeout, has_effect).await.is_ok())
     }
 
-    /// Makes the server's disk handle syncs as this setting of [`testbed::Preload::disk`] says.
+    /// Makes each sync of the server's disk fail, hang or have no effect, as the setting `number`
+    /// of [`testbed::Preload::disk`] says. Records that syncs have stopped.
     fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
         site.server(self.number(site))?.preload.set(number)?;
         workload.journal.note(What::Unsynced);
@@ -208,7 +210,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Restarts all servers, one after the other. Each answers the requests that it has received.
+    /// Restarts all servers, one after the other. Before a server stops, it answers the requests
+    /// that it has received.
     async fn restart_all(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         for number in 0..site.servers.len() {
             let to_store = |site: &Site, fault| {
@@ -266,9 +269,8 @@ impl Fault {
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // If servers have a single address for all nodes, the address is moved to the new
-                // primary: at once for servers that are cut off, and when the fault is undone for
-                // the other server.
+                // A single address for all nodes is moved to the new primary: for cut-off servers
+                // at once, for the remaining server only when the fault is undone.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }

@@ -1,7 +1,7 @@
 //! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. Tests
-//! with recordings in `tests/support/history` show that each rule detects a violation; the negative
-//! controls show that chaos runs record what the rules need. Each breaks a different rule by a
-//! defect in a different part.
+//! with recordings in `tests/support/history` show that each rule detects a violation. The negative
+//! controls show that chaos runs record what the rules need. Each negative control breaks a
+//! different rule, by a defect in a different part.
 //!
 //! The tested program is the released one. The defects are outside of the program: relays rewrite
 //! the statements that servers prepare, or the disk of an embedded store ignores syncs.
@@ -90,8 +90,8 @@ impl NegativeControl {
         }
     }
 
-    /// Runs a chaos run until it breaks the negative control's rule. Fails if it does not do so
-    /// within [`DETECTION_TIMEOUT`].
+    /// Runs a chaos run until it breaks the negative control's rule. Fails if the rule is not
+    /// broken within [`DETECTION_TIMEOUT`].
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

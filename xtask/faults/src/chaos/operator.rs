@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// The number of orders of an import. The operator imports if fewer orders are left.
+/// The number of orders of an import. The operator imports orders when fewer than this many are
+/// left.
 const ORDERS_PER_IMPORT: usize = 500;
 
 /// The number of valid keys that must remain after a key is revoked.
@@ -125,7 +126,8 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A failed command may have issued a key, but then nobody knows its text.
+        // A failed command may have issued a key. Clients cannot use this key, because only the
+        // command knew its text.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });

@@ -26,13 +26,14 @@ use tokio::time::sleep;
 /// The number of orders at the start.
 const ORDERS: usize = 400;
 
-/// Time without faults before the first one and after the last one.
+/// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
 /// Time within which servers must answer and return equal lists before the run continues.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The id of an order that does not exist. Cancelling it also commits a transaction.
+/// The id of an order that does not exist. Its cancellation, too, commits a transaction, so it
+/// shows whether the server can write.
 const UNKNOWN_ORDER: usize = 0;
 
 /// Time within which the primary closes connections of ended sessions.
@@ -41,7 +42,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two readiness checks of a server.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time within which a server on its embedded store serves all kinds of requests again.
+/// Time after a fault within which a server on its embedded store serves all kinds of requests.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
 /// The settings of a chaos run.
@@ -89,7 +90,7 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that fits into the run's duration has occurred.
+/// Checks that each kind of fault that fits into the run's duration has occurred at least once.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -164,8 +165,9 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects faults until the time is over or a violation is found. Continues for up to twice the
-/// time if a slow machine has not injected as many faults as should fit into the time.
+/// Injects faults until the time is over or a violation is found. On a slow machine, the injected
+/// faults may be fewer than should fit into the time. The run then continues for up to twice the
+/// time.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -211,10 +213,10 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, answer, and list the same orders, and records this. Returns
-/// the time until all have answered. The comparison of lists is not included, because it first
-/// waits for all requests of clients to end, and a request on a reset connection may hang until its
-/// timeout.
+/// Waits until all servers are ready, answer, and list the same orders. Records when the servers
+/// become ready and what they list. Returns the time until all have answered. This time does not
+/// include the comparison of lists: the comparison first waits for all requests of clients to end,
+/// and a request on a reset connection may hang until its timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
@@ -235,7 +237,8 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     }
 }
 
-/// Waits until each server has answered each kind of request.
+/// Waits until each server has answered each kind of request, but at most for
+/// [`AGREEMENT_TIMEOUT`].
 async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {
@@ -254,8 +257,8 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. After a promotion, a server may do so twice: it stays
-/// ready until it detects that its primary was replaced, and becomes ready again later.
+/// Records each time a server becomes ready. A server may become ready twice after a promotion: it
+/// stays ready until it detects that its primary was replaced, and becomes ready again later.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -271,7 +274,8 @@ async fn probe(
     }
 }
 
-/// Compares the lists of all servers until they agree. Meanwhile no client changes orders.
+/// Compares the lists of all servers until they agree or [`AGREEMENT_TIMEOUT`] has passed.
+/// Meanwhile no client changes orders.
 async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;

@@ -42,7 +42,7 @@ impl Server {
         Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })
     }
 
-    /// Starts the server and connects its clients to it. Each start has its own log.
+    /// Starts the server and connects its clients to it. Each start writes a new log.
     pub fn start(&mut self) -> anyhow::Result<()> {
         self.starts += 1;
         std::fs::create_dir_all(self.data.path())?;

@@ -46,17 +46,17 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// Copies of the synced content of the store's files.
+    /// Copies of the synced content of the store's files, which remains after a power cut.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,
 }
 
-/// Attempts to start a server, and the pause between them.
+/// The number of attempts to start a server, and the pause between two attempts.
 const START_ATTEMPTS: u32 = 10;
 const START_PAUSE: Duration = Duration::from_millis(200);
 
-/// Large enough for an embedded store.
+/// The size of each small disk in KiB, large enough for an embedded store.
 const DISK_KIB: u64 = 64 * 1024;
 
 impl Site {
@@ -68,7 +68,8 @@ impl Site {
         seeded_defects: SeededDefects,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
-        // Database servers run as another user, and their directories are inside this one.
+        // Database servers run as another user, who must be able to enter this directory to reach
+        // the servers' own directories.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, seeded_defects).await?,
@@ -169,13 +170,13 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// The setting of [`testbed::Preload::disk`] that makes syncs hang, or, with a lying disk as
-    /// the seeded defect, succeed without effect.
+    /// The setting of [`testbed::Preload::disk`] for a disk that hangs: syncs do not end. With a
+    /// lying disk as the seeded defect, syncs succeed without effect instead.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
 
-    /// True if the last power cut discarded something.
+    /// True if the last power cut discarded unsynced bytes.
     pub fn has_dropped(&self) -> bool {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
@@ -234,12 +235,12 @@ impl Site {
         Ok(())
     }
 
-    /// The directory that contains everything.
+    /// The directory that contains all files of the run.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
     }
 
-    /// Keeps data and logs when this is dropped.
+    /// Keeps data and logs when the site is dropped.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);

@@ -21,14 +21,14 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const MAX_BATCH: usize = 200;
 
-/// Lead of a promoted primary's clock.
+/// The time by which the clock of a promoted primary is ahead of the old primary's clock.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
 /// The maximum number of requests in a loop that ends at the first refusal. Far above the limit of
 /// the account in this loop.
 const MAX_DECISIONS: usize = 100;
 
-/// A clock that the scenario sets; the search path finds it before PostgreSQL's own.
+/// A clock that the scenario sets. The search path finds this function before PostgreSQL's own.
 const CLOCK: &str = "
     CREATE SCHEMA test;
     CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
@@ -82,8 +82,8 @@ pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Cli
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets its own
-/// key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
+/// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
+/// its own key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
 pub async fn expected_decision(
     memory: &InMemoryLimits,
     request: KeyedRequest,
@@ -111,7 +111,7 @@ impl PostgresLimiter {
         Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client, backend })
     }
 
-    /// Decides on these requests at `now`, in microseconds.
+    /// Decides on these requests at the time `now`, in microseconds.
     pub async fn admit(
         &self,
         now: i64,
@@ -129,7 +129,8 @@ struct LimiterPair {
     now: i64,
     memory: InMemoryLimits,
     plans: [PlanLimits; ACCOUNTS],
-    /// `resets_in` of a random decision of the last batch.
+    /// `resets_in` of a random decision of the last batch, by which the clock may be advanced to
+    /// the end of a window.
     last_reset: Duration,
     /// The number of decisions of each kind.
     decisions_by_kind: BTreeMap<&'static str, usize>,
@@ -162,7 +163,7 @@ impl LimiterPair {
 
     fn random_batch(&self) -> Vec<KeyedRequest> {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
-        // Some batches have only one account.
+        // Half of the batches have requests of a single account.
         let single_account = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
         let request = |_| {
             let account = single_account.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));
@@ -170,7 +171,8 @@ impl LimiterPair {
             request(account as i64, limits)
         };
         let mut batch: Vec<KeyedRequest> = (0..length).map(request).collect();
-        // The statement admits requests in this order.
+        // The statement admits requests in the order of their accounts, and the in-memory limiter
+        // must get them in the same order.
         batch.sort_by_key(|request| request.account);
         batch
     }
@@ -215,7 +217,7 @@ impl LimiterPair {
     }
 }
 
-/// Returns a request of this account; the account has one key.
+/// Returns a request of this account. The account's number is also the number of its only key.
 pub fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }

@@ -22,7 +22,7 @@ const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 /// 429s within this time after a key's first 429 are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
-/// The limits database, with another name than the default.
+/// Flags with which the limits database has another name than by default.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -60,7 +60,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
-    // Each server counts strikes only from the 429s that it has sent itself.
+    // Each server counts strikes only from the 429s that it has sent itself. So one server gets all
+    // of these requests.
     let (first, others) = replicas.split_at(1);
     for key in &keys {
         send(first, key, REQUESTS - 60).await?;

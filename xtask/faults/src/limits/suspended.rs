@@ -15,8 +15,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_millis(500);
         let load = (0..16).map(|_| async {
             while Instant::now() < until {
-                // Gives up requests that get no answer because the server was suspended in the
-                // meantime.
+                // A request that gets no answer, because the server was suspended in the meantime,
+                // is given up.
                 let _ = tokio::time::timeout_at(until.into(), one.list(key)).await;
             }
         });

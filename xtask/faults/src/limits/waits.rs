@@ -18,11 +18,12 @@ const LOCKED_ACCOUNT: i64 = 1;
 /// The account with requests in both batches.
 const SHARED_ACCOUNT: i64 = 2;
 
-/// Small enough that some rounds exhaust both windows.
+/// The limits of each account, small enough that some rounds exhaust both windows.
 const PLAN: PlanLimits = PlanLimits { per_minute: 12, per_day: 100 };
 const MAX_REQUESTS: usize = 6;
 
-/// The longest wait, because the server cancels a statement that waits longer.
+/// The longest wait of a batch for the lock, in microseconds. The server cancels a statement that
+/// waits longer.
 const MAX_WAIT_US: i64 = 650_000;
 
 /// Time within which the batch must start to wait for the lock.
@@ -70,8 +71,8 @@ struct Race {
 }
 
 impl Race {
-    /// Lets a batch read the clock and wait for the lock, while another batch reads the clock later
-    /// and is counted first. Returns the decisions in the order of counting.
+    /// Lets a batch read the clock and wait for the lock. Meanwhile another batch reads the clock
+    /// later and is counted first. Returns the decisions in the order of counting.
     async fn decide(
         &mut self,
         (read, waiting_requests): (i64, &[KeyedRequest]),

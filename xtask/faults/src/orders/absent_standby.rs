@@ -76,8 +76,9 @@ async fn expect_unready(
         });
     }
     let now = backends_waiting(primary).await?;
-    // Connections of the running servers may wait if they were committing when the standby stopped.
-    // The starts must add none.
+    // The running server's own connections may wait if they were committing when the standby
+    // stopped. At most 4 of the 5 can wait, because request counts are committed without the
+    // standby. The starts must add none.
     report.expect_unless_stalled(before <= 4 && now == before, || {
         format!("{reason}: {now} connections wait for it, {before} before the starts")
     });

@@ -14,7 +14,7 @@ use tokio::task::block_in_place;
 
 const ORDERS: usize = 4_000;
 
-/// Large enough for a small cluster.
+/// The size of the database's disk in KiB, large enough for a small cluster.
 const DISK_KIB: u64 = 160 * 1024;
 
 /// Time until request counts are on the disk; they are written without `synchronous_commit`.
@@ -38,7 +38,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     tokio::time::sleep(COUNT_FLUSH_TIME).await;
     disk.fill(0)?;
     let admin = primary.admin(DATABASE).await?;
-    // Without free space, a new table cannot grow.
+    // Proves that the disk is full: without free space, a new table cannot grow.
     let table_growth =
         admin.batch_execute("CREATE TABLE large AS SELECT generate_series(1, 1000000)");
     report.expect(table_growth.await.is_err(), || "the disk is not full".to_string());

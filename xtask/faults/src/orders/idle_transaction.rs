@@ -17,7 +17,7 @@ use testbed::{Key, Report};
 const ORDERS: i64 = 140_000;
 const CLIENTS: usize = 64;
 
-/// The number of orders cancelled before and for each measurement.
+/// The number of orders cancelled before the first measurement, and in each measurement.
 const ROUND: i64 = 10_000;
 
 /// The number of orders cancelled while the transaction is open.
@@ -29,7 +29,7 @@ const CANCELLED: i64 = 100_000;
 const MAX_PAGE_RATIO: f64 = 4.0;
 
 /// The pages that statements on the store's database have read since the last reset. The extension
-/// is installed in another database than the store.
+/// `pg_stat_statements` is installed in another database.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";

@@ -1,8 +1,8 @@
 //! An account has a million keys, and clients also send unknown keys. Keys of the account are
 //! issued and revoked; then the account gets another plan and is closed. Every server must accept a
 //! key as soon as the command that issued it has ended, and refuse a key within a second after it
-//! is revoked or its account is closed. No other key may be refused. A change may write only the
-//! rows that it changes.
+//! is revoked or its account is closed. No other key may be refused. A change of the account may
+//! write only the account's row, not the rows of its keys.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::Replica;
@@ -15,7 +15,7 @@ use store_orders::keys::{ApiKey, Environment};
 use testbed::postgres::DATABASE;
 use testbed::{Key, Report};
 
-/// Inserts copies of the account's key with their own ids and digests.
+/// Inserts a million copies of the account's key, with their own ids and digests.
 const INSERT_KEYS: &str = "
     INSERT INTO keys
     SELECT (jsonb_populate_record(k, jsonb_build_object('row', n + 1000, 'id', 'key_' || n + 1e11,
@@ -160,8 +160,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks the time for which a key was accepted after its end. Does so even if the machine stalled,
-/// because a server that has not read the store for this long must refuse all keys.
+/// Checks for how long a key was accepted after it became invalid. The check applies even if the
+/// machine stalled: a server that has not read the store for this long must refuse all keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

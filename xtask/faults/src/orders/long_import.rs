@@ -16,7 +16,8 @@ use tokio::time::sleep;
 /// The number of orders before the import.
 const ORDERS: i64 = 2_000;
 
-/// The ids of the two imports; each has many steps.
+/// The ids of the import that completes, and of the import that is killed. Each import has many
+/// steps.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 

@@ -48,8 +48,8 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    /// Makes three changes of orders and two of keys, which the server reads. Returns the key that
-    /// was issued and the entity tag of the list; the restore loses both.
+    /// Makes five changes, which the restore loses: creates an account with a key, and cancels
+    /// three orders. Returns this key, and the entity tag of the server's list after the changes.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {
@@ -62,8 +62,8 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes as many other changes while the server cannot reach the primary, and checks what it
-    /// serves afterwards.
+    /// Makes as many other changes while the server cannot reach the primary, and checks what the
+    /// server serves afterwards.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

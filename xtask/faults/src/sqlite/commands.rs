@@ -14,7 +14,7 @@ use tokio::task::{JoinSet, block_in_place};
 const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
 const ORDERS: usize = 100_000;
 
-/// The number of commands at each speed, one after the other.
+/// The number of commands for each fsync delay, run one after the other.
 const COMMANDS: usize = 5;
 
 /// The delay of each fsync, and the time limit of a command with this delay.
@@ -26,7 +26,7 @@ const FSYNC_DELAYS: [(Duration, Duration); 5] = [
     (Duration::from_millis(500), Duration::from_secs(4)),
 ];
 
-/// Commands in a loop: the number of operators, the duration, and the delay of each fsync.
+/// A loop of commands: the number of operators, the duration, and the delay of each fsync.
 const OPERATORS: usize = 8;
 const LOOP_TIME: Duration = Duration::from_secs(6);
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ pub struct Embedded {
     pub data: DataDir,
     /// A key without a practical limit.
     pub key: Key,
-    /// Removes the directory when this is dropped.
+    /// The store's directory. It is removed when `Embedded` is dropped.
     _directory: tempfile::TempDir,
 }
 

@@ -89,7 +89,7 @@ impl Nginx {
         std::fs::read_to_string(&self.access_log)
     }
 
-    /// Returns the URL of this path.
+    /// Returns the URL of this path at the TLS listener.
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }

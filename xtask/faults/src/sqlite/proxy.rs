@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 /// body.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// nginx checks its timers with every event, so it closes a connection soon after its timeout.
+/// Time after a timeout within which nginx must close the connection.
 const TIMER_SLACK: Duration = Duration::from_secs(2);
 
 const SILENT: usize = 2_000;
@@ -30,8 +30,8 @@ const CUSTOMER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
 /// The number of timed requests of the customer.
 const TIMED_REQUESTS: usize = 400;
 
-/// Lower limit of the bound on the p99. The bound is five times the p99 of a quiet machine, but
-/// that may be less than one time slice of another program.
+/// The bound on the p99 is five times the p99 of a quiet machine, but at least this time. Otherwise
+/// the bound could be shorter than one time slice of another program.
 const MIN_P99_BOUND: Duration = Duration::from_millis(50);
 
 /// Time between two bytes of a slow client.
@@ -120,8 +120,8 @@ async fn server_outlives_idle_connections(
     let closed_after = began.elapsed();
     let keepalive = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
     report.figure(format!("the server closes an idle connection after {closed_after:.1?}"));
-    // Also checked if the machine stalled, because a stall can only make the server close the
-    // connection later.
+    // Checked even if the machine stalled: a stall can only make the server close the connection
+    // later.
     report.expect(keepalive + TIMER_SLACK < closed_after, || {
         format!("nginx keeps idle connections for {keepalive:?}")
     });
@@ -141,7 +141,8 @@ fn nginx_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the 99th percentile of the customer's small requests, sent one after the other.
+/// Returns the 99th percentile of the times of the customer's small requests, which are sent one
+/// after the other.
 async fn p99(nginx: &Nginx, key: &Key) -> anyhow::Result<Duration> {
     let http = nginx.client(CUSTOMER)?;
     let mut times = Vec::new();
@@ -186,7 +187,7 @@ async fn measure_open_time(
     }
 }
 
-/// Reads until the connection ends, also with an error.
+/// Reads until the connection ends or fails.
 async fn read_until_closed(connection: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let mut received = Vec::new();
     while connection.read_buf(&mut received).await.is_ok_and(|read| read > 0) {}
@@ -244,7 +245,7 @@ fn slow_request(kind: usize) -> (Vec<u8>, Option<u8>) {
     (sent.into_bytes(), then)
 }
 
-/// Checks that errors that nginx answers itself have the same JSON body as the server's errors.
+/// Checks that nginx's own errors have the same JSON body as the server's errors.
 async fn nginx_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     let large = "POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n".to_string();
@@ -349,7 +350,7 @@ async fn no_delete_is_sent_twice(
         tokio::spawn(http.delete(url).bearer_auth(&key.text).send())
     });
     let cancels: Vec<_> = cancels.collect();
-    // Both servers now wait for the write locks.
+    // Both servers are waiting for the write locks at the end of this pause.
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.kill()?;
     drop(locks);
@@ -368,8 +369,8 @@ async fn no_delete_is_sent_twice(
     Ok(())
 }
 
-/// Expects that each of two servers answered a share of these cancellations, one of them with the
-/// status `failure`. Returns the number of successful ones.
+/// Expects that each of two servers answered a share of these cancellations: one server with 204,
+/// the other with the status `failure`. Returns the number of 204s.
 fn expect_shares(what: &str, mut statuses: Vec<u16>, failure: u16, report: &mut Report) -> usize {
     statuses.sort_unstable();
     let text = format!("{what}: {statuses:?}");
