@@ -22,7 +22,7 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The server's flags in the view `settings`.
+/// The server's flags in the view `settings`. The session looks for the contact's name on the page.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",

@@ -1,5 +1,5 @@
-//! `cargo xtask check`: runs every check, with `--fix` writes what it can, and prints the remaining
-//! problems. `cargo xtask generate` is two of these checks with their fixes.
+//! `cargo xtask check`: runs every check and prints the problems. With `--fix`, first writes the
+//! fixes that can be generated. `cargo xtask generate` is two of these checks with their fixes.
 //!
 //! The checks read only their [`Inputs`], so that tests can check any document. To add a check,
 //! write a function and add it to `CHECKS`.

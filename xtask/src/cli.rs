@@ -176,8 +176,8 @@ fn name_checkout(
     Ok(())
 }
 
-/// Replaces this process with `cargo run` of another package. `cargo xtask` does not link that
-/// package, so that the checks need not compile its dependencies.
+/// Replaces this process with `cargo run` of another package. `cargo xtask` does not depend on that
+/// package, so that the checks need not compile the package's dependencies.
 fn become_package(
     repository: &Repository,
     package: &[&str],

@@ -27,8 +27,9 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
     Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
 }
 
-/// Returns the language of a code block in the README. Rustdoc's default is Rust, and only rustdoc
-/// understands its attributes, such as `no_run`.
+/// Returns the language of a code block in the README. A block without a language is Rust, as in
+/// rustdoc. A block with an attribute such as `no_run` is Rust too, and only rustdoc understands
+/// the attribute.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }

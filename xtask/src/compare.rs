@@ -6,7 +6,7 @@
 use codegen::pointer::pointer_to;
 use serde_json::Value;
 
-/// One place in which two values differ. `None` is an absent value, unlike `null`.
+/// One place in which two values differ. A value of `None` is absent, while `null` is present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     /// The place as a JSON pointer (RFC 6901).
@@ -87,8 +87,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares elements by position. Skips the common start and the common end of both arrays, so that
-/// an inserted element is one difference, not one per element after it.
+/// Compares elements by position. Skips the elements that both arrays have at the start and at the
+/// end, so that an inserted element is one difference, not one per element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],

@@ -1,5 +1,6 @@
-//! Gets the documents that dropshot emits from the contract, the generated types in `api/src`. Runs
-//! a program of `api` to get them, so that `cargo xtask` itself works while `api` does not compile.
+//! Gets the documents that dropshot emits from the contract (the generated types in `api/src`).
+//! Runs a program of `api` to get them, so that `cargo xtask` itself works while `api` does not
+//! compile.
 
 use crate::documents::DOCUMENTS;
 use crate::repository::Repository;

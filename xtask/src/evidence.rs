@@ -6,9 +6,11 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The tests that must receive each documented status, header, code and field.
+/// The part of the name of the tests that must receive each documented status, header, code and
+/// field.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// The tests that compare the server's responses with the published documents.
+/// The part of the name of the tests that compare the server's responses with the published
+/// documents.
 const REPLAY: &str = "published_documents::";
 /// The end of the line that these tests print for each documented thing that they did not receive.
 const NEVER_SEEN: &str = " was never seen";
@@ -18,7 +20,7 @@ const MAX_LINES: usize = 40;
 /// A condition of publication. Returns the reasons not to publish, a line each.
 pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
-/// The conditions of publication, which cannot be undone.
+/// The conditions of publication. All must be met, because publication cannot be undone.
 pub const CONDITIONS: [Condition; 3] = [
     |repository| {
         let passed = check_passed(repository, &[CHANGE]);
@@ -51,8 +53,8 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 }
 
 /// Runs the tests whose names contain `tests`, and passes `arguments` to the test program. Returns
-/// no lines if the tests pass. Otherwise returns a line for each documented thing that they did not
-/// receive, or the end of the output.
+/// no lines if the tests pass. Otherwise returns a line for each documented thing that the tests
+/// did not receive, or, if there is no such line, the end of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,
@@ -76,7 +78,7 @@ fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     if succeeded && output.lines().any(has_run) {
         return Vec::new();
     }
-    // Sorts the lines and removes repetitions: several tests may print the same line.
+    // Several tests may print the same line. The set sorts the lines and removes repetitions.
     let unseen: BTreeSet<_> = lines().filter(|line| line.ends_with(NEVER_SEEN)).collect();
     if !unseen.is_empty() {
         return unseen.into_iter().collect();

@@ -32,7 +32,8 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     Ok(files)
 }
 
-/// Prefixes the pointers in the error with the document's file, as in errors of the clients.
+/// Prefixes the pointers in the error with the document's file. Errors of the clients' generator
+/// already have this prefix.
 fn prefix_places(error: Error, source: &str) -> Error {
     let Error::Refused(mut refusals) = error else { return error };
     for refusal in &mut refusals.0 {

@@ -30,8 +30,8 @@ pub struct FirstVersion {
 }
 
 impl History {
-    /// Reads the history. A directory that is not a git checkout, such as an unpacked archive, is
-    /// not an error.
+    /// Reads the history. Returns [`History::Unknown`] if there is none to read, for example in an
+    /// unpacked archive.
     pub fn read(repository: &Repository) -> anyhow::Result<History> {
         let git = Git { repository };
         let unknown = |why: &str| Ok(History::Unknown(why.to_string()));
@@ -68,7 +68,8 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // In a git hook, these point to the checkout of the hook.
+        // In a git hook, these variables point to the hook's checkout, which may be another one
+        // than this.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }

@@ -10,7 +10,7 @@ use std::thread;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The results so far.
+/// The writer, and the outcomes of the results printed so far.
 pub struct Report<'a> {
     out: &'a mut dyn Write,
     outcomes: Vec<Outcome>,
@@ -49,7 +49,7 @@ impl<'a> Report<'a> {
     }
 
     /// Calls `run` for each item and adds the results as they arrive. Runs two items per core at
-    /// the same time, because they mostly wait for servers and browsers.
+    /// the same time, because the items mostly wait for servers and browsers.
     pub fn add_each<T: Sync>(
         &mut self,
         items: &[T],

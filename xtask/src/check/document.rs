@@ -1,4 +1,4 @@
-//! Checks that dropshot emits the documents from the contract, the generated types in `api/src`:
+//! Checks that dropshot emits the documents from the contract (the generated types in `api/src`):
 //! the document contains each value that dropshot emits, and `codegen::unemitted` lists the kind of
 //! every other value.
 

@@ -1,5 +1,5 @@
-//! Checks that the server's modules import only modules below them in the map, the table at the top
-//! of `src/lib.rs`.
+//! Checks the imports of the server's modules against the map (the table at the top of
+//! `src/lib.rs`): a module may import only modules below it in the map.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};

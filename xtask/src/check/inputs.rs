@@ -15,16 +15,16 @@ use std::sync::LazyLock;
 /// only the checks that need this input.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The checkout.
+    /// The checkout with the files to check.
     pub repository: Repository,
-    /// The documents that the contract emits. Evaluated only after the check of the generated
-    /// files: `--fix` may rewrite these files, and then they are compiled to emit the documents.
+    /// The documents that the contract emits. Emitting compiles the generated files, which `--fix`
+    /// may have to rewrite first. So this is evaluated only after the check of the generated files.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
     pub history: anyhow::Result<History>,
-    /// The current day, which decides whether an operation's `x-sunset` has passed.
+    /// Today's date, which decides whether an operation's `x-sunset` has passed.
     pub today: NaiveDate,
 }
 

@@ -17,7 +17,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_major_version(of, &inputs.document(of.file)?)))
 }
 
-/// Returns the base URLs, and the server's base path, that do not end in the major version.
+/// Returns a problem for each base URL, and for the server's base path, that does not end in the
+/// document's major version.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::from_document(document) else {

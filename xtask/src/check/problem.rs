@@ -23,11 +23,11 @@ pub struct Problem {
     pub found: String,
     /// The reasons for the expected value, a line each.
     pub reasons: Vec<String>,
-    /// The fix.
+    /// How to fix the problem.
     pub fix: Fix,
 }
 
-/// The fix of a problem.
+/// How to fix a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fix {
     /// `cargo xtask check --fix` writes this text.
@@ -48,7 +48,8 @@ impl Problem {
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }
     }
 
-    /// Writes the fix if that is possible, and returns the name of the file.
+    /// Writes the fix and returns the name of the file. Returns `None` if a person must make the
+    /// fix.
     pub(super) fn write(&self, repository: &Repository) -> anyhow::Result<Option<&str>> {
         let Fix::Write { file, text } = &self.fix else { return Ok(None) };
         repository.write(file, text)?;

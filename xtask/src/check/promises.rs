@@ -142,7 +142,7 @@ fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Returns a problem if the version is lower than `least`, the lowest version that the changes
-/// allow. The fix is `raise`, unless a change is breaking.
+/// allow. If a change is breaking, the problem must be fixed by hand, otherwise by `raise`.
 fn low_version(
     of: &Document,
     published: &Version,

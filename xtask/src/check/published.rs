@@ -52,7 +52,8 @@ fn is_replaced_beta(name: &str, published: &Published) -> bool {
     })
 }
 
-/// Returns the versions in the changelog that were not published although a later one was.
+/// Returns the versions in the changelog that were not published, although a later version was
+/// published.
 fn skipped_versions(published: &Published, changelog: &str) -> Vec<Problem> {
     let newest = DOCUMENTS.map(|of| published.newest(of).map(|(version, _)| version));
     let is_older = |version: &Version| {

@@ -109,11 +109,12 @@ fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
             match (place.old, place.new) {
                 (Some(_), Some(_)) => compare_rewordable(found, &place),
                 (Some(_), _) => found.breaking(&place, "is no longer a way to authenticate"),
-                // The comparison of operations reports an addition if they accept the new scheme.
+                // If operations accept the new scheme, the comparison of operations reports an
+                // addition.
                 _ => found.neutral(&place, "is described"),
             }
         }),
-        // Compared in the operations that use them.
+        // These components are compared in the operations that use them.
         "responses" | "headers" | "parameters" | "requestBodies" | "examples" => {}
         _ => found.other(member),
     });

@@ -138,7 +138,7 @@ impl Findings {
         };
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for member in old.keys().chain(added).map(|key| of.member(key)) {
-            // The name of the referenced component does not change what is sent.
+            // Skips the name of the referenced component, which does not change what is sent.
             if member.old != member.new && member.key != COMPONENT {
                 rule(self, &member);
             }
@@ -160,8 +160,8 @@ impl Findings {
         self.neutral(at, "is reworded");
     }
 
-    /// Adds a change of a flag that defaults to false, with the description and verdict of `set` or
-    /// `unset`.
+    /// Adds a change of a flag that defaults to false. `set` is the description and verdict of
+    /// setting the flag, `unset` of removing it.
     pub fn flag(&mut self, at: &Place<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {

@@ -25,7 +25,7 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
     });
 }
 
-/// Compares a published operation with the current one, which may have been removed.
+/// Compares a published operation with the current operation, which is absent if it was removed.
 fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
     let count = found.changes.len();
     match at.new {
@@ -178,7 +178,8 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
-                    // Error codes that the new response lacks can still be in the range's response.
+                    // The examples are compared as text: error codes that the new response lacks
+                    // can still be in the wider response.
                     Some(wider) => {
                         response(found, &place.with(Some(wider), place.new), Findings::text);
                     }

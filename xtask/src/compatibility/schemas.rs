@@ -38,7 +38,7 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
 
 /// Reports that a value refers to another component. What is sent stays the same, but generated
 /// clients name the type after the component. If the old component was removed, another rule
-/// reports that.
+/// reports the removal.
 fn report_rename(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
@@ -107,7 +107,8 @@ fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direct
 }
 
 /// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values
-/// may be added. Removing a value breaks a promise, and the changelog must name new values.
+/// may be added. `fewer` is the verdict on a removed value, and `more` is the verdict on a new
+/// value.
 fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
     let place = |value: &Value| {

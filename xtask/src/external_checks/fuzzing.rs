@@ -23,15 +23,16 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut command = setup.tools.python("schemathesis");
     command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
-    // The address of the server is in the URL of the document, because `servers` in the document is
-    // relative unless the operator sets a URL.
+    // The URL of the document tells schemathesis the server's address: `servers` in the document is
+    // relative, unless the operator sets a URL.
     command.arg("run").arg(format!("{}{}", server.origin(), document.path));
     command.args(["--checks", "all", "--seed", &testbed::seed().to_string()]);
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     if document.base_path == V2.base_path {
         // `use_after_free` expects 404 after a DELETE, but getOrder still returns cancelled orders.
-        // The checks are selected here so that the configuration file cannot exclude any.
+        // The checks are selected on the command line, so that the configuration file cannot
+        // exclude any.
         command.args(["--exclude-checks", "use_after_free"]);
     }
     Ok(server.with_log(findings(&mut command)?, &[&key]))

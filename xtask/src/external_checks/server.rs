@@ -81,7 +81,7 @@ impl LiveServer {
         findings.into_iter().map(redact).collect()
     }
 
-    /// A directory that is removed with the server.
+    /// A directory that is removed when the server is dropped.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -92,7 +92,8 @@ mod tests {
             let document: serde_json::Value = serde_json::from_str(&document).unwrap();
             let current = document["info"]["version"].as_str().unwrap();
             let current: Version = current.parse().unwrap();
-            // Compares versions of the same major version only: releases of both may alternate.
+            // Compares only versions of the same major version, because releases of two major
+            // versions may alternate.
             let versions = releases.iter().map(|release| &release.version);
             let versions = versions.filter(|version| version.major == current.major);
             assert!(versions.clone().is_sorted_by(|newer, older| newer > older));

@@ -1,4 +1,5 @@
-//! Renders Markdown as HTML. Escapes HTML in it, so that only `cargo xtask` creates elements.
+//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that only `cargo xtask` creates
+//! elements.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 
@@ -13,7 +14,7 @@ pub fn markup(text: &str) -> String {
     markup
 }
 
-/// Renders Markdown as HTML. Calls `heading` with the level and the text of each heading.
+/// Renders Markdown as HTML. `heading` renders each heading from its level and its text.
 pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> String {
     let (mut page, mut section, mut in_code) = (String::new(), String::new(), false);
     for line in text.lines() {

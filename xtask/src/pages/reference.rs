@@ -243,7 +243,7 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // Values with `x-enumDescriptions` are described in the introduction, so they are not listed
+    // The introduction describes values with `x-enumDescriptions`, so these values are not listed
     // here.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {
@@ -253,7 +253,7 @@ fn kind(schema: &Value) -> String {
     kind
 }
 
-/// Formats a value, a string without quotes.
+/// Formats a value. A string gets no quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
