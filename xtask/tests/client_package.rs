@@ -118,8 +118,8 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
-/// Doctests compile only the program in the client's README, so the other README must have the same
-/// program.
+/// Doctests compile only the program in the client's README, so the repository's README must have
+/// the same program.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {
@@ -162,7 +162,8 @@ fn the_package_contains_the_readme_the_licence_and_the_source() {
     assert_eq!(licence, repository.read("LICENSE").unwrap());
 }
 
-/// The package's tests must pass without the rest of the repository.
+/// The package's tests must pass without the rest of the repository, so no file of the package may
+/// name a file outside it.
 #[test]
 fn no_file_of_the_package_reaches_outside_it() {
     let mut sources = 0;

@@ -18,7 +18,7 @@ fn emitted(source: &Document) -> Value {
     checkout::emitted(&Repository::here())[index].as_ref().unwrap().clone()
 }
 
-/// The places where the check finds a difference from the emitted document.
+/// Returns the places at which the document differs from the emitted document.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
@@ -37,9 +37,10 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Makes each change that `changes` returns for a value of a document, one at a time. A change is
-/// the pointer that the check must report, and the new value. Returns the number of changes of the
-/// document with the fewest changes.
+/// For each value of each document, makes the changes that `changes` returns, one at a time, and
+/// asserts that the check reports each change. A change consists of the pointer that the check must
+/// report, and the new value. Returns the number of changes of the document with the fewest
+/// changes.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -91,8 +92,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // One change is enough for values that only the compatibility rules check, because these
-        // rules are slow.
+        // Only the compatibility rules check values of these kinds. The rules are slow, so one
+        // change of each value is enough.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

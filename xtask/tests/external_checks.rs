@@ -1,4 +1,5 @@
-//! `cargo xtask external-checks` and `browser` name missing tools instead of running without.
+//! Checks that `cargo xtask external-checks` and `browser` fail and name the missing tools, instead
+//! of running without them.
 
 use std::fs;
 use xtask::external_checks::{ExternalCheckArgs, run_external_checks};

@@ -23,8 +23,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the real document after one value is changed and `version` is set, if
-/// the unchanged document was published as 1.4.0.
+/// Returns the problems of the real document after its publication as 1.4.0. Since then, one value
+/// has changed, and the version was set to `version`.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -241,8 +241,7 @@ fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
     for (day, kept) in
         [("2027-12-01", "getPet, listOrders, cancelOrder"), ("2027-12-02", "cancelOrder")]
     {
-        // In the first case, the document of version 1 has another base path; in the second, it was
-        // removed.
+        // First the document of version 1 has another base path, then the document is removed.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
             let problems = check_paths(paths, &published, day);
             let [Problem { place, expected, .. }] = problems.as_slice() else {

@@ -1,5 +1,5 @@
-//! Checks that `api/UPSTREAM.md` names the versions in use and files that exist, and for each row
-//! an upstream issue or that none was found.
+//! Checks that `api/UPSTREAM.md` names the versions in use and files that exist. Checks that each
+//! row names an upstream issue, or says that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;
@@ -23,7 +23,8 @@ fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// The links of a cell that do not lead to the issue or pull request that their text names.
+/// Returns the links of a cell that do not lead to the issue or pull request that the link's text
+/// names.
 fn broken_links(cell: &str) -> Vec<String> {
     let links = cell.split('[').skip(1).map(|link| link.split_once("](").unwrap());
     let is_right = |text: &str, target: &str| {

@@ -41,8 +41,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` at each place of the document, one at a time, and passes the worst verdict to
-/// `check`.
+/// Applies `change` to a copy of the document, for each place in turn. Passes the place and the
+/// worst verdict on this change to `check`.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);
