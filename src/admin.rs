@@ -36,7 +36,7 @@ struct AdminState<'a> {
     /// The reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
-    /// The damage to the store that was found, if any.
+    /// The damage that was found in the store, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<&'a str>,
 }
@@ -50,7 +50,8 @@ pub struct AdminContext {
 }
 
 impl AdminContext {
-    /// Registers the metrics that are read at a scrape. `log_buffer` is `None` if the log is off.
+    /// Creates the state, and registers the metrics that are read at a scrape. `log_buffer` is
+    /// `None` if the log is off.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -71,15 +72,15 @@ impl AdminContext {
 
 type AdminRequest = RequestContext<Arc<AdminContext>>;
 
-/// Answers 200. If there is no response, the server needs a restart.
+/// Answers 200. A server that does not answer needs a restart.
 async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     let live = AdminState { state: "live", reason: None, message: None, damaged: None };
     answer(StatusCode::OK, &live)
 }
 
-/// Answers 503 if requests should not be sent here: while the server stops, while its store cannot
-/// be read or written, or while requests cannot be counted. The body reports a damaged store;
-/// damage is a 503 too, unless the setting `serve_damaged` is on.
+/// Answers 503 if requests should not be sent here, for example while the server stops, while its
+/// store cannot be read or written, or while requests cannot be counted. The body reports damage to
+/// the store. Damage also causes a 503, unless the setting `serve_damaged` is on.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;

@@ -26,8 +26,8 @@ pub enum Reason {
     StoreUnreachable,
     /// The store's primary waits for a synchronous standby.
     StandbyAway,
-    /// The store was migrated for a newer program, counts requests in another database, or its
-    /// files are gone.
+    /// The store does not accept this server: the store was migrated for a newer program, it counts
+    /// requests in another database, or its files are gone.
     StoreRefuses,
     /// The history of the store has changed, for example by a failover, and the list is being read
     /// again.
@@ -72,9 +72,9 @@ impl Reason {
 /// Explains why the server is not ready.
 #[derive(Clone, Debug)]
 pub struct Unready {
-    /// The reason for programs.
+    /// The reason as a fixed name, which programs can compare.
     pub reason: Reason,
-    /// The reason for people.
+    /// The reason in words, for people.
     pub message: String,
 }
 
@@ -160,7 +160,7 @@ impl Readiness {
         })
     }
 
-    /// Makes the server unready.
+    /// Makes the server unready from now on, because it is stopping.
     pub fn begin_stopping(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
@@ -200,8 +200,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns the reason if the store answers, but requests cannot be counted or keys cannot be
-    /// checked.
+    /// Returns the reason if requests cannot be counted or keys cannot be checked. Does not query
+    /// the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.limits.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -279,9 +279,9 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has lacked a change of the store. Contains the time when a change
-/// that the list lacks was first seen, and the number of that change. When the list has that change
-/// but lacks a later one, the measurement starts again.
+/// Measures how long the list has lacked a change of the store. Contains the time when the missing
+/// change was first seen, and its number. When the list gets this change but lacks a later one, the
+/// measurement starts again.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, ChangeNumber)>);
 
@@ -291,7 +291,7 @@ impl ListLag {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
             // Numbers of different generations cannot be compared. The list has no change of the
-            // new generation, so the time stays and the number is replaced.
+            // new generation, so it still lags: the time stays, and the number is replaced.
             Some((since, lacked)) if lacked.generation != stored.generation => {
                 Some((since, stored))
             }
@@ -319,7 +319,7 @@ mod tests {
             (0, change(0, 5), change(0, 5), 0),
             (1, change(0, 7), change(0, 5), 0),
             (4, change(0, 9), change(0, 6), 3),
-            // The list now has change 7 but lacks a later change.
+            // The list now has change 7, but lacks change 9, so the lag starts again at 0.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
             // The store has a new generation, which the list has not read.
