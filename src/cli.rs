@@ -223,7 +223,7 @@ const PRINTING: [&str; 8] = [
 
 /// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
-    // `demo` refuses the global options; the other commands below ignore them.
+    // `demo` refuses the global options. `config default` and the `PRINTING` commands ignore them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -241,7 +241,7 @@ fn hide_global_options(
 ) -> clap::Command {
     // `openapi` uses `--config`: the file may contain settings of the served document.
     let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
-    // An argument of the command itself replaces the global argument of the same name.
+    // A hidden argument of the command replaces the global argument of the same name.
     let whole = with_settings(Cli::command());
     let global = whole.get_arguments().filter(|arg| arg.is_global_set() && !is_used(arg));
     let hidden: Vec<_> = global.cloned().map(|arg| change(arg).hide(true)).collect();
@@ -261,7 +261,7 @@ impl Cli {
             return result;
         }
         let result = result.map_err(|error| {
-            // Errors of SQLite and PostgreSQL do not always name the store.
+            // Errors of SQLite and PostgreSQL do not always name the store, so its name is added.
             let is_engine_error = |cause: &(dyn std::error::Error + 'static)| {
                 matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
             };
@@ -271,7 +271,7 @@ impl Cli {
             }
         });
         if let Err(error) = &result {
-            // The command returns this error, even if it cannot be printed as JSON.
+            // If the error cannot be printed as JSON, the command still returns it.
             let _ = Failure::from_error(error).show(&mut printer);
         }
         result

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // An example is `store-orders orders list | head`.
+        // For example, `head` closes the output early in `store-orders orders list | head`.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");

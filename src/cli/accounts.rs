@@ -29,7 +29,7 @@ Examples:
   store-orders accounts create globex --plan enterprise \\
     --per-minute 5000 --per-day 2000000")]
     Create {
-        /// The account's name: 1 to 64 printable characters, which no other account has
+        /// The account's name: 1 to 64 printable characters; no other account may have the name
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
@@ -41,7 +41,7 @@ Example:
     Rename {
         /// The account's name, or its id
         name: String,
-        /// The new name: 1 to 64 printable characters, which no other account has
+        /// The new name: 1 to 64 printable characters; no other account may have the name
         new_name: String,
     },
     /// Move an account to another plan, from the next request on
@@ -152,7 +152,8 @@ impl AccountsCommand {
     }
 }
 
-/// Asks for confirmation on a terminal; elsewhere `--yes` is required.
+/// Asks for confirmation. Fails if standard input or standard error is not a terminal: `--yes` is
+/// then required.
 fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         anyhow::bail!("closing {name:?} revokes all its keys for good; repeat it with --yes");
@@ -163,7 +164,7 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Returns the account after it was changed.
+/// Reads an account from the store after a command changed it.
 fn changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
     store
         .account(name, Utc::now().timestamp_millis())

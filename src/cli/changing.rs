@@ -60,8 +60,7 @@ impl UpdateArgs {
     }
 }
 
-/// Marks orders as shipped: the orders in `file`, which has one id on each line, or the orders
-/// `ids` if there is no file.
+/// Marks orders as shipped. Their ids are on the lines of `file` or, without a file, in `ids`.
 pub fn ship(
     ids: &[i64],
     file: Option<&Path>,
@@ -160,8 +159,8 @@ fn refusals(
     Ok(ids.iter().filter_map(refusal).collect())
 }
 
-/// Changes `count` orders by calls of `step` with their ranges. `done` is the participle for
-/// messages, such as "shipped".
+/// Changes `count` orders in steps: each call of `step` gets a range of indexes, and changes these
+/// orders. `done` is the participle for messages, such as "shipped".
 fn change(
     store: &dyn OperatorStore,
     count: usize,

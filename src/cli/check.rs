@@ -15,7 +15,7 @@ use std::fmt::Display;
 pub(super) struct CheckOutput {
     #[serde(flatten)]
     pub store: CheckReport,
-    /// The number of accounts in the limits file, if there is one.
+    /// The number of accounts in the limits file, or `None` if there is no limits file.
     pub counted_accounts: Option<usize>,
 }
 

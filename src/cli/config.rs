@@ -39,7 +39,8 @@ Examples:
 }
 
 impl ConfigCommand {
-    /// Runs the command. `Invocation::run` has already refused invalid settings.
+    /// Runs the command. `check` only reports success, because `Invocation::run` has already
+    /// refused invalid settings.
     pub(super) fn run(
         &self,
         options: &Options,

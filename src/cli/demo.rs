@@ -17,15 +17,16 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// The names of the pets, which get the orders in turn. Every second or third order is of another
-/// kind, so the number of pets is not a multiple of 2 or 3: each pet then has orders of every kind.
+/// The names of the pets. Each order goes to the next pet. Every third order has shipped, and every
+/// second has a ship date. 13 is not a multiple of 2 or 3, so each pet gets pending and shipped
+/// orders, with and without a ship date.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
 ];
 const ORDERS: i64 = 48;
 
-/// Shorter than for `serve`, because the demo's data is not kept.
+/// The time for stopping. It is shorter than for `serve`, because the demo's data is not kept.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `demo`.
@@ -62,7 +63,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns this address or, if it is in use, a free port of the loopback.
+/// Returns this address or, if it is in use, a free port of the loopback address.
 fn free_address(address: ListenAddress) -> ListenAddress {
     match TcpListener::bind(address.to_string()) {
         Ok(_) => address,

@@ -9,16 +9,16 @@ use serde::Serialize;
 use serde_json::json;
 use std::io;
 
-/// The failure of a command, for programs.
+/// The failure of a command, as JSON for programs.
 #[derive(Serialize)]
 pub struct Failure {
-    /// The kind of failure.
+    /// The kind of failure, as a fixed word.
     pub code: FailureCode,
     /// The text for people, without keys and passwords.
     pub message: String,
 }
 
-/// A kind of failure.
+/// The `code` of a failure in JSON. It also decides the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
@@ -37,7 +37,7 @@ pub enum FailureCode {
 }
 
 impl Failure {
-    /// Converts the error of a command.
+    /// Classifies the error of a command, and removes keys and passwords from its text.
     pub fn from_error(error: &anyhow::Error) -> Failure {
         Failure {
             code: FailureCode::from_error(error),
@@ -84,7 +84,7 @@ impl FailureCode {
         }
     }
 
-    /// Returns the exit status.
+    /// Returns the exit status of a command that fails with this code.
     pub fn status(self) -> u8 {
         match self {
             FailureCode::InvalidCommandLine => 2,

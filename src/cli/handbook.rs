@@ -85,7 +85,7 @@ fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let pager = std::env::var("PAGER").unwrap_or_default();
     let pager = if pager.trim().is_empty() { "less" } else { &*pager };
     let mut command = Command::new("sh");
-    // less exits at once if the text fits on one screen.
+    // With `F`, less exits at once if the text fits on one screen.
     command.args(["-c", pager]).env("LESS", std::env::var("LESS").unwrap_or("FRX".to_string()));
     let Ok(mut pager_process) = command.stdin(Stdio::piped()).spawn() else {
         return Ok(out.write_all(text.as_bytes())?);

@@ -89,7 +89,7 @@ struct Health<'a> {
     reason: &'a str,
 }
 
-/// Returns the state from the body in words.
+/// Describes in words the state that the body reports.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
@@ -104,8 +104,8 @@ fn describe_state(status: u16, body: &str) -> String {
 }
 
 /// Queries the server at this address, and returns the status and the body. An unspecified address,
-/// such as 0.0.0.0, is reached at the loopback. After the timeout, the thread runs on until the
-/// program ends.
+/// such as 0.0.0.0, is reached at the loopback. After the timeout, the thread that waits for the
+/// answer runs on until the program ends.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));

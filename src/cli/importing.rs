@@ -138,7 +138,7 @@ struct Imported {
     inexact_in_javascript: usize,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory, if the import created its store.
+    /// The data directory if the import created a store in it, otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

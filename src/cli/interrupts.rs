@@ -1,5 +1,6 @@
-//! Handles signals while a command runs. SIGINT, SIGTERM and SIGHUP let it finish its current step.
-//! SIGTSTP (Ctrl-Z) suspends it only between steps, because a step locks the store.
+//! Handles signals while a command runs. After SIGINT, SIGTERM or SIGHUP, the command finishes its
+//! current step and ends. SIGTSTP (Ctrl-Z) suspends the command only between steps, because a step
+//! locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -19,7 +20,7 @@ const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 /// Handles the signals of this process while a command runs.
 pub struct Interrupts {
-    /// The status to exit with after the first signal; 0 before.
+    /// The exit status for the first signal; 0 until a signal comes.
     status: Arc<AtomicU8>,
     /// Locked during each step, so that SIGTSTP suspends the process only between two steps.
     step: Arc<Mutex<()>>,
@@ -54,7 +55,7 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work` and passes it a function to call between two steps. The function lets SIGTSTP
+    /// Runs `work`. Passes `work` a function to call between two steps. The function lets SIGTSTP
     /// take effect, and returns `Break` if a signal has asked the command to end.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
@@ -65,13 +66,13 @@ impl Interrupts {
         })
     }
 
-    /// Returns the exit status, if a signal has come.
+    /// Returns the exit status for the signal that has come, or `None` before the first signal.
     pub fn status(&self) -> Option<u8> {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the error with which the command ends, if a signal has asked it to end. `did`
-    /// describes what the command has done.
+    /// Returns the error with which a command ends after a signal, or `None` before the first
+    /// signal. `did` describes what the command has done.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

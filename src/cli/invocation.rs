@@ -84,8 +84,8 @@ impl Invocation {
         self.cli.run(&self.effective, &self.old_names, out)
     }
 
-    /// Returns the settings of a command that needs consistent settings. `config show` does not
-    /// need them, because it helps to find the inconsistency.
+    /// Returns the settings of a command that refuses settings that contradict each other. The
+    /// command `config show` accepts them, because it helps to find the contradiction.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {
@@ -128,11 +128,11 @@ fn flag_of(error: &clap::Error) -> Option<String> {
     named.split(' ').next().map(str::to_string)
 }
 
-/// Formats an invalid value like an invalid value of the file or the environment. Returns `None` if
-/// the command line is refused for another reason.
+/// Formats the error of an invalid flag value like an error of the file or the environment. Returns
+/// `None` if the command line is refused for another reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
-    // clap reports a flag without a value as the same kind of error.
+    // clap reports a flag without a value as the same kind of error, with an empty value.
     let is_missing = value.is_empty() && error.kind() == ErrorKind::InvalidValue;
     (is_wrong_value(error) && !is_missing)
         .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))
@@ -163,7 +163,8 @@ fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
     Ok(())
 }
 
-/// Returns the path of the configuration file, if there is one.
+/// Returns the path of the configuration file, or `None` if neither an argument nor the environment
+/// names one.
 fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
     let mut leaf = matches;
     while let Some((_, subcommand)) = leaf.subcommand() {

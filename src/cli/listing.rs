@@ -16,21 +16,21 @@ pub struct ListingArgs {
 
 /// A list that is being written.
 pub enum Listing<'a> {
-    /// A JSON array.
+    /// A JSON array, with one element per line.
     Json {
-        /// The output.
+        /// The standard output of the command.
         out: &'a mut dyn Write,
-        /// The text before the next element.
+        /// The text to write before the next element: `[` or a comma.
         before: &'static str,
         /// Set to true as soon as something is written.
         has_shown: &'a mut bool,
     },
-    /// A table.
+    /// A table for people.
     Table(TextTable<'a>),
 }
 
 impl<'a> Listing<'a> {
-    /// Begins an array.
+    /// Begins a JSON array. Writes nothing yet.
     pub fn json(out: &'a mut dyn Write, has_shown: &'a mut bool) -> Listing<'a> {
         Listing::Json { out, before: "[\n", has_shown }
     }

@@ -33,7 +33,7 @@ impl MigrateArgs {
         if self.new_store_id {
             let id = with_notice(|_| {
                 // The restored backup may have old tables, or lack the database of the request
-                // counts.
+                // counts, so it is migrated first.
                 migrate(&url)?;
                 postgres::begin_new_store(&PostgresCommands::connect(&url)?)
             })?;

@@ -28,7 +28,7 @@ pub struct OpenapiArgs {
     document: DocumentSettings,
 }
 
-/// A version of the API, as it is in the base path.
+/// A version of the API, named as in the base path.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum ApiVersion {
     /// The whole list of orders

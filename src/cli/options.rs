@@ -49,7 +49,8 @@ impl Options {
         self.open(SqliteStore::open_for_command)
     }
 
-    /// Returns the data directory, if there is no store in it yet.
+    /// Returns the data directory if it contains no store yet. Otherwise, or if the store is in
+    /// PostgreSQL, returns `None`.
     pub fn directory_without_store(&self) -> anyhow::Result<Option<PathBuf>> {
         match self.store.location()? {
             StoreLocation::Directory(directory) if !sqlite::exists(&directory)? => {

@@ -83,7 +83,7 @@ Examples:
 Example:
   store-orders orders show 1001 --json")]
     Show {
-        /// The order
+        /// The order's id
         #[arg(value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
         id: i64,
     },
@@ -125,9 +125,9 @@ impl OrdersCommand {
 /// An argument of `ship`.
 #[derive(Clone, Copy, Debug)]
 pub enum ShipArg {
-    /// An order.
+    /// The id of an order.
     Id(i64),
-    /// Standard input.
+    /// `-`: standard input contains more ids.
     Input,
 }
 

@@ -22,8 +22,8 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Serves this store until a signal stops the server. Locks the data directory, if there is one.
-/// Logs the old names of settings in use.
+/// Serves this store until a signal stops the server. Locks the data directory of an embedded
+/// store. Logs which old names of settings are in use.
 pub fn serve(
     location: &StoreLocation,
     config: &ServerConfig,
@@ -60,8 +60,8 @@ pub fn serve(
     })
 }
 
-/// Prints the addresses without a buffer, because buffered text that cannot be written would be
-/// written again at the exit.
+/// Prints the addresses without a buffer. If buffered text could not be written, the program would
+/// try to write it again when it exits.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

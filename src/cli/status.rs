@@ -35,7 +35,7 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunningServer<'a> {
     pid: Option<u32>,
-    /// Absent until the server listens.
+    /// The address of the API's listener. Absent until the server listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<&'a str>,
     /// The address of the server's admin listener, or `off`. Absent until the server listens.

@@ -63,7 +63,7 @@ impl Column {
 
 /// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // An older version may have stored names with control characters.
+    // An older version may have stored names with control characters, which a terminal would obey.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),
@@ -93,13 +93,13 @@ pub fn record_text(
     Ok(lines.join("\n"))
 }
 
-/// Writes a table as text. It does not wrap long lines.
+/// Writes a table as text. Long lines are not wrapped.
 pub struct TextTable<'a> {
     out: &'a mut dyn Write,
     columns: Vec<Column>,
     is_wide: bool,
     rows: Vec<Vec<String>>,
-    /// The widths of the columns in earlier lines; empty before the first.
+    /// The widths of the columns in earlier lines; empty before the first line is written.
     widths: Vec<u16>,
 }
 
@@ -126,7 +126,8 @@ impl<'a> TextTable<'a> {
 
     fn write(&mut self, is_last: bool) -> io::Result<()> {
         let (rows, is_first) = (mem::take(&mut self.rows), self.widths.is_empty());
-        // Later rows may have values in columns that are empty so far.
+        // Later rows may have values in columns that are empty so far, so empty columns are left
+        // out only if these rows are the whole table.
         let leaves_out_empty = is_first && is_last && !self.is_wide && !rows.is_empty();
         let is_empty = |number| rows.iter().all(|row| row.get(number).is_none_or(String::is_empty));
         let mut table = Table::new();

@@ -11,7 +11,7 @@ use strum::VariantNames;
 /// The maximum lifetime of a key, so that its expiry is a valid calendar date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Examples of durations.
+/// Examples of durations, for error messages.
 const EXAMPLES: &str = "30m, 24h or 7d";
 
 /// Parses the id of an order, written as in the API.

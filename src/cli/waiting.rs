@@ -13,7 +13,7 @@ const NOTICE_AFTER: Duration = Duration::from_secs(2);
 /// Interval at which the progress bar is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `work`, which writes to the store, and passes it a function to call at each progress. If
+/// Runs `work`, which writes to the store. Passes `work` a function to call after each step. If
 /// there is no call for `NOTICE_AFTER`, prints once to standard error that the command is waiting.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
@@ -23,7 +23,7 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let text = "waiting for the server or another command to write";
-                // A closed standard error is ignored.
+                // If standard error is closed, no notice is printed.
                 let _ = writeln!(anstream::stderr(), "{text}");
                 return;
             }
@@ -34,9 +34,9 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes this many items to the store, and passes it a function to call with
-/// the number of written items at the end of each step. Shows a progress bar. The function returns
-/// `Break` after a signal.
+/// Runs `work`, which writes this many items to the store, and shows a progress bar. Passes `work`
+/// a function to call at the end of each step with the number of written items. The function
+/// returns `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

@@ -58,7 +58,7 @@ proptest! {
         let pattern = URLS[chosen];
         let encoded = if encodes { percent_encoded(&password) } else { password.clone() };
         let text = printed_text(&pattern.replace('P', &encoded));
-        // Text that is also printed for another password reveals nothing.
+        // Text that is also printed for another password reveals nothing about this one.
         let harmless = printed_text(&pattern.replace('P', "%00"));
         for secret in [&password, &encoded] {
             let escaped = secret.escape_debug().to_string();

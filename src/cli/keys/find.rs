@@ -43,10 +43,10 @@ fn read_digest() -> anyhow::Result<Digest> {
     )
 }
 
-/// A longer line contains no valid key.
+/// The number of bytes that are read of the line. A longer line contains no valid key.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
-/// Accepts only `-`.
+/// Accepts only `-`, so that no argument contains a key.
 pub fn standard_input(text: &str) -> Result<String, &'static str> {
     match text {
         "-" => Ok(text.to_string()),

@@ -26,8 +26,8 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server on the store that `open` opens, until a signal stops it. `announce` prints its
-/// addresses.
+/// Runs a server on the store that `open` opens, until a signal stops the server. `announce` prints
+/// the server's addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -101,7 +101,7 @@ impl Process {
             let address = server.address();
             let stopping = async {
                 server.stop().await;
-                // The result is ignored, because the panic hook logs a panic.
+                // The only possible error is a panic, which the panic hook logs.
                 let _ = tokio::spawn(self.finish(deadline)).await;
             };
             let second = tokio::select! {
@@ -118,7 +118,7 @@ impl Process {
             info!(log, "stopped");
             let flushing =
                 spawn_blocking_with_permit((), move || buffer.flush(remaining(deadline)));
-            // If nothing reads the log, flushing does not end, so a signal ends the wait.
+            // If nothing reads the log, flushing does not end. A signal then ends the wait.
             tokio::select! {
                 _ = flushing => {}
                 _ = signals.stop_again(HangUp::Reloads) => {}
@@ -170,7 +170,7 @@ fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Reloads the certificate, if there is one.
+/// Reloads the certificate at a SIGHUP. Without a certificate, logs that the signal is ignored.
 fn reload(server: &Server, log: &Logger) {
     let Some(certificate) = server.certificate() else {
         info!(log, "SIGHUP ignored: there is no certificate to reload");
@@ -185,8 +185,8 @@ fn create_private_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Raises the limit on open files, because each connection is one, and the default limit is often
-/// far below the maximum.
+/// Raises the limit on open files to the maximum. Each connection is an open file, and the default
+/// limit is often far below the maximum.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => info!(log, "open files limited"; "limit" => limit),

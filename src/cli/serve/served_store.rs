@@ -22,8 +22,8 @@ pub struct ServedStore {
 
 impl ServedStore {
     /// Combines a store in a data directory with its limiter, which counts in memory and saves the
-    /// counts to a file. `unauthenticated_per_minute` limits the requests of an address without a
-    /// valid key. Blocks.
+    /// counts to a file. `unauthenticated_per_minute` is the limit per address for requests without
+    /// a valid key. Blocks.
     pub fn embedded(
         store: SqliteStore,
         unauthenticated_per_minute: u32,

@@ -4,8 +4,8 @@ use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A second stop signal within this time is ignored, because `timeout`, shells and supervisors send
-/// a signal to a process and then to its group, so the process gets the signal twice.
+/// The time in which a second stop signal is ignored. `timeout`, shells and supervisors send a
+/// signal to a process and then to its group, so the process gets the signal twice.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The signals that a server handles.
@@ -30,7 +30,7 @@ pub enum HangUp {
 pub struct EndedBySignal {
     /// The status to exit with.
     pub status: u8,
-    /// The message.
+    /// What happened, for the error message.
     pub what: String,
 }
 
@@ -45,8 +45,8 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal to stop. If SIGHUP reloads, calls `reload` at each SIGHUP. Returns 128
-    /// plus the signal's number, as shells report it.
+    /// Waits for a stop signal. If SIGHUP reloads, calls `reload` at each SIGHUP. Returns the exit
+    /// status of a process that the signal ends: 128 plus the signal's number, as in shells.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {
@@ -61,7 +61,8 @@ impl Signals {
         128 + signal.as_raw_value() as u8
     }
 
-    /// Waits for another signal to stop, after the first one.
+    /// Waits for a second stop signal. Ignores repetitions of the first signal, which arrive within
+    /// `REPEATED_WITHIN`.
     pub async fn stop_again(&mut self, hang_up: HangUp) -> u8 {
         let first = Instant::now();
         loop {
