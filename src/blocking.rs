@@ -7,8 +7,8 @@ use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
 /// Runs `work` on a blocking thread. `work` keeps the permit until it ends, even if the caller
-/// stops waiting, because a timeout ends the wait but not the work. Pass `()` if the caller runs
-/// only one call at a time.
+/// stops waiting, because a timeout ends the wait but not the work. A caller that makes only one
+/// call at a time needs no permit and passes `()`.
 pub fn spawn_blocking_with_permit<P, T>(
     permit: P,
     work: impl FnOnce() -> T + Send + 'static,

@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Since an instant before the server started. Never goes back, and also advances while the
-    /// machine is suspended.
+    /// The time since an instant before the server started. It never goes back, and it also
+    /// advances while the machine is suspended.
     pub monotonic: Duration,
-    /// Since the Unix epoch. May be set to any value at any time.
+    /// The time since the Unix epoch. The operator may set this clock to any value at any time.
     pub wall: Duration,
 }
 

@@ -23,11 +23,11 @@ pub struct ServerContext {
     pub row_look_ups: Arc<Semaphore>,
     /// Reports a damaged store.
     pub store_check: StoreCheck,
-    /// The keys in use.
+    /// The cached keys, which authenticate requests.
     pub keys: Arc<KeyCache>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// The clock.
+    /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
     /// The environment whose keys are accepted.
     pub environment: Environment,

@@ -14,9 +14,9 @@ pub struct Boot {
     pub age_at_start: Duration,
 }
 
-/// Linux's `CLOCK_MONOTONIC`, which std uses, stops while the machine is suspended, so a client
-/// that waited for `Retry-After` by the wall clock would be refused. The monotonic clock of macOS
-/// does not stop.
+/// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
+/// uses, stops during a suspension: a client that waited for `Retry-After` by the wall clock would
+/// be refused. The monotonic clock of macOS does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]

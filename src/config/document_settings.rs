@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use store_orders_api::BASE_PATH;
 
-/// The operator's part of the served document.
+/// The operator's URLs and contact in the served OpenAPI document.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DocumentSettings {
     /// Address of the production API in the served document: the host's address and /v1
@@ -25,8 +25,8 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The address of an API: the HTTP URL of a host, followed by the base path. No other path may come
-/// before the base path, because links in pages, headers and the document start at the host's root.
+/// The address of an API: the HTTP URL of a host, followed by the base path. No path may stand
+/// between them, because links in pages, headers and the document start at the host's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 

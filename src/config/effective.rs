@@ -21,7 +21,7 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The setting's name in errors.
+    /// The setting's name in errors: the flag, the variable, the key, or "file:line: key".
     #[serde(skip)]
     place: String,
 }
@@ -44,7 +44,7 @@ impl EffectiveSettings {
         &self.0
     }
 
-    /// Returns the value of a setting, if it has one.
+    /// Returns the value of a setting, or `None` if no value is set.
     fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
         let setting = self.0.iter().find(|setting| setting.key == key);
         setting.map(|setting| &setting.value).filter(|value| !value.is_null())

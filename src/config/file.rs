@@ -49,7 +49,8 @@ impl ConfigFile {
             let (line, key) = (line_at(key.span().start), key.get_ref().to_string());
             let new = new_key(&key);
             if let Some(new) = new {
-                // The old and the new name together are refused, as TOML refuses a repeated key.
+                // A file that has both the old and the new name is refused, as TOML refuses a
+                // repeated key.
                 if table.get_ref().contains_key(new) {
                     problems
                         .push(format!("{line}: {key}: the old name of {new}, which is set too"));
@@ -77,7 +78,7 @@ impl ConfigFile {
         &self.old_names
     }
 
-    /// Returns the "file:line" of a setting, if the file has it.
+    /// Returns the "file:line" of a setting, or `None` if the file does not have this setting.
     pub(super) fn line_of(&self, key: &str) -> Option<&str> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.line)
     }
@@ -85,7 +86,7 @@ impl ConfigFile {
     /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // Other arguments may share the name; only settings have a variable.
+            // An argument that is no setting may have the same name. Only settings have a variable.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));
@@ -146,7 +147,7 @@ fn describe_unknown(settings: &Command, key: &str) -> String {
     }
 }
 
-/// Finds the setting whose key or flag is almost the same.
+/// Finds a setting whose key or flag is almost the same as `key`.
 fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     let flag = key.to_lowercase().replace('_', "-");
     let find_named = |flag: &str| {

@@ -50,7 +50,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// The address of the admin listener, if it has one.
+/// The admin listener's address, or [`AdminListen::Off`] if there is no admin listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     /// There is no admin listener.
@@ -60,7 +60,8 @@ pub enum AdminListen {
 }
 
 impl AdminListen {
-    /// Returns the address, if there is one. Blocks while a name is looked up.
+    /// Returns the address, or `None` if there is no admin listener. Blocks while a host name is
+    /// looked up.
     pub fn resolve(&self) -> Result<Option<SocketAddr>, ListenError> {
         match self {
             AdminListen::Off => Ok(None),
@@ -90,7 +91,7 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    /// `error` is the cause, and `option` the flag that sets the address.
+    /// Creates the error. `error` is the cause, and `option` is the flag that sets the address.
     pub fn new(
         address: impl fmt::Display,
         option: &str,

@@ -128,7 +128,7 @@ pub struct ServerConfig {
         default_value = "20s"
     )]
     pub shutdown_timeout: Duration,
-    /// The operator's part of the served document.
+    /// The operator's URLs and contact in the served OpenAPI document.
     #[command(flatten)]
     pub document: DocumentSettings,
 }
@@ -235,7 +235,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Returns the lowest level that is logged, if any.
+    /// Returns the lowest level that is logged, or `None` if nothing is logged.
     pub const fn level(self) -> Option<Level> {
         match self {
             LogLevel::Off => None,
