@@ -5,17 +5,17 @@
 //! | File | Step |
 //! |---|---|
 //! | `http/middleware.rs` | runs the steps in order |
-//! | `http/request_scope.rs` | keeps its state; at the end sets headers, counts and logs |
+//! | `http/request_scope.rs` | keeps the request's state; finally sets headers, counts and logs |
 //! | `http/inner_router.rs` | finds the operation and calls it through dropshot |
-//! | `http/authentication.rs` | checks the bearer key; without a valid one the response is a 401 |
+//! | `http/authentication.rs` | checks the bearer key; without a valid key the response is a 401 |
 //! | `key_cache.rs` | finds the key in the cache or the store |
 //! | `http/rate_limit.rs` | turns the rate limiter's decision into headers or a 429 |
 //! | `limits/in_memory.rs`, or `store/postgres/limits/limiter.rs` | counts the request |
 //! | `http/handlers.rs` | implements the operation |
 //! | `orders.rs` | returns a list that is up to date |
 //! | `orders/freshness.rs` | refreshes the snapshot from the store |
-//! | `orders/sending.rs` | sends its bytes, plain or as gzip |
-//! | `http/responses.rs` | wraps the bytes in a response |
+//! | `orders/sending.rs` | sends the bytes of the list, plain or as gzip |
+//! | `http/responses.rs` | wraps these bytes in a response |
 
 mod accept;
 mod authentication;

@@ -18,7 +18,8 @@ fn parse_weight(parameter: &str) -> Option<f32> {
     name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse().ok())?
 }
 
-/// True if `Accept-Encoding` gives gzip, or else `*`, a weight above 0 (RFC 9110, 12.5.3).
+/// True if the weight of `gzip` in `Accept-Encoding` is above 0. If `gzip` is absent, the weight of
+/// `*` counts (RFC 9110, 12.5.3).
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (mut gzip, mut wildcard) = (None, None);
     for (coding, weight) in quality_values(headers, header::ACCEPT_ENCODING) {

@@ -14,35 +14,37 @@ use store_orders_api::errors::{self, SentCredentials};
 /// Query parameters in which other APIs accept a key. A 401 explains where to send it instead.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// The key of an authenticated request, its deadline, and a query of the store, passed to the
-/// request's handler.
+/// What the middleware passes to the handler of an authenticated request: the key, the deadline,
+/// and a query of the store.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key with its account.
     pub key: Arc<KnownKey>,
     /// The time by which the response is due.
     pub deadline: Instant,
-    /// The pending result of the query for the store's last changes, if the operation reads the
-    /// list and the query could be sent.
+    /// The pending result of the query for the store's last changes. `None` if the operation does
+    /// not read the list, or if the query could not be sent.
     pub freshness: Option<Freshness>,
 }
 
 /// The reason why a request is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
-    /// 401.
+    /// The response is a 401.
     Refused {
-        /// The reason.
+        /// Why the key was refused.
         refusal: KeyRefusal,
         /// True if a key was sent.
         key_sent: bool,
     },
-    /// 503: the cached keys are out of date, so the key may be revoked; or the key is not cached
-    /// and the store did not answer, so the key may be new.
+    /// The response is a 503, because the key cannot be checked. Either the cached keys are out of
+    /// date, so the key may be revoked, or the key is not cached and the store did not answer, so
+    /// the key may be new.
     KeysOutdated,
 }
 
-/// Returns the request's valid key. If it is not cached, queries the store until the deadline.
+/// Returns the request's valid key. If the key is not cached, looks it up in the store, and waits
+/// until the deadline at most.
 pub async fn authenticate(
     scope: &RequestScope,
     headers: &HeaderMap,
@@ -56,7 +58,8 @@ pub async fn authenticate(
 }
 
 /// Builds the 401. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its message
-/// describes the credentials that were sent. It does not reveal if an invalid key ever existed.
+/// describes the credentials that were sent. The message does not reveal whether an invalid key
+/// ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,

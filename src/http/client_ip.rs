@@ -1,4 +1,5 @@
-//! Finds the client's address: the peer's, or the address that a trusted proxy reports.
+//! Finds the client's address: the address of the peer, or the address that a trusted proxy
+//! reports.
 
 use http::HeaderMap;
 use ipnet::IpNet;

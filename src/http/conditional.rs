@@ -8,12 +8,12 @@ use twox_hash::XxHash3_128;
 /// deliberate one.
 pub fn content_tag(body: &[u8]) -> HeaderValue {
     let tag = format!("W/\"{:032x}\"", XxHash3_128::oneshot(body));
-    // Digits, letters and quotes are valid in a header value.
+    // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// True if this `If-None-Match` contains the tag, by weak comparison: `W/` is ignored. Tags after a
-/// malformed one are ignored.
+/// malformed tag are ignored.
 pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
     if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|sent| sent == opaque(tag))
 }

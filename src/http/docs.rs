@@ -1,6 +1,6 @@
 //! Serves the public pages outside `/v1` and `/v2`: documents, references, changelog, and files for
-//! crawlers. They need no key and are not rate limited. All come from the documents and from files
-//! embedded in the program, and no page loads anything from another server.
+//! crawlers. They need no key and are not rate limited. All pages come from the documents and from
+//! files embedded in the program. No page loads anything from another server.
 
 mod page;
 mod policy;
@@ -61,7 +61,7 @@ impl Docs {
         Ok(Docs(pages))
     }
 
-    /// Returns the response for the page at the request's path, if there is one.
+    /// Returns the response for the page at the request's path, or `None` if no page is there.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => V1.reference,
@@ -84,7 +84,7 @@ impl Docs {
     }
 }
 
-/// Fills in the reference page of a document. It can be read without scripts.
+/// Fills in the reference page of a document. The page can be read without scripts.
 fn reference(template: &str, document: &Value) -> ServedPage {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {
@@ -110,7 +110,7 @@ fn llms(document: &Value) -> String {
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// Formats each server of the document by `line`, from its address and description.
+/// Formats the servers of the document: `line` formats one server from its address and description.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

@@ -204,7 +204,8 @@ where
     F: Future<Output = Result<T, StoreError>> + Send + 'static,
 {
     let server = request.context;
-    // Waits until the request's deadline at most. The semaphore is never closed.
+    // The middleware ends this wait at the request's deadline. The semaphore is never closed, so
+    // the result is a permit.
     let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
     let query = query(Arc::clone(&server.store));
     let answer = tokio::spawn(async move {
@@ -230,7 +231,7 @@ impl HandlerFailure {
         HandlerFailure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
     }
 
-    /// A 500.
+    /// A 500, for a bug or damaged data.
     fn internal<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
         HandlerFailure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
     }

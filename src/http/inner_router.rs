@@ -73,7 +73,7 @@ struct ApiVersion {
 
 /// An operation of one API version.
 pub struct Operation {
-    /// The `operationId`.
+    /// The `operationId` in the API document.
     id: String,
     /// The name in metrics: the `operationId`, prefixed with the version, except in the first
     /// version.
@@ -142,8 +142,8 @@ impl InnerRouter {
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Routes a request. Returns its version's document too, or the v1 document if the path is
-    /// outside all versions. HEAD is routed as GET (RFC 9110, 9.3.2).
+    /// Routes a request. Also returns the document of the requested version, or the v1 document if
+    /// the path is outside all versions. HEAD is routed as GET (RFC 9110, 9.3.2).
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =
@@ -225,7 +225,8 @@ impl ApiVersion {
     }
 }
 
-/// True if the operation's 200 response has an `ETag`. Only operations that read the list have it.
+/// True if the operation's 200 response has an `ETag`. Only operations that read the list have such
+/// a response.
 fn has_validator(document: &Value, path: &str, method: &str) -> bool {
     let methods = document.get("paths").and_then(|paths| paths.get(path));
     let operation = methods.and_then(|methods| methods.get(method.to_lowercase()));
@@ -249,8 +250,8 @@ impl Operation {
             let handler = Arc::clone(&handler);
             async move {
                 let handled = handler.handle_request(context, request).await;
-                // Handlers return their errors as `Ok`, so an `Err` is a bug in the server. Its
-                // type is private to dropshot.
+                // Handlers return their errors as `Ok`, so an `Err` is a bug in the server. The
+                // `Err` is dropped, because its type is private to dropshot.
                 handled.unwrap_or_else(|_| errors::internal_error(document))
             }
             .boxed()
@@ -321,8 +322,8 @@ where
     Ok(api)
 }
 
-/// Declares the catch-all's path parameter, which dropshot requires, but does not extract it,
-/// because extraction costs 5 % of a small request.
+/// Declares the catch-all's path parameter, because dropshot requires a declaration. The parameter
+/// is not extracted, because extraction costs 5 % of a small request.
 struct AnyPath;
 
 #[derive(Deserialize, JsonSchema)]

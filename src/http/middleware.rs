@@ -91,8 +91,8 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Even a 500 has the rate limit headers. They are set here if the panic came
-                    // before the rate limiter's decision.
+                    // Even a 500 has the rate limit headers. If the panic came before the rate
+                    // limiter's decision, their values come from the count of the client's address.
                     rate_limit::status_by_address(&mut scope).await;
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -103,8 +103,8 @@ impl Middleware {
     }
 }
 
-/// Authenticates the request and counts it against its account or, without a valid key, against its
-/// address.
+/// Authenticates the request and counts it against its account or, without a valid key, against the
+/// client's address.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,

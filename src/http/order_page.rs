@@ -8,7 +8,7 @@ use store_orders_api::documents::V2;
 use store_orders_api::parameters::{Invalid, Location};
 use store_orders_api::v2::ListOrdersQuery;
 
-/// The version of the cursor format, its first byte.
+/// The version of the cursor format, which is the first byte of a cursor.
 const CURSOR_VERSION: u8 = 1;
 
 /// The approximate size of an order in v2's JSON.
@@ -34,7 +34,7 @@ impl PageRequest {
     /// Reads the query parameters. Fails if the cursor is invalid or was issued for other filters.
     pub fn from_query(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
         let filter = OrderFilter::from(query);
-        // The schema limits it to 1 to 1,000.
+        // The schema limits `limit` to 1 to 1,000, so the conversion does not fail.
         let limit = query.limit.try_into().unwrap_or(usize::MAX);
         let from = query.cursor.as_ref().map_or(Some(i64::MIN), |cursor| decode(cursor, &filter));
         let from = from.ok_or_else(|| {

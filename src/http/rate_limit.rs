@@ -38,7 +38,8 @@ pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>>
     refusal(decision, scope)
 }
 
-/// Counts a request against its address, but only to set the rate limit headers.
+/// Counts a request against its address and sets the status for the rate limit headers. The caller
+/// decides whether to refuse the request.
 pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     let now = scope.server().clock.now();
     let decision = scope.server().limits.admit_keyless(scope.client, now).await;

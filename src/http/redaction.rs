@@ -21,7 +21,8 @@ const WITHHELD: &str = "[withheld: it may hold a key]";
 
 /// Shortens a path, or withholds it if it may contain a key.
 pub fn redact_path(path: &str) -> &str {
-    // A path of at most as many bytes needs no counting of characters.
+    // A path never has more characters than bytes, so the characters of a short path are not
+    // counted.
     let short = match path.len() <= LOGGED_PATH_CHARS {
         true => path,
         false => {
@@ -42,7 +43,7 @@ pub fn redact_user_agent(sent: &[u8]) -> Cow<'_, str> {
 fn may_contain_key(text: &str, longest_word: usize) -> bool {
     let bytes = text.as_bytes();
     let is_too_long = |run: &[u8]| {
-        // No limit is shorter.
+        // `LONGEST_RUN` is the lowest of the limits, so a run within it is never too long.
         run.len() > LONGEST_RUN && {
             let longest = match run {
                 _ if run.iter().all(u8::is_ascii_digit) => LONGEST_NUMBER,

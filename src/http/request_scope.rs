@@ -1,5 +1,5 @@
-//! Keeps the state of one request. At its end sets response headers, counts the request and logs
-//! it.
+//! Keeps the state of one request. When the request ends, sets response headers, counts the request
+//! and logs it.
 
 use super::inner_router::{DropshotContext, Route};
 use super::redaction;
@@ -40,7 +40,7 @@ const NOT_STORED: &str = "no-store";
 pub struct RequestScope {
     server: Arc<ServerContext>,
     started: Instant,
-    /// The time of arrival.
+    /// The time when the request arrived.
     pub now: Now,
     method: Method,
     /// The URI for the request log; `None` if the log is off.
@@ -48,8 +48,8 @@ pub struct RequestScope {
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
-    /// The status for the rate limit headers, and the time of the rate limiter's decision. The
-    /// seconds until the reset count from that time.
+    /// The status for the rate limit headers, and the time of the rate limiter's decision, at which
+    /// the status's `resets_in` begins.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
@@ -230,8 +230,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish, because its client disconnected (perhaps after the change
-/// was made), or because the request panicked after the response had begun.
+/// Records a request that did not finish. Either its client disconnected, perhaps after the change
+/// was made, or the request panicked after the response had begun.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

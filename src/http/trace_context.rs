@@ -1,4 +1,5 @@
-//! Parses `traceparent` of W3C Trace Context, whose trace and span ids are logged.
+//! Parses the header `traceparent` (W3C Trace Context), so that its trace id and span id can be
+//! logged.
 
 use http::{HeaderMap, HeaderValue};
 
@@ -10,9 +11,9 @@ const FIRST_VERSION: &str = "00";
 /// The ids of a trace and of the span that sent a request, in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext<'a> {
-    /// 32 hexadecimal digits.
+    /// The id of the trace: 32 hexadecimal digits.
     pub trace_id: &'a str,
-    /// 16 hexadecimal digits.
+    /// The id of the span: 16 hexadecimal digits.
     pub span_id: &'a str,
 }
 

@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bundle = scalar_api_reference::get_asset("scalar.js")
         .ok_or("the crate scalar_api_reference has no scalar.js any more")?;
     let bundle = String::from_utf8(bundle)?;
-    // Removes the reference to the source map, which is not shipped, so developer tools would get
-    // 404.
+    // Remove the reference to the source map. The source map is not shipped, so developer tools
+    // would get a 404.
     let code = match bundle.rsplit_once("//# sourceMappingURL=") {
         Some((code, map)) if !map.trim_end().contains('\n') => code,
         _ => &bundle,

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
-/// A public page. It starts with its plain or its gzip bytes; the other form is computed on the
-/// first request for it.
+/// A public page. It is created from its plain or its gzip bytes. The other form is computed when
+/// it is first requested.
 pub struct ServedPage {
     content_type: HeaderValue,
     pub policy: Policy,
@@ -89,7 +89,8 @@ impl ServedPage {
             .get_or_init(|| {
                 let mut plain = Vec::new();
                 let gzip = self.gzip.get().map(Bytes::as_ref).unwrap_or_default();
-                // The build script compressed it, and a test decodes it, so this cannot fail.
+                // The build script compressed these bytes, and a test decodes them, so this cannot
+                // fail.
                 let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
                 Bytes::from(plain)
             })

@@ -5,13 +5,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 /// Selects a page's Content-Security-Policy: the resources that it may load.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
-    /// The reference page: scripts, styles, images and requests from its own server.
+    /// The reference page loads scripts, styles, images and data from its own server.
     Reference,
-    /// A text page: styles and images from its own server.
+    /// A text page loads styles and images from its own server.
     Text,
-    /// An asset: nothing.
+    /// An asset loads nothing.
     Asset,
-    /// The API document: nothing. Scripts of any site may read it.
+    /// The API document loads nothing. Scripts of any site may read it.
     Document,
 }
 

@@ -1,4 +1,5 @@
-//! Replaces the example addresses and contact in the checked-in documents with the operator's.
+//! Replaces the example addresses and contact in the checked-in documents by the addresses and
+//! contact in the settings.
 
 use crate::config::DocumentSettings;
 use crate::keys::Environment;
@@ -52,7 +53,8 @@ fn addresses(document: &Document, settings: &DocumentSettings, here: Environment
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            // The settings contain the base address of the stable version.
+            // The URL in the settings ends with the base path of v1. Replace it by this document's
+            // base path.
             let url = url.as_ref()?.to_string();
             let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
             let url = format!("{host}{}", document.base_path);
