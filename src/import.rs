@@ -1,5 +1,5 @@
-//! Parses records from a JSON array, JSON lines or CSV, and ids from lines, and reports every
-//! invalid row. It opens neither a file nor the store.
+//! Parses records from a JSON array, JSON lines or CSV, and ids from lines. Reports every invalid
+//! row. Opens neither a file nor the store.
 
 mod bad_rows;
 mod csv;

@@ -13,7 +13,7 @@ pub enum Problem {
     /// The row is invalid.
     #[error("{}", join_problems(_0))]
     Invalid(Vec<FieldProblem>),
-    /// The order cannot be changed in this way.
+    /// The order does not exist, or its status forbids the change.
     #[error("{0}")]
     Refused(String),
     /// The id is in use, perhaps by a cancelled order.

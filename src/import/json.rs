@@ -28,9 +28,8 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
     Ok(())
 }
 
-/// Splits an array that has elements that are not valid JSON. Returns `None` if a bracket or a
-/// quote is not closed, or an element is empty, because then the start of the next element is
-/// unknown.
+/// Splits an array even if some elements are not valid JSON. Returns `None` if a bracket or a quote
+/// is not closed, or if an element is empty: then the start of the next element is unknown.
 fn split_elements(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
     let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);

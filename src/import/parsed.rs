@@ -7,7 +7,7 @@ use super::{BadRows, FieldProblem, Position, Record, Unknown};
 pub struct ParsedRow<R> {
     /// The start of the record.
     pub position: Position,
-    /// The record.
+    /// The valid record.
     pub record: R,
 }
 
@@ -16,7 +16,7 @@ pub struct ParsedRow<R> {
 pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
-    /// All other rows.
+    /// The rows that are invalid or repeat an id.
     pub bad: BadRows,
     /// The fields whose names are unknown.
     pub unknown: Unknown,
@@ -46,7 +46,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// Returns the line that cannot be read, if it is known.
+    /// Returns the line that cannot be parsed, or `None` if it is unknown.
     pub fn line(&self) -> Option<u64> {
         match self {
             ParseError::Empty => None,

@@ -147,7 +147,7 @@ fn order_json(order: &NewOrder) -> Value {
     })
 }
 
-/// Generates a valid name of any characters.
+/// Generates a valid name: any characters except control characters.
 fn name() -> impl Strategy<Value = String> {
     prop::collection::vec(any::<char>(), 0..20).prop_map(|letters| {
         letters.into_iter().filter(|letter| !letter.is_control()).chain("Rex".chars()).collect()

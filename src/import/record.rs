@@ -13,7 +13,7 @@ pub trait Record: Sized {
     const KIND: RecordKind;
     /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
-    /// The required fields.
+    /// The names of the required fields.
     const REQUIRED: &'static [&'static str];
 
     /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
@@ -32,8 +32,8 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Returns the record's field for each name, in any letter case, or `None` for an unknown name.
-/// Also returns the problems with the names.
+/// Finds the record's field for each name. Ignores letter case, and returns `None` for an unknown
+/// name. Also returns the problems with the names.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
@@ -181,11 +181,11 @@ pub enum FieldValue<'a> {
     Json(&'a RawValue),
 }
 
-/// Reads a value, or describes valid values.
+/// A function that reads a value, or fails with a description of valid values.
 type ReadValue<T> = fn(FieldValue<'_>) -> Result<T, &'static str>;
 
 impl<'a> FieldValue<'a> {
-    /// Deserializes a JSON value, or parses a cell with the function.
+    /// Deserializes a JSON value, or parses a CSV cell with the function `cell`.
     pub fn read<T: Deserialize<'a>>(self, cell: fn(&'a str) -> Option<T>) -> Option<T> {
         match self {
             FieldValue::Cell(text) => cell(text),
