@@ -37,8 +37,8 @@ use tokio::time::timeout_at;
 /// the cached keys stay valid even if one answer is late.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The number of uses of keys that one transaction records. Cancellations wait for the transaction,
-/// so it must be short.
+/// The number of uses of keys that one transaction records. Cancellations wait for this
+/// transaction, so the number is small.
 const USES_PER_TRANSACTION: usize = 1_000;
 
 /// The cache of keys that authenticates requests.
@@ -50,18 +50,18 @@ pub struct KeyCache {
     reflected: Mutex<ChangeNumber>,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time at which the cached keys were current, in milliseconds after `opened`. It uses the
-    /// clock since boot, which includes time of suspension and which tests do not move.
+    /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
+    /// the clock since boot, which also advances during a suspension, and which tests do not move.
     refreshed_at_ms: AtomicU64,
     /// Uses to record in the store: the key's row, and the time in Unix milliseconds.
     uses: Mutex<Vec<(i64, i64)>>,
-    /// Uses that could not be recorded yet, sorted by row. Requests do not lock it.
+    /// Uses that could not be recorded yet, sorted by row. No request waits for this lock.
     unrecorded_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
 }
 
 /// A valid key that a request presented.
 pub struct ValidKey {
-    /// The key.
+    /// The key with its account.
     pub key: Arc<KnownKey>,
     /// True if the request waited for the store.
     pub was_looked_up: bool,
@@ -126,8 +126,8 @@ impl KeyCache {
     }
 
     /// True if no key had this digest at an earlier lookup and no key has changed since. An
-    /// embedded engine checks this without a statement, so a client that repeats such a key costs
-    /// little.
+    /// embedded engine checks this without a statement, so a client that repeats a key that was
+    /// never issued costs little.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -180,7 +180,7 @@ impl KeyCache {
             if looked_up.key.is_none() {
                 self.cached.add_absent(digest, polled.last_changes.keys_change());
             }
-            // Fails if the client has disconnected.
+            // An error means that the client has disconnected.
             let _ = answer.send(looked_up);
         }
         Ok(())
@@ -192,9 +192,9 @@ impl KeyCache {
         keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
     }
 
-    /// Refreshes the keys until the result is dropped. Uses its own thread and runtime, because all
-    /// other threads may be busy sending lists, and the cache refuses all keys if a refresh is
-    /// late.
+    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
+    /// runtime, because all other threads may be busy sending lists, and the cache refuses all keys
+    /// if a refresh is late.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;
@@ -247,7 +247,8 @@ impl KeyCache {
     }
 
     /// Records the uses since the last call, sorted by row so that each transaction writes few
-    /// pages. Keeps uses that are not recorded for the next call; after an error, keeps all uses.
+    /// pages. Uses that could not be recorded stay for the next call. After an error, all uses
+    /// stay.
     async fn record_uses(&self) -> Result<(), StoreError> {
         let mut unrecorded = self.unrecorded_uses.lock().await;
         let mut uses = std::mem::take(&mut *self.uses.lock());

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_crc_32_in_base_62() {
-        // CRC-32 of "123456789" is 0xCBF43926 = 3421780262.
+        // The published check value: the CRC-32 of "123456789" is 0xCBF43926 = 3421780262.
         let digits = checksum_of(b"123456789");
         let value = digits.iter().fold(0_u64, |value, digit| {
             let position = ALPHABET.iter().position(|letter| letter == digit).unwrap();

@@ -14,11 +14,11 @@ pub const MAX_CACHED_KEYS: usize = 100_000;
 /// The maximum number of cached digests that no key has. They take less than 1 MB.
 const MAX_ABSENT: usize = 4_096;
 
-/// The cached keys.
+/// The cached keys, and the digests that no key has.
 #[derive(Debug)]
 pub struct CachedKeys {
     keys: Cache<Digest, Arc<KnownKey>>,
-    /// Digests that no key had at this change.
+    /// Digests that no key has, each with the change number at its last lookup.
     absent: Cache<Digest, ChangeNumber>,
 }
 
@@ -34,7 +34,8 @@ impl CachedKeys {
         self.keys.get(digest)
     }
 
-    /// Returns the change at which a lookup found no key with this digest, or `None`.
+    /// Returns the change at which a lookup found no key with this digest, or `None` without such a
+    /// lookup.
     pub fn absent_at(&self, digest: &Digest) -> Option<ChangeNumber> {
         self.absent.get(digest)
     }
@@ -44,7 +45,7 @@ impl CachedKeys {
         self.absent.insert(digest, at);
     }
 
-    /// Creates a key from this row, and caches it if `enters` is true.
+    /// Creates a key from this row. Caches the key if `enters` is true.
     pub fn add(&self, digest: Digest, row: KeyRow, enters: bool) -> Arc<KnownKey> {
         let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
         if enters {

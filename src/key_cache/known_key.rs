@@ -6,7 +6,8 @@ use crate::limits::KeyedRequest;
 use crate::store::{AccountRow, KeyRow, MIN_USE_INTERVAL_MS, is_expired};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The reason for refusing a key. It appears in the log but never in responses.
+/// The reason for refusing a key. It appears in the log. A response does not show whether the key
+/// is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// No `Authorization` header, or not with the scheme `Bearer`.
@@ -50,8 +51,8 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Creates a key from its row. Takes the last use from `before`, because the store may not have
-    /// it yet.
+    /// Creates a key from its row. `before` is the cached key that the new one replaces. The last
+    /// use of `before` is kept, because the store may not have it yet.
     pub(super) fn new(row: KeyRow, before: Option<&KnownKey>) -> KnownKey {
         let stored = row.used_at_ms;
         let used_at_ms = before.map_or(stored, |before| before.used_at_ms.load(Ordering::Relaxed));
@@ -63,7 +64,7 @@ impl KnownKey {
         KnownKey::new(KeyRow { account, ..self.row.clone() }, Some(self))
     }
 
-    /// Returns the reason for refusing the key at this time, if there is one.
+    /// Returns the reason for refusing the key at this time, or `None` if the key is valid.
     pub(super) fn refusal(&self, now: Now) -> Option<KeyRefusal> {
         if self.row.is_revoked || self.row.account.is_closed {
             return Some(KeyRefusal::Revoked);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The maximum number of keys in one statement. Each takes an index lookup.
+/// The maximum number of keys in one statement. Each key takes an index lookup.
 const MAX_KEYS: usize = 512;
 
 /// The maximum number of addresses in `shed`.
@@ -20,7 +20,7 @@ const SHED_ADDRESSES: usize = 4_096;
 
 /// The result of looking up a key.
 pub struct LookedUp {
-    /// `None` if it was never issued.
+    /// The key, or `None` if it was never issued.
     pub key: Option<Arc<KnownKey>>,
     /// The result includes every change that was acknowledged before this instant.
     pub as_of: BootInstant,
@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<WaitingQueues>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key, each with the time
-    /// until which its lookups have a lower priority.
+    /// Addresses that are over their limit of requests without a valid key. Each has the instant at
+    /// which the lower priority of its lookups ends.
     shed: Cache<IpAddr, BootInstant>,
 }
 
@@ -78,7 +78,7 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits for requests, then returns those to look up in the next statement.
+    /// Waits for requests, then returns the requests whose keys the next statement looks up.
     pub async fn next(&self) -> Vec<Waiter> {
         loop {
             let next = self.waiting.lock().take();
@@ -151,7 +151,7 @@ mod tests {
         for request in &mut requests {
             assert!(request.now_or_never().is_none());
         }
-        // This client disconnects.
+        // The client of the first request disconnects.
         drop(requests.swap_remove(0));
         let next = || lookups.next().now_or_never().unwrap_or_default();
         let first: Vec<_> = next().iter().map(|waiter| waiter.digest).collect();

@@ -27,7 +27,7 @@ fn checksum(body: &[u8]) -> String {
 }
 
 /// True if these bytes are a key of this environment: `sto_live_` or `sto_test_`, 30 letters and
-/// digits, and the checksum of all of them.
+/// digits, and the checksum of all characters before it.
 fn is_key(bytes: &[u8], environment: Environment) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let prefix = match environment {
