@@ -47,8 +47,8 @@ pub struct KeyedRequest {
 }
 
 impl KeyedRequest {
-    /// True if the account may send no requests. The operator chose this limit, so the client gets
-    /// no strikes.
+    /// True if the account may send no requests. The operator chose this limit, so a refused
+    /// request is no strike.
     pub(crate) fn has_zero_limit(&self) -> bool {
         self.limits.per_minute == 0 || self.limits.per_day == 0
     }
@@ -57,9 +57,9 @@ impl KeyedRequest {
 /// One of the two windows of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// 60 seconds.
+    /// The window of 60 seconds.
     Minute,
-    /// 86,400 seconds.
+    /// The window of 86,400 seconds.
     Day,
 }
 
@@ -72,7 +72,7 @@ impl Window {
         }
     }
 
-    /// The window's name in messages, after "requests a".
+    /// The window's name in messages ("60 requests a minute") and in metric labels.
     pub const fn unit(self) -> &'static str {
         match self {
             Window::Minute => "minute",
@@ -149,7 +149,7 @@ impl Decision {
 #[async_trait]
 pub trait Limits: Send + Sync {
     /// Atomically counts a request with a valid key in both windows of its account, or rejects it
-    /// and counts a strike. Logs a ban that begins, with the key's id. Does not count the request
+    /// and counts a strike. If a ban begins, logs it with the key's id. Does not count the request
     /// after the deadline.
     async fn admit(
         &self,

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct NewBan {
     /// The key's row in the store.
     pub key: i64,
-    /// The ban.
+    /// The ban, with its end and its number.
     pub ban: KeyBan,
 }
 
@@ -31,7 +31,7 @@ impl BegunBans {
     pub(super) fn begin(&self, ban: NewBan) {
         self.count.inc();
         if let Some(recorder) = &*self.recorder.lock() {
-            // An error means that the server has stopped.
+            // An error means that the recorder has ended, because the server is stopping.
             let _ = recorder.send(ban);
         }
     }

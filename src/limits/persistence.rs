@@ -29,8 +29,8 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 const EFFECT: &str = "windows start at zero";
 
-/// If the wall clock drifts from the monotonic clock by more than this, the file is written
-/// although nothing was counted, because after a reboot only the wall clock shows how much time has
+/// If the wall clock drifts from the monotonic clock by more than this, the file is written even if
+/// nothing was counted. After a reboot, only the wall time in the file shows how much time has
 /// passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 

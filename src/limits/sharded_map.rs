@@ -20,7 +20,7 @@ struct Shard<T> {
 }
 
 impl<T: Copy + Default + PartialEq> ShardedMap<T> {
-    /// An empty map.
+    /// Creates an empty map.
     pub fn new() -> ShardedMap<T> {
         ShardedMap { shards: (0..SHARD_COUNT).map(|_| Mutex::default()).collect() }
     }
@@ -47,7 +47,7 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         self.shards.iter().fold(false, |any, shard| take(shard) | any)
     }
 
-    /// Applies `map` to all values. Returns the rows and results for which it is not `None`.
+    /// Applies `map` to all values. Returns each row whose result is not `None`, with the result.
     pub fn filter_map<U>(&self, map: impl Fn(T) -> Option<U>) -> Vec<(i64, U)> {
         let mut mapped = Vec::new();
         for shard in &self.shards {

@@ -10,7 +10,7 @@ use store_orders_api::limits::{
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
-/// The time after a key's first 429 in a minute in which further 429s are not strikes.
+/// After a key's first 429 in a minute, further 429s are not strikes for this long.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
 /// The latest ban of a key, as in the key's row in the store. The default is no ban.
@@ -21,7 +21,8 @@ pub struct KeyBan {
     /// The length of the ban, which the next ban doubles. 0 if there was no ban, or the operator
     /// lifted it.
     pub seconds: u32,
-    /// Incremented by each ban and each lifting, so that servers recognise the latest.
+    /// Incremented by each ban and each lifting of a ban, so that servers can tell which is the
+    /// latest.
     pub number: u32,
 }
 
@@ -56,7 +57,7 @@ impl Strikes {
         stored.number >= self.ban.number && stored != self.ban
     }
 
-    /// Replaces the latest ban by the ban in the key's row, if it is newer.
+    /// Replaces the latest ban by the ban in the key's row, if the row's ban is newer.
     pub fn apply_stored_ban(&mut self, stored: KeyBan, now: Now) {
         if self.is_behind(stored) {
             (self.ban, self.banned_until) = (stored, stored.end(now));

@@ -21,7 +21,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the time since `earlier`, or zero if `earlier` is later than this.
+    /// Returns the time since `earlier`, or zero if `earlier` is the later timestamp.
     pub fn saturating_duration_since(self, earlier: Timestamp) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))

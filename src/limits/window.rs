@@ -12,17 +12,17 @@ use store_orders_api::plans::PlanLimits;
 pub struct FixedWindow {
     /// The end of the window.
     pub closes_at: Timestamp,
-    /// Requests counted in it.
+    /// The number of requests counted in the window.
     pub requests: u32,
 }
 
 impl FixedWindow {
-    /// True if it is open at `now`.
+    /// True if the window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         now < self.closes_at
     }
 
-    /// Returns this window, or a new one if it has closed.
+    /// Returns this window, or a new window if this one has closed.
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
         if self.is_open(now) { self } else { new }
@@ -84,9 +84,9 @@ impl FixedWindow {
 /// Both windows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountWindows {
-    /// 60 seconds.
+    /// The window of 60 seconds.
     pub minute: FixedWindow,
-    /// 86,400 seconds.
+    /// The window of 86,400 seconds.
     pub day: FixedWindow,
 }
 
@@ -127,7 +127,7 @@ impl AccountWindows {
         self.is_open(now).then_some(saved)
     }
 
-    /// Adds requests that were counted separately to these windows.
+    /// Adds the requests of `other`, which were counted separately.
     pub fn merge(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
         AccountWindows {
             minute: self.minute.merge(other.minute, now),

@@ -21,7 +21,7 @@ const HEADER: &str = "store-orders limits 1, crc32 ";
 /// Limits, with the clock readings at the moment of saving.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedLimits {
-    /// The store that the account ids belong to. In another store the same ids are of other
+    /// The store that the account ids belong to. In another store, the same ids belong to other
     /// accounts.
     pub store_id: String,
     /// Wall time at the moment of saving, since the Unix epoch.
