@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// With this many pending bytes the writer writes at once, without waiting for its timer.
+/// When this many bytes are pending, the writer writes them without waiting for its timer.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
 /// Once this many bytes are pending (about 15,000 lines), further lines are dropped and counted.
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;

@@ -16,8 +16,8 @@ const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 /// second that it cannot accept a connection.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Returns the logger for dropshot: warnings and errors only, without dropshot's fields, because
-/// they contain the whole URI, in which a client may have put a key.
+/// Returns the logger for dropshot. It passes on only warnings and errors. It leaves out dropshot's
+/// fields, because they contain the whole URI, in which a client may have put a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
     Logger::root(DropshotFilter { log: log.clone(), last: Mutex::default() }, o!())
 }

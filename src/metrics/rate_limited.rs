@@ -22,7 +22,7 @@ struct PlanCounters {
     banned: IntCounter,
 }
 
-/// Counters by exhausted window.
+/// Counters of 429s, by the window that was exhausted.
 #[derive(Clone, Debug)]
 struct WindowCounters {
     minute: IntCounter,
