@@ -2,8 +2,8 @@
 //! the list follows it.
 //!
 //! A list reflects every change, of any process, that was committed before the list was requested.
-//! The writer removes this process's cancellations from the list. Changes of other processes are
-//! read when the store's change number is after the list's.
+//! The writer removes this process's cancellations from the list. If the store has a later change
+//! than the list, the changes of other processes are read from the store.
 
 mod freshness;
 mod search;
@@ -49,7 +49,7 @@ pub enum ListError {
     /// The store could not say whether the list is fresh.
     #[error("the store cannot say whether the list is fresh")]
     Freshness(#[source] Arc<StoreError>),
-    /// The store panicked.
+    /// The refresh of the list panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
 }
@@ -65,8 +65,8 @@ pub struct OrderList {
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer, which observes the sizes of its
-    /// transactions in `batches`. Outdated lists may use `outdated_bytes` of memory.
+    /// Reads all orders from the store and starts the writer. The writer records the size of each
+    /// transaction in the histogram `batches`. Outdated lists may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -94,12 +94,12 @@ impl OrderList {
         self.fresh_list(self.query_freshness()?).await
     }
 
-    /// Returns a list that reflects all changes committed before this query was sent.
+    /// Returns a list that reflects all changes committed before the query `freshness` was sent.
     async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
         self.refresh_to(freshness.wait().await.map_err(ListError::Freshness)?).await
     }
 
-    /// Returns a list that reflects the reported change; refreshes it if necessary.
+    /// Returns a list that reflects the reported change. Refreshes the list if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.orders_change();
         if let Some(snapshot) = self.state.lock().current(stored) {
@@ -140,8 +140,8 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// Returns a list that reflects all changes committed before this query was sent, with its
-    /// entity tag.
+    /// Returns a list that reflects all changes committed before the query `freshness` was sent.
+    /// Also returns the list's entity tag.
     pub async fn tagged_list(
         &self,
         mut freshness: Freshness,

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 /// saves.
 const JOINED_AT_LIST: usize = 2;
 
-/// The list in memory.
+/// The list in memory: a snapshot, and the cancelled orders to remove from it at the next refresh.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -71,7 +71,7 @@ impl ListInMemory {
         Some(Arc::clone(&self.list.snapshot))
     }
 
-    /// Plans how the snapshot catches up with the store. Run one refresh at a time.
+    /// Plans how the snapshot catches up with the store. The caller must run one refresh at a time.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -107,7 +107,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Reads the store's changes after the snapshot, if the plan requires it.
+    /// Reads the store's changes after the snapshot, if the plan requires a read.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -120,7 +120,7 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// The rows in the store's answer, if the plan applies them.
+    /// The rows in the store's answer if the plan applies them, otherwise none.
     fn rows(&self) -> &[ChangedOrder] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -183,8 +183,8 @@ fn apply_changes<'a>(
 /// The number of row batches that the store may send ahead of the edit.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the store's changes after `after` into the snapshot. Returns it with the change that it
-/// then reflects.
+/// Reads the store's changes after `after` into the snapshot. Returns the snapshot and the change
+/// that it then reflects.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
@@ -199,7 +199,7 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut send_orders_since: impl FnMut(ChangeNumber, OrderSender) -> F,
 ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
-    // A row that changed again during the read may be missing until the read is complete.
+    // A row that changed again during a read may be missing, so read again until no row is missing.
     while !read.is_all {
         // A new read of everything has no rows for orders that were cancelled since the previous
         // read. The snapshot would keep these orders, so start with an empty snapshot.
@@ -239,8 +239,8 @@ mod tests {
         Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)), times_listed: 0 })
     }
 
-    /// Returns the report of a store whose last change is `stored`. `changes` are the orders that
-    /// changed after a change number, if the report contains them.
+    /// Returns the report of a store whose last change is `stored`. If the report contains rows,
+    /// `changes` is a change number with the orders that changed after it.
     fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
@@ -368,7 +368,8 @@ mod tests {
         let list = ListState::new(Arc::new(snapshot(200)), applied);
         let state = Mutex::new(ListInMemory { list, times_listed: 0 });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
-        // Change 1 of generation 0 is not older than change 6 of generation 1.
+        // Numbers of different generations cannot be compared: the list lacks change 1 of
+        // generation 0, although it has change 6 of generation 1.
         assert!(state.lock().current(change(1)).is_none());
         let refresh = plan(&state, latest(change(1), None));
         assert!(refresh.is_long(usize::MAX));

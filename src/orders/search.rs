@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 use store_orders_api::v2::ListOrdersStatus;
 
-/// A search ends after scanning this many orders, which takes about 8 ms at most. The page is then
-/// short, and the next page continues the search.
+/// A search ends after it has scanned this many orders, which takes about 8 ms at most. Its page
+/// may then have fewer orders than the limit; the next page continues the search.
 const MAX_SCANNED: usize = 8_000_000;
 
 /// A search yields to other requests each time it has scanned this many orders.
@@ -143,7 +143,7 @@ impl Search<'_> {
 }
 
 impl ShipDates {
-    /// Returns the filter's range of dates, if it has one.
+    /// Returns the filter's range of ship dates, or `None` if the filter allows all dates.
     fn from_filter(filter: &OrderFilter) -> Option<ShipDates> {
         let OrderFilter { ship_date_from, ship_date_before, .. } = filter;
         // Years have four digits in filters and in orders, so the texts have the order of time.
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Returns a list of this many orders, each of another pet and with a ship date.
+    /// Returns a list of this many orders, each for a different pet and with a ship date.
     fn long_list(orders: i64) -> Snapshot {
         let change = |id: i64| {
             let date_index = usize::try_from(id % 3).unwrap();

@@ -87,7 +87,8 @@ impl Snapshot {
     pub fn tag(&self, history: u64) -> ListTag {
         let new = || ListTag::new(history, self.change_number);
         let tag = self.tag.get_or_init(new);
-        // After a failover the same change number may belong to another history.
+        // After a failover, the same change number may belong to another history, so a saved tag of
+        // another history is not returned.
         if tag.history() == history { tag.clone() } else { new() }
     }
 

@@ -6,8 +6,9 @@
 //! queue. Without this yield, the first request was often alone in its batch on a busy machine
 //! (15 % fewer cancellations while lists are read).
 //!
-//! No caller waits past its deadline. A request is executed only if the store can write before its
-//! deadline, so after a 503 only the running batch may still cancel the order.
+//! No caller waits past its deadline. A request is executed only if the store can write before the
+//! request's deadline. So after a 503, the order may still be cancelled only if the request is in
+//! the running batch.
 
 mod running_batch;
 
@@ -28,8 +29,8 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum number of cancellations in a batch. It is limited, because the first request waits
-/// until the last is done.
+/// The maximum number of cancellations in a batch. The first request waits until the last is done,
+/// so a batch must not be too long.
 const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum difference between the deadlines of a batch. In PostgreSQL a batch fails at its
@@ -174,8 +175,9 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     }
 }
 
-/// Waits for requests and returns the next batch, or an empty one after the queue's end. A request
-/// whose deadline is too far from the first one's is postponed to the next batch.
+/// Waits for requests and returns the next batch, or an empty batch after the queue's end.
+/// Postpones a request to the next batch if its deadline is too far from the first request's
+/// deadline.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,

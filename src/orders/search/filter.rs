@@ -8,15 +8,15 @@ use store_orders_api::v2::{ListOrdersQuery, ListOrdersStatus};
 /// The filter of an order list. An order must match all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFilter {
-    /// The pet's id.
+    /// Only orders of the pet with this id.
     pub pet_id: Option<i64>,
-    /// The order's status.
+    /// Only orders with this status.
     pub status: Option<ListOrdersStatus>,
-    /// True for fulfilled orders, false for others.
+    /// If true, only fulfilled orders; if false, only orders that are not fulfilled.
     pub complete: Option<bool>,
-    /// The earliest ship date.
+    /// Only orders with this ship date or a later one.
     pub ship_date_from: Option<DateTime<Utc>>,
-    /// The end of the range of ship dates, exclusive.
+    /// Only orders with an earlier ship date.
     pub ship_date_before: Option<DateTime<Utc>>,
 }
 

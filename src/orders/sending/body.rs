@@ -208,7 +208,7 @@ mod tests {
         }
         readers.enforce();
         assert!(readers.cut_off().get() > 10, "{}", readers.cut_off().get());
-        // The latest list is complete, the oldest is not.
+        // The latest list was not cut off, but the oldest was.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

@@ -51,7 +51,7 @@ impl Readers {
         }
     }
 
-    /// Begins to send a list.
+    /// Registers a list that is about to be sent.
     pub fn begin(self: &Arc<Self>, snapshot: &Arc<Snapshot>) -> Reader {
         Reader { list: SentList::for_snapshot(snapshot), readers: Arc::clone(self) }
     }
@@ -83,9 +83,9 @@ impl Readers {
         &self.cut_off
     }
 
-    /// True if outdated snapshots and connections exceed the bound. Cutting lists off does not free
-    /// the bytes in connections. So their bytes count for at most half of the bound: no list is cut
-    /// off only because of the bytes in connections.
+    /// True if outdated snapshots and connections exceed the bound. If a list is cut off, its bytes
+    /// in connections are not freed. So the bytes in connections count for at most half of the
+    /// bound: they alone never cause a cut-off.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
@@ -93,8 +93,9 @@ impl Readers {
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // `buffer_bytes` includes the current list, so outdated lists and connections use less than
-        // that. If even `buffer_bytes` is below half of the bound, `used` need not be computed.
+        // `buffer_bytes` includes the current list, so outdated lists and connections use less. If
+        // even `buffer_bytes` is below half of the bound, memory is not scarce, and `used` need not
+        // be computed.
         if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }

@@ -52,7 +52,7 @@ impl PagesBuilder {
     }
 
     /// Adds a whole page. Copies its orders if they fit into the page that is being filled, or if
-    /// the page needs another separator. Otherwise shares the page.
+    /// the added page does not begin with the right separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
         if self.orders.ids.is_empty() || !fits {
@@ -64,7 +64,7 @@ impl PagesBuilder {
         self.push_run(page, 0..page.ids().len(), 0);
     }
 
-    /// Returns the snapshot.
+    /// Ends the JSON array and returns the snapshot.
     pub fn finish(mut self) -> Snapshot {
         if !self.orders.ids.is_empty() {
             self.bytes.push(b']');
@@ -78,7 +78,7 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, self.memory)
     }
 
-    /// Makes room for one or several orders of this length, and adds the separator before them.
+    /// Makes room for orders of this total length, and adds the separator before them.
     fn begin_order(&mut self, bytes: usize) {
         if self.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();

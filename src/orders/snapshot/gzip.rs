@@ -11,10 +11,10 @@ use flate2::{Compress, Compression, FlushCompress};
 /// Magic number, deflate method, no flags, no time, no extra flags, unknown operating system.
 pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// The number of bytes after the last part.
+/// The number of bytes after the last part: an empty last block, the CRC and the length.
 const END_BYTES: usize = 10;
 
-/// Gzip length for this total of deflate blocks.
+/// Returns the length of a gzip file whose deflate blocks have this total length.
 pub fn length(blocks: usize) -> usize {
     HEADER.len() + blocks + END_BYTES
 }

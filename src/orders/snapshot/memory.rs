@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Counts the bytes of buffers until their last reference is dropped, and tracks outdated
-/// snapshots. A buffer's allocation can be up to an eighth larger. Clones share the state.
+/// snapshots. The memory of a buffer can be up to an eighth larger than its bytes. Clones share the
+/// state.
 #[derive(Clone, Debug, Default)]
 pub struct ListMemory {
     /// The bytes of the buffers in snapshots, responses and connections.
@@ -76,7 +77,8 @@ impl ListMemory {
         let (current, mut outdated) = (newer.held_bytes(), 0);
         for list in lists.outdated.iter_mut().rev() {
             let Some(snapshot) = list.snapshot.upgrade() else { continue };
-            // `bytes` was not computed yet, or `newer` is no longer read.
+            // Compute `bytes` at the first call, and again when the previous `newer` is no longer
+            // read.
             if list.newer.as_ptr() != Arc::as_ptr(&newer) {
                 list.bytes = snapshot.bytes_missing_in(&newer);
                 list.newer = Arc::downgrade(&newer);

@@ -33,7 +33,7 @@ pub struct PageOrders {
 impl Page {
     /// Creates a page from its bytes and the metadata of its orders.
     pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
-        // A clone has no spare capacity.
+        // Cloned to save memory, because a clone has no spare capacity.
         Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
     }
 

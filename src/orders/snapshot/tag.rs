@@ -19,7 +19,7 @@ impl ListTag {
         // fields of each order.
         let version = crc32fast::hash(v1::VERSION.as_bytes());
         let tag = format!("W/\"{history:016x}-{change_number}-{version:08x}\"");
-        // Digits, letters and quotes are valid in a header value.
+        // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
         let value = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""));
         ListTag { history, value }
     }

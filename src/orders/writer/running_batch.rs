@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The start of the running batch, if there is one. Clones share it.
+/// The start of the running batch, or the state that no batch is running. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct RunningBatch {
     epoch: Instant,
