@@ -33,14 +33,14 @@
 //! | key | authenticates an account in one environment; the store has only its digest |
 //! | plan | the requests that an account may send per minute and per day |
 //! | window | the minute or day that a counted request begins, and the requests counted in it |
-//! | strike | a 429 over 2 s after the key's first 429 in a minute; strikes lead to a ban |
+//! | strike | a 429 at least 2 s after the key's first 429 in a minute; strikes lead to a ban |
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
 //! | batch | the cancellations that the writer executes in one transaction |
 //! | snapshot | the immutable list of all orders at one change number |
 //! | change number | rises with each change of orders, or of accounts and keys |
 //! | history | the changes whose numbers are comparable; a restore or failover begins a new one |
 //! | generation | the number of a history within a process |
-//! | lease | a second after a confirmed heartbeat was sent, in which a primary's answers are valid |
+//! | lease | the second after a confirmed heartbeat was sent, when a primary's answers are valid |
 //! | replica | one of several servers that share a store in PostgreSQL |
 
 #![deny(clippy::disallowed_methods)]

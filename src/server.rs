@@ -46,7 +46,7 @@ pub struct Dependencies {
     pub store: Arc<dyn Store>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// The clock.
+    /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
     /// The event log.
     pub log: Logger,
@@ -62,7 +62,7 @@ pub struct Server {
     admin: Option<HttpServer<Arc<AdminContext>>>,
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
-    /// Aborted when dropped.
+    /// The background tasks, which are aborted when this set is dropped.
     background: JoinSet<()>,
     ban_recorder: JoinHandle<()>,
     _key_refresh: KeyRefresh,
@@ -173,12 +173,12 @@ impl Server {
         format!("{scheme}://{}{BASE_PATH}", self.address())
     }
 
-    /// The address of the admin listener, if it is on.
+    /// The address of the admin listener, or `None` if the setting turns it off.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(HttpServer::local_addr)
     }
 
-    /// The certificate of the TLS listener, if it uses TLS.
+    /// The TLS certificate, or `None` if the server does not use TLS.
     pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
         self.certificate.as_ref()
     }
@@ -249,7 +249,7 @@ async fn open(
 async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSocket>) {
     let closing = http.close();
     tokio::pin!(closing);
-    // Let the accept loop exit first, or it logs an error.
+    // Let the accept loop exit first. Otherwise it would log an error.
     if tokio::time::timeout(ACCEPT_LOOP_EXIT_TIMEOUT, &mut closing).await.is_ok() {
         return;
     }

@@ -21,8 +21,8 @@ const ACCEPT_QUEUE_LENGTH: i32 = 4_096;
 #[derive(Debug)]
 pub struct ListeningSocket(FileDescriptor);
 
-/// Returns the number of open connections that were accepted at this address; `None` if the system
-/// does not report it.
+/// Returns the number of open connections that were accepted at this address, or `None` if the
+/// system does not report them.
 pub fn open_connections(address: SocketAddr) -> Option<usize> {
     count_open(address).ok()
 }

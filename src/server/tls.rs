@@ -35,7 +35,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Returns the files in the settings, if there are any.
+    /// Returns the files in the settings, or `None` if the settings name no files.
     pub fn from_config(config: &ServerConfig) -> Option<TlsFiles> {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
@@ -70,7 +70,7 @@ struct FileVersion {
 }
 
 impl ReloadableCertificate {
-    /// Reads the files. Blocks.
+    /// Reads the certificate and its key from their files. Blocks.
     pub fn open(files: TlsFiles) -> anyhow::Result<ReloadableCertificate> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let version = file_versions(&files);
@@ -167,7 +167,7 @@ impl ResolvesServerCert for ReloadableCertificate {
     }
 }
 
-/// Returns `None` while one of the files is missing.
+/// Returns the versions of both files, or `None` while one of the files is missing.
 fn file_versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
     Some([file_version(&files.certificate)?, file_version(&files.key)?])
 }
