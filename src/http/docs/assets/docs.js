@@ -1,7 +1,7 @@
-// Draws the API document that the page names with Scalar. Everything that would contact another server
-// is switched off; the Content-Security-Policy would block it anyway.
+// Draws with Scalar the API document that the page links to. All features of Scalar that contact
+// other servers are off. The Content-Security-Policy would block them too.
 
-/** What the introduction says of every response. */
+/** Headers of every response. The introduction describes them, so responses do not repeat them. */
 const ON_EVERY_RESPONSE = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -10,10 +10,10 @@ const ON_EVERY_RESPONSE = [
   'Cache-Control',
 ]
 
-/** The body of every error. */
+/** The schema of the body of every error. */
 const ERROR = '#/components/schemas/Error'
 
-/** The document for a reader of this page: with its address, and once what is everywhere. */
+/** Returns the document with this server's address, and without what every operation repeats. */
 function fitted(document, base) {
   const { info, paths, components } = document
   const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
@@ -24,14 +24,14 @@ function fitted(document, base) {
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    // Scalar's own badge knows no beta. That of a deprecated operation it draws itself.
+    // Scalar's own badge cannot show `beta`. Scalar marks deprecated operations itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
   for (const { headers, content } of responses) {
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
-    // The model, once.
+    // Show the schema of errors only once, among the models.
     for (const media of Object.values(content ?? {})) if (media.schema.$ref === ERROR) delete media.schema
   }
   return document
@@ -42,8 +42,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
   const base = `${location.origin}/v${api.info.version.split('.')[0]}`
   Scalar.createApiReference('#reference', {
     content: fitted(api, base),
-    // In the document the hosts of production and staging are variables; requests
-    // from this page go to the server of this page.
+    // Requests from this page go to the server of this page, not to the servers in the document.
     servers: [{ url: base, description: 'The server of this page' }],
     authentication: { preferredSecurityScheme: 'apiKey' },
     // A pasted key is not stored.
@@ -55,28 +54,28 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     mcp: { disabled: true },
     hideClientButton: true,
     showDeveloperTools: 'never',
-    // The link above leads to the document as it is served.
+    // Scalar offers no download, because the page links to the document as it is served.
     documentDownloadType: 'none',
-    // The document is short: everything is open.
+    // The document is short, so everything is expanded.
     defaultOpenAllTags: true,
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // Begins every id, and is left out of addresses.
+    // The prefix of every id in the page. Addresses do not contain it.
     slug: 'api',
-    // Headings have the addresses `/docs#description/limits` and, of an error such as
-    // `404 order_not_found`, `/docs#error-order_not_found`.
+    // A heading has an address such as `/docs#description/limits`. The heading of an error, such as
+    // `404 order_not_found`, has the address `/docs#error-order_not_found`.
     generateHeadingSlug: ({ slug }) => {
       const code = /^\d{3}-(.+)$/.exec(slug)?.[1]
       return code ? `api/error-${code.replaceAll('-', '_')}` : `api/description/${slug}`
     },
-    // Fields in the order of the document.
+    // Fields are shown in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
-    // The document's own programs, and none that Scalar writes.
+    // Show the example programs in the document, and none that Scalar generates.
     hiddenClients: true,
     favicon: '/favicon.ico',
   })
-  // The document as text, for readers without scripts.
+  // Remove the text version of the document, which is for readers without scripts.
   document.getElementById('plain').remove()
 })
