@@ -105,6 +105,11 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema/version_9.sql"),
         oldest_program: "1.2.0",
     },
+    Migration {
+        what: "pages of orders have room for changes",
+        sql: include_str!("schema/version_10.sql"),
+        oldest_program: "1.2.0",
+    },
 ];
 
 /// Advisory lock of `migrate` and `restore`, so that only one of them at a time runs on a database.

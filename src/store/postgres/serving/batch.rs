@@ -71,7 +71,7 @@ impl Batch {
     /// Collects the cancellations that still have enough time left.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let mut batch = Batch {
-            id: format!("{:032x}", rand::random::<u128>()),
+            id: format!("{:016x}", rand::random::<u64>()),
             orders: Vec::new(),
             keys: Vec::new(),
             times: Vec::new(),

@@ -139,6 +139,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 7: imports are stored in steps",
         "schema 8: keys have their bans",
         "schema 9: requests are counted in another database",
+        "schema 10: pages of orders have room for changes",
         "limits schema 1: the tables of the request counts",
         "limits schema 2: accounts are counted in the order of time",
         "limits schema 3: bans are kept with the keys",
