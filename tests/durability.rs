@@ -68,10 +68,11 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     let (after, disk) = (tempfile::tempdir().unwrap(), testbed::Preload::disk().unwrap());
     let data = DataDir::temporary().unwrap().keep_synced(&disk, after.path());
     let key = data.issue_key("acme", "business").unwrap();
-    data.import_pending(1..=20).unwrap();
+    data.import_pending(1..=320).unwrap();
     let server = data.serve(&[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    for id in 1..=10 {
+    // After 250 commits the write-ahead log restarts.
+    for id in 1..=310 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
     server.kill().unwrap();
@@ -80,7 +81,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     let (_proxy, client) = crate::server::client(&server, &key);
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
-    assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
+    assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
 /// Starts a server and cancels order 1. Also returns a client and the address of the admin

@@ -11,6 +11,7 @@ const LOGGED_AGENT_BYTES: usize = 120;
 /// The longest run of letters and digits in a logged text. A longer run may be part of a key, so
 /// the whole text is withheld. Key ids may be logged and have this length.
 const LONGEST_RUN: usize = 12;
+
 /// The limit for runs of digits only, such as order ids.
 const LONGEST_NUMBER: usize = 19;
 
@@ -73,6 +74,8 @@ mod tests {
         assert!(!redact_path("/v1/store/sto_live_abc").contains("sto_"));
         assert!(!redact_path("/v1/s%74o_live_abc").contains("_live_"));
         assert_eq!(redact_path(&"/é".repeat(500)).chars().count(), 200);
+        let long_in_bytes = "/é".repeat(90);
+        assert_eq!(redact_path(&long_in_bytes), long_in_bytes);
     }
 
     #[test]

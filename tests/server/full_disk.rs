@@ -70,8 +70,8 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// SQLite itself checkpoints the WAL only at 4 MiB. The disk is full before that, so the server
-/// must checkpoint the WAL.
+/// The server checkpoints the WAL at 16 MiB or after 250 commits. The disk is full before that, so
+/// the server must checkpoint the WAL when a write fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();

@@ -79,7 +79,7 @@ pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
             ("cancel, 1 client", 1, ONE_CANCELS, Target::None),
             ("cancel, 64 clients", 64, MANY_CANCEL, Target::AtLeast(1.2)),
         ] {
-            let sqlite = sqlite_commits::turn(&file, ids.start, setup.loop_time, preload);
+            let sqlite = sqlite_commits::turn(&file, ids.clone(), setup.loop_time, preload);
             rows.extend(setup.rates(
                 format!("{name}{disk}"),
                 target,

@@ -37,7 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
 /// with bare dropshot, SQLite and PostgreSQL. Speed is reported, never asserted.
-/// Needs sqlite3 and PostgreSQL.
+/// Needs a C compiler, sqlite3 and PostgreSQL.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -77,7 +77,7 @@ enum Part {
     Lists,
     /// 401 and 429
     Rejections,
-    /// Cancels by 1 client and by 64 clients
+    /// Cancels by 1 client and by 64 clients, also with an fsync of 1 ms
     Cancels,
     /// The start with a million orders
     Start,
@@ -139,7 +139,12 @@ impl Part {
                 .map(drop)
                 .context("sqlite3 is missing: apt-get install sqlite3"),
             Part::Postgres | Part::RoundTrips => testbed::postgres::Installed::find().map(drop),
-            Part::Lists | Part::Rejections | Part::Cancels => Ok(()),
+            Part::Cancels => Command::new("cc")
+                .arg("--version")
+                .output()
+                .map(drop)
+                .context("cc is missing: apt-get install gcc libc6-dev"),
+            Part::Lists | Part::Rejections => Ok(()),
         }
     }
 

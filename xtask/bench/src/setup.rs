@@ -6,6 +6,7 @@ use crate::load::{Load, request};
 use crate::machine::on_served_core;
 use crate::rounds::{Builds, Turn, Work, compare, load_turn};
 use crate::table::{Row, Target, Unit};
+use anyhow::ensure;
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -137,7 +138,14 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     if let Some(preload) = preload {
         preload.put_into(&mut command);
     }
-    on_served_core(|| data.start(&mut command, &NO_KEYLESS_LIMIT))
+    let server = on_served_core(|| data.start(&mut command, &NO_KEYLESS_LIMIT))?;
+    if let Some(preload) = preload {
+        let pid = server.process().pid()?.as_raw_nonzero();
+        let loaded = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+        let is_loaded = preload.library().to_str().is_some_and(|library| loaded.contains(library));
+        ensure!(is_loaded, "a statically linked program cannot be measured with a fixed fsync");
+    }
+    Ok(server)
 }
 
 /// Returns the body of the answer to a GET. The answer's status must be `status`.

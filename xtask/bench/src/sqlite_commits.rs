@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use rusqlite::Connection;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -19,26 +20,29 @@ pub struct SqliteCommits {
     #[arg(long = "sqlite-commits", value_name = "FILE", hide = true)]
     pub file: Option<PathBuf>,
     /// The first order to cancel
-    #[arg(long, value_name = "ID", hide = true, default_value_t = 1)]
+    #[arg(long, value_name = "ID", hide = true, default_value_t = 0)]
     first_order: i64,
+    /// Stop before this order
+    #[arg(long, value_name = "ID", hide = true, default_value_t = 0)]
+    end_order: i64,
     /// How long to run
     #[arg(long, value_name = "MS", hide = true, default_value_t = 0)]
     milliseconds: u64,
 }
 
-/// Returns a turn that cancels orders of the store in this file and counts commits per second. The
-/// orders begin at `first_order`. The process that cancels loads the library `preload`.
+/// Returns a turn that cancels these orders of the store in this file, as many as possible within
+/// `span`, and counts commits per second. The process that cancels loads the library `preload`.
 pub fn turn<'a>(
     file: &'a Path,
-    first_order: u64,
+    mut orders: Range<u64>,
     span: Duration,
     preload: Option<&'a Preload>,
 ) -> Turn<'a> {
-    let mut next = first_order;
     Box::new(move || {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("--sqlite-commits").arg(file);
-        command.args(["--first-order", &next.to_string()]);
+        command.args(["--first-order", &orders.start.to_string()]);
+        command.args(["--end-order", &orders.end.to_string()]);
         command.args(["--milliseconds", &span.as_millis().to_string()]);
         if let Some(preload) = preload {
             preload.put_into(&mut command);
@@ -49,7 +53,7 @@ pub fn turn<'a>(
         let output = String::from_utf8(output.stdout)?;
         let (commits, seconds) =
             output.trim().split_once(' ').context("the process said nothing")?;
-        next += commits.parse::<u64>()?;
+        orders.start += commits.parse::<u64>()?;
         Ok(Sample::without_cpu(commits.parse::<f64>()? / seconds.parse::<f64>()?))
     })
 }
@@ -69,7 +73,7 @@ pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyho
     )?;
     let (began, span) = (Instant::now(), Duration::from_millis(arguments.milliseconds));
     let mut order = arguments.first_order;
-    while began.elapsed() < span {
+    while began.elapsed() < span && order < arguments.end_order {
         ensure!(cancel.execute([order])? == 1, "order {order} cannot be cancelled");
         order += 1;
     }

@@ -82,9 +82,6 @@ impl Site {
             site.operator.import_pending(1..=i64::try_from(orders)?)?;
             site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if seeded_defects.has_lying_disk {
-            site.server(0)?.preload.set(site.hung_disk_setting())?;
-        }
         Ok(site)
     }
 

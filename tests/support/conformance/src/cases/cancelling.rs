@@ -26,7 +26,9 @@ pub fn the_outcome_of_a_cancellation_depends_on_the_order(
     let again = cancel(&store, &[2, 1, i64::MIN])?;
     ensure!(again == [AlreadyShipped, NotFound, NotFound], "{again:?}");
     ensure!(cancel(&store, &[])?.is_empty());
-    let counts = commands.check()?.orders.unwrap_or_default();
+    let report = commands.check()?;
+    ensure!(report.problems.is_empty(), "{:?}", report.problems);
+    let counts = report.orders.unwrap_or_default();
     ensure!((counts.pending, counts.shipped, counts.cancelled) == (1, 1, 2), "{counts:?}");
     ensure!(list(&store)?.len() == 2);
     Ok(())

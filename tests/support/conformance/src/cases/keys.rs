@@ -185,6 +185,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
         "a ban was stored that was decided before the last one was lifted"
     );
     ensure!(record(&*commands, &key.id)?.ban == lifted);
+    ensure!(commands.check()?.problems.is_empty());
     refusal(commands.unban_key("key_none")).map(drop)
 }
 
@@ -209,6 +210,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     ensure!(served(&store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
     ensure!(record(&*commands, &other.id)?.used_at.is_none());
     ensure!(last_changes(&store)? == before, "a use counts as a change");
+    ensure!(commands.check()?.problems.is_empty());
     Ok(())
 }
 
