@@ -50,8 +50,8 @@ pub struct AdminContext {
 }
 
 impl AdminContext {
-    /// Creates the state, and registers the metrics that are read at a scrape. `log_buffer` is
-    /// `None` if the log is off.
+    /// Creates the state. Also registers the metrics whose values are read from the server's state
+    /// at each scrape. `log_buffer` is `None` if the log is off.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -79,8 +79,8 @@ async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
 }
 
 /// Answers 503 if requests should not be sent here, for example while the server stops, while its
-/// store cannot be read or written, or while requests cannot be counted. The body reports damage to
-/// the store. Damage also causes a 503, unless the setting `serve_damaged` is on.
+/// store cannot be read or written, or while requests cannot be counted. The body always reports
+/// damage to the store, but damage causes a 503 only if the setting `serve_damaged` is off.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;

@@ -1,4 +1,4 @@
-//! Registers the metrics that are read at a scrape, with their names and help.
+//! Registers the metrics whose values are read from the server's state at each scrape.
 
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
@@ -16,9 +16,9 @@ use store_orders_api::API_VERSION;
 /// Reads the value of a gauge at a scrape.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Registers the metrics. `log_buffer` is `None` if nothing is logged. `open_connections` counts
-/// the connections to the API's listener, if the system reports them. `certificate_ends_at` returns
-/// Unix seconds.
+/// Registers the metrics. `log_buffer` is `None` if nothing is logged. `open_connections` returns
+/// the number of connections to the API's listener, and is `None` if the system does not report
+/// them. `certificate_ends_at` returns Unix seconds, and is `None` without TLS.
 pub fn register(
     server: &ServerContext,
     log_buffer: Option<&LogBuffer>,

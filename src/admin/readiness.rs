@@ -82,7 +82,7 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
     Unready { reason, message: message.into() }
 }
 
-/// The result of a query of the store.
+/// The result of a query of the store. `unready` is `None` if the query found no problem.
 struct StoreState {
     is_reachable: bool,
     unready: Option<Unready>,
@@ -190,8 +190,8 @@ impl Readiness {
         gauges.standbys_confirming.set(standbys.confirming.into());
     }
 
-    /// Returns the reason if the server is stopping, or if the store was found damaged. Does not
-    /// query the store.
+    /// Returns an [`Unready`] if the server is stopping or its store is damaged. Does not query the
+    /// store.
     fn check_without_store(&self) -> Option<Unready> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
@@ -200,8 +200,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns the reason if requests cannot be counted or keys cannot be checked. Does not query
-    /// the store.
+    /// Returns an [`Unready`] if requests cannot be counted or keys cannot be checked. Does not
+    /// query the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.limits.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -279,9 +279,9 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has lacked a change of the store. Contains the time when the missing
-/// change was first seen, and its number. When the list gets this change but lacks a later one, the
-/// measurement starts again.
+/// Measures how long the list has lagged behind the store. While the list lacks a change of the
+/// store, contains the number of this change, and the time when it was first found missing. When
+/// the list gets this change but lacks a later one, the measurement starts again.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, ChangeNumber)>);
 
@@ -290,8 +290,9 @@ impl ListLag {
     fn observe(&mut self, now: Instant, stored: ChangeNumber, listed: ChangeNumber) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // Numbers of different generations cannot be compared. The list has no change of the
-            // new generation, so it still lags: the time stays, and the number is replaced.
+            // A new generation began, and the list has not read it, so the lag goes on: keep its
+            // start. Replace the missing change, because numbers of different generations cannot be
+            // compared.
             Some((since, lacked)) if lacked.generation != stored.generation => {
                 Some((since, stored))
             }
