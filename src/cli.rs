@@ -223,7 +223,8 @@ const PRINTING: [&str; 8] = [
 
 /// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
-    // `demo` refuses the global options. `config default` and the `PRINTING` commands ignore them.
+    // `demo` refuses the global options, and `config default` and the `PRINTING` commands ignore
+    // them. So the help of these commands does not show them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -234,12 +235,12 @@ pub fn command() -> clap::Command {
     })
 }
 
-/// Hides the global options in the help of a command.
+/// Hides the global options in the help of a command. Applies `change` to each hidden option.
 fn hide_global_options(
     command: clap::Command,
     change: fn(clap::Arg) -> clap::Arg,
 ) -> clap::Command {
-    // `openapi` uses `--config`: the file may contain settings of the served document.
+    // Keep `--config` for `openapi`, because the file may contain settings of the served document.
     let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
     // A hidden argument of the command replaces the global argument of the same name.
     let whole = with_settings(Cli::command());
@@ -320,8 +321,8 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     )
 }
 
-/// If the command line has `--json`, prints a refusal of the command line or of the settings as
-/// JSON.
+/// If the command line has `--json`, prints as JSON why the command line or the settings were
+/// refused.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
     // The command line may be invalid, so it is only searched for `--json`.
     if !std::env::args_os().any(|argument| argument == "--json") {

@@ -25,7 +25,8 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // For example, `head` closes the output early in `store-orders orders list | head`.
+        // A closed output is not a failure. For example, `head` closes it early in `store-orders
+        // orders list | head`.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");

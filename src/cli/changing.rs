@@ -159,8 +159,8 @@ fn refusals(
     Ok(ids.iter().filter_map(refusal).collect())
 }
 
-/// Changes `count` orders in steps: each call of `step` gets a range of indexes, and changes these
-/// orders. `done` is the participle for messages, such as "shipped".
+/// Changes `count` orders in steps. Each call of `step` gets a range of indexes and changes the
+/// orders at these indexes. `done` is the participle for messages, such as "shipped".
 fn change(
     store: &dyn OperatorStore,
     count: usize,

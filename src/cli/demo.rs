@@ -17,16 +17,17 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// The names of the pets. Each order goes to the next pet. Every third order has shipped, and every
-/// second has a ship date. 13 is not a multiple of 2 or 3, so each pet gets pending and shipped
-/// orders, with and without a ship date.
+/// The names of the pets. [`order`] assigns each order to the next pet, and marks every third order
+/// as shipped. Shipped orders and every second order have a ship date. 13 is not a multiple of 2 or
+/// 3, so each pet gets pending and shipped orders, and orders with and without a ship date.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
 ];
 const ORDERS: i64 = 48;
 
-/// The time for stopping. It is shorter than for `serve`, because the demo's data is not kept.
+/// The shutdown timeout. It is shorter than the default of `serve`, because the demo's data is not
+/// kept.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Arguments of `demo`.
@@ -63,7 +64,8 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns this address or, if it is in use, a free port of the loopback address.
+/// Returns this address. If the address is in use, returns the loopback address with port 0, for
+/// which the system chooses a free port.
 fn free_address(address: ListenAddress) -> ListenAddress {
     match TcpListener::bind(address.to_string()) {
         Ok(_) => address,

@@ -20,9 +20,9 @@ pub struct HandbookArgs {
 enum HandbookPage {
     /// From nothing to a server with TLS, backups and alerts
     OneMachine,
-    /// How a server behaves: metrics, TLS, proxy, data directory, stopping
+    /// Server behaviour: metrics, TLS, proxy, data directory, stopping
     Operating,
-    /// What to do when an alert fires, with the commands
+    /// Steps after an alert, with the commands
     Runbook,
     /// Every field of the log, and every event
     Log,
@@ -32,9 +32,9 @@ enum HandbookPage {
     Containers,
     /// A deployment on Kubernetes, with backups
     Kubernetes,
-    /// What to do for each version, and how to go back
+    /// Steps for each version, and for going back
     Upgrading,
-    /// Where settings come from, and which to set first
+    /// Sources of settings, and which to set first
     Settings,
 }
 
@@ -90,9 +90,11 @@ fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let Ok(mut pager_process) = command.stdin(Stdio::piped()).spawn() else {
         return Ok(out.write_all(text.as_bytes())?);
     };
-    // Ctrl-C is meant for the pager, but the terminal sends it to this process too.
+    // The terminal sends Ctrl-C to the pager and also to this process. This process must wait for
+    // the pager, so it does not end at the first Ctrl-C.
     let _interrupts = Interrupts::watch();
-    // The pipe closes if the user leaves the pager early.
+    // If the user leaves the pager early, the pipe closes and the write fails with `BrokenPipe`.
+    // This is not an error.
     let result =
         pager_process.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
     match pager_process.wait()?.code() {

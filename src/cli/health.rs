@@ -26,7 +26,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Arguments of `health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// How long to wait for the answer
+    /// Maximum wait for the answer
     #[arg(
         long,
         value_name = "DURATION",

@@ -134,7 +134,7 @@ fn store_all<R: NewRecord>(
 struct Imported {
     #[serde(flatten)]
     outcome: ImportOutcome,
-    /// The number of records with an id that JavaScript rounds.
+    /// The number of records with an id beyond 2^53-1, which JavaScript rounds.
     inexact_in_javascript: usize,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,

@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The wait after SIGSTOP. The signal may first reach another thread, but it stops all threads
-/// within this time.
+/// The time to wait after sending SIGSTOP to this process. The signal may first reach another
+/// thread, but it stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 /// Handles the signals of this process while a command runs.

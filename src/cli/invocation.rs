@@ -84,8 +84,9 @@ impl Invocation {
         self.cli.run(&self.effective, &self.old_names, out)
     }
 
-    /// Returns the settings of a command that refuses settings that contradict each other. The
-    /// command `config show` accepts them, because it helps to find the contradiction.
+    /// Returns the settings of `serve` or `config check`, which refuse settings that contradict
+    /// each other. Returns `None` for all other commands. `config show` is one of them, because it
+    /// helps to find a contradiction.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {
@@ -132,7 +133,7 @@ fn flag_of(error: &clap::Error) -> Option<String> {
 /// `None` if the command line is refused for another reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
-    // clap reports a flag without a value as the same kind of error, with an empty value.
+    // clap also reports a flag without a value as `InvalidValue`, with an empty value.
     let is_missing = value.is_empty() && error.kind() == ErrorKind::InvalidValue;
     (is_wrong_value(error) && !is_missing)
         .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))

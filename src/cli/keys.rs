@@ -37,10 +37,10 @@ Examples:
         /// Environment that the key is valid in
         #[arg(long, value_enum, default_value_t = Environment::Production)]
         environment: Environment,
-        /// How long the key is valid, such as 90d; by default until it is revoked
+        /// Lifetime of the key, such as 90d; by default it is valid until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
-        /// What lists call the key: 1 to 64 printable characters
+        /// Name of the key in lists: 1 to 64 printable characters
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
     },
@@ -53,7 +53,7 @@ Examples:
         /// The id of the key to replace
         #[arg(value_name = "KEY_ID")]
         key_id: String,
-        /// How long the old key stays valid, at most 7d
+        /// Time for which the old key stays valid, at most 7d
         #[arg(
             long,
             value_name = "DURATION",
@@ -61,7 +61,7 @@ Examples:
             default_value = "24h"
         )]
         overlap: Duration,
-        /// What lists call the new key; by default the same as the old key
+        /// Name of the new key in lists; by default the same as the old key's
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
     },
@@ -206,7 +206,7 @@ fn show_once(
         .map_err(|source| KeyNotShown { id: id.clone(), source }.into())
 }
 
-/// Shows a key that was changed. `done` is the participle for the message.
+/// Shows a key that was changed. `done` is the participle for the message, such as "revoked".
 fn show_changed(
     store: &dyn OperatorStore,
     key_id: &str,

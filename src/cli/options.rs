@@ -9,7 +9,7 @@ use crate::store::{OperatorStore, StoreError};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// The heading of these options in help.
+/// The heading of the global options in help texts.
 const GLOBAL: &str = "Global options";
 
 /// A niceness that leaves nine tenths of a busy CPU to a server.
@@ -73,7 +73,7 @@ impl Options {
         Ok(Box::new(open(&directory)?))
     }
 
-    /// Opens the request counts of this store. Query the report with times of the same `clock`.
+    /// Opens the request counts of this store. Pass only times of this `clock` to the report.
     pub fn open_limits_report(
         &self,
         store: &dyn OperatorStore,

@@ -37,7 +37,7 @@ impl<'a> Printer<'a> {
         self.has_shown
     }
 
-    /// Returns the output, for text that is the same with `--json`.
+    /// Returns the output, for text that is the same with and without `--json`.
     pub fn out(&mut self) -> &mut dyn Write {
         self.out
     }
@@ -53,7 +53,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes a text that is the same with `--json`.
+    /// Writes a text that is the same with and without `--json`.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }

@@ -102,7 +102,7 @@ pub struct RowError {
 }
 
 impl RowError {
-    /// Creates a problem with the file as a whole.
+    /// Describes a problem with the file as a whole.
     pub fn without_row(problem: String) -> RowError {
         RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
 
-/// The number of rows that are laid out together: enough for stable column widths, few enough that
-/// a long table starts at once.
+/// The number of rows that are laid out together. It is large enough for stable column widths, and
+/// small enough that a long table starts at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// The number of spaces between columns.
@@ -63,7 +63,8 @@ impl Column {
 
 /// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // An older version may have stored names with control characters, which a terminal would obey.
+    // Replace control characters. An older version may have stored names with control characters,
+    // and a terminal would obey them.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),
@@ -81,7 +82,7 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for a value that is not set.
 const NONE: &str = "-";
 
-/// Formats a record as text: a line for each column in which it has a value.
+/// Formats a record as text: a line for each column in which the record has a value.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,

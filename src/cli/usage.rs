@@ -13,7 +13,7 @@ use store_orders_api::plans::PlanLimits;
 pub struct UsageJson {
     minute: WindowJson,
     day: WindowJson,
-    /// Seconds since the last count was written.
+    /// The age of the counts in seconds. Absent if no counts were ever saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
     /// True if servers count in PostgreSQL and write each count immediately.
@@ -26,7 +26,7 @@ pub struct UsageJson {
 struct WindowJson {
     used: u32,
     limit: u32,
-    /// Absent if no window is open.
+    /// The end of the window. Absent if no window is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     resets_at: Option<String>,
 }

@@ -43,7 +43,8 @@ fn read_digest() -> anyhow::Result<Digest> {
     )
 }
 
-/// The number of bytes that are read of the line. A longer line contains no valid key.
+/// The maximum number of bytes that are read of the first line. A longer line contains no valid
+/// key.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
 /// Accepts only `-`, so that no argument contains a key.

@@ -22,8 +22,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The longest wait for the store at the end, when the store writes a checkpoint, perhaps to a slow
-/// disk.
+/// The longest wait for the store at the end. The store may then write a checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a server on the store that `open` opens, until a signal stops the server. `announce` prints

@@ -16,7 +16,8 @@ pub struct ServedStore {
     pub store: Arc<dyn Store>,
     /// The rate limiter.
     pub limits: Arc<dyn Limits>,
-    /// Writes the counts of a limiter in memory to their file.
+    /// Writes the counts of a limiter in memory to the limits file. `None` if the limiter counts in
+    /// PostgreSQL.
     pub persister: Option<LimitsPersister>,
 }
 

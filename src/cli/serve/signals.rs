@@ -24,13 +24,13 @@ pub enum HangUp {
     Stops,
 }
 
-/// A signal ended a server or a command before it was done.
+/// The error of a server or command that a signal ended before its work was done.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {
     /// The status to exit with.
     pub status: u8,
-    /// What happened, for the error message.
+    /// The error message.
     pub what: String,
 }
 
@@ -45,8 +45,9 @@ impl Signals {
         })
     }
 
-    /// Waits for a stop signal. If SIGHUP reloads, calls `reload` at each SIGHUP. Returns the exit
-    /// status of a process that the signal ends: 128 plus the signal's number, as in shells.
+    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], SIGHUP does not end the wait,
+    /// and each SIGHUP calls `reload`. Returns the exit status of a process that the signal ends:
+    /// 128 plus the signal's number, as in shells.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// disk nor a lock takes that long.
 const MAX_BATCH_DURATION: Duration = Duration::from_secs(30);
 
-/// Sends a state to systemd. Only logs an error.
+/// Sends a state to systemd. Logs a warning if this fails.
 pub fn notify(log: &Logger, state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(log, "systemd not notified"; "error" => error.to_string());
