@@ -38,7 +38,8 @@ pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
 
-    /// The boot that this clock belongs to. `None` if the system does not provide it.
+    /// The current boot of the machine, by which processes compare their monotonic times. `None` if
+    /// the system does not identify its boots.
     fn boot(&self) -> Option<Boot>;
 }
 

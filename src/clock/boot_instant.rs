@@ -15,8 +15,9 @@ pub struct Boot {
 }
 
 /// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
-/// uses, stops during a suspension: a client that waited for `Retry-After` by the wall clock would
-/// be refused. The monotonic clock of macOS does not stop.
+/// uses, stops during a suspension. With that clock, a window would end later by the wall clock
+/// than `Retry-After` said, and a client that returned in time would be refused. The monotonic
+/// clock of macOS does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
@@ -78,7 +79,8 @@ mod tests {
             let seconds: f64 = text.split(' ').next().unwrap().parse().unwrap();
             Duration::from_secs_f64(seconds)
         };
-        // `/proc/uptime` has a resolution of 10 ms.
+        // `/proc/uptime` is rounded down to 10 ms, so the second reading may be up to 10 ms too
+        // low.
         let before = uptime();
         let boot = BootInstant::now().boot().unwrap();
         let after = uptime() + Duration::from_millis(10);
