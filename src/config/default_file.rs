@@ -76,7 +76,8 @@ mod tests {
     use crate::config::{ConfigFile, EffectiveSettings};
     use std::path::Path;
 
-    /// Returns the lines of the settings that have a default, uncommented.
+    /// Returns the lines of the settings that have a default, without the `#` in front of each
+    /// line.
     fn uncommented() -> String {
         let settings = all_settings();
         let set = |key: &str| {

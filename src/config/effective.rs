@@ -27,8 +27,8 @@ pub struct Setting {
 }
 
 impl EffectiveSettings {
-    /// Collects the settings that the command takes. `matches` must come from a command line that
-    /// had the file's values as defaults.
+    /// Collects the settings that the command takes. `matches` must be the result of parsing the
+    /// command line with the file's values as defaults.
     pub fn from_matches(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
         let mut matches = matches;
         while let Some((_, subcommand)) = matches.subcommand() {
@@ -68,7 +68,8 @@ impl EffectiveSettings {
         )
     }
 
-    /// Formats a problem with a setting, preceded by the setting's origin.
+    /// Formats a problem with a setting. The text begins with the setting's name in errors, such as
+    /// the flag or "file:line: key".
     pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
         let setting = self.0.iter().find(|setting| setting.key == key);
         format!("{}: {why}", setting.map_or(key, |setting| &setting.place))
@@ -76,7 +77,8 @@ impl EffectiveSettings {
 }
 
 impl Setting {
-    /// Returns `None` if the command does not take this setting.
+    /// Returns the setting with its value and origin, or `None` if the command does not take this
+    /// setting.
     fn from_arg(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
         let texts = redacted_values(key, matches)?;

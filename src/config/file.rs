@@ -86,7 +86,8 @@ impl ConfigFile {
     /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // An argument that is no setting may have the same name. Only settings have a variable.
+            // An argument that is not a setting may have the same name, but only settings have a
+            // variable. Do not change the default of such an argument.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));
@@ -96,7 +97,8 @@ impl ConfigFile {
     }
 }
 
-/// Converts a value to texts that the setting's flag accepts. An error has an offset and a reason.
+/// Converts a value to texts that the setting's flag accepts. An error consists of an offset in the
+/// file and a reason.
 fn flag_values(
     settings: &Command,
     arg: &Arg,

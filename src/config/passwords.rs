@@ -1,8 +1,8 @@
 //! Redacts passwords in error messages that echo user input.
 
-/// Replaces every password of a URL in the text with `***`. In each URL it hides everything from
-/// the first `:` to the last `@`, because a password may contain spaces, quotes, `?` and `@`. After
-/// `password=` it hides the rest of the text.
+/// Replaces every password of a URL in the text with `***`. In each URL, everything from the first
+/// `:` after the scheme to the last `@` is replaced, because a password may contain spaces, quotes,
+/// `?` and `@`. After `password=`, the whole rest of the text is replaced.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use store_orders_api::limits::UNAUTHENTICATED_PER_MINUTE;
 
-/// The part of `shutdown_timeout` that is reserved for the last counts and log lines.
+/// The time at the end of `shutdown_timeout` that is reserved for the last counts and log lines,
+/// but at most a quarter of `shutdown_timeout`.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
 /// The minimum stall timeout. The system counts it in seconds, and 0 means no limit.
@@ -34,7 +35,7 @@ pub struct ServerConfig {
     /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8080")]
     pub listen: ListenAddress,
-    /// Which keys to accept: sto_live_ in production, sto_test_ in staging
+    /// Keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env, default_value = "production")]
     pub environment: Environment,
     /// Have every list confirmed by a commit in PostgreSQL
@@ -61,7 +62,7 @@ pub struct ServerConfig {
         value_parser = parse_network
     )]
     pub trusted_proxies: Vec<IpNet>,
-    /// Which lines to log: info has one for each request, off has none
+    /// Lines to log: info has one for each request, off has none
     #[arg(long, value_enum, env, default_value = "info")]
     pub log_level: LogLevel,
     /// PEM file with the TLS certificate and its chain; reloaded when it changes,
@@ -104,7 +105,7 @@ pub struct ServerConfig {
         default_value = "256"
     )]
     pub outdated_lists_mib: u32,
-    /// How long the server keeps serving after a stop signal
+    /// Time for which the server keeps serving after a stop signal
     ///
     /// /readyz answers 503 meanwhile, so that load balancers send no more requests before the
     /// server refuses connections.
@@ -116,10 +117,10 @@ pub struct ServerConfig {
         default_value = "0s"
     )]
     pub stop_delay: Duration,
-    /// How long the server may take to stop, after the stop delay
+    /// Maximum time in which the server stops, after the stop delay
     ///
-    /// Requests in progress have all of this time but one second, which is left for the last
-    /// counts and log lines.
+    /// Requests in progress have all of this time but one second, which is left for the last counts
+    /// and log lines.
     #[arg(
         long,
         value_name = "DURATION",
@@ -138,9 +139,9 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the definition of each setting of a command: its variable gets the prefix
-/// `STORE_ORDERS_`, a renamed setting also accepts its old flag, and a switch accepts a value, so
-/// that a flag can turn off what the file turns on.
+/// Completes the definition of each setting of a command. Its variable gets the prefix
+/// `STORE_ORDERS_`. A renamed setting also accepts its old flag. A switch accepts a value, so that
+/// a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -157,9 +158,9 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command without empty environment variables, which count as unset. If only the old
-/// variable of a renamed setting is set, the setting reads the old variable. A deployment may set
-/// both variables, for old and new programs; then the setting reads the new variable.
+/// Returns the command without empty environment variables, which count as unset. A renamed setting
+/// reads its old variable if only the old variable is set. If both variables are set, for programs
+/// of both versions, the setting reads the new variable.
 pub fn with_set_variables(command: Command) -> Command {
     let choose = |arg: Arg| {
         let Some(name) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else {
@@ -197,7 +198,7 @@ pub fn json_value(raw: &str) -> serde_json::Value {
 }
 
 impl Default for ServerConfig {
-    /// Returns the defaults of the command line.
+    /// Returns the default of each setting, as on an empty command line.
     fn default() -> Self {
         let command = all_settings().mut_args(|arg| arg.env(None::<&str>));
         let matches = command.get_matches_from(["defaults"]);
