@@ -14,8 +14,8 @@ use store_orders_api::errors::{self, SentCredentials};
 /// Query parameters in which other APIs accept a key. A 401 explains where to send it instead.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// What the middleware passes to the handler of an authenticated request: the key, the deadline,
-/// and a query of the store.
+/// The data that the middleware passes to the handler of an authenticated request: the key, the
+/// deadline, and a query of the store.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key with its account.
@@ -32,7 +32,7 @@ pub struct Caller {
 pub enum Unauthenticated {
     /// The response is a 401.
     Refused {
-        /// Why the key was refused.
+        /// The reason for the refusal.
         refusal: KeyRefusal,
         /// True if a key was sent.
         key_sent: bool,

@@ -12,8 +12,8 @@ pub fn content_tag(body: &[u8]) -> HeaderValue {
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// True if this `If-None-Match` contains the tag, by weak comparison: `W/` is ignored. Tags after a
-/// malformed tag are ignored.
+/// True if this `If-None-Match` is `*` or contains the tag. The comparison is weak: it ignores
+/// `W/`. Tags after a malformed tag are ignored.
 pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
     if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|sent| sent == opaque(tag))
 }

@@ -23,8 +23,8 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// The placeholder in generated pages for the operator's addresses, and in references also for the
-/// operator's contact.
+/// The placeholder in generated pages for the operator's addresses. In reference pages, the
+/// operator's contact is inserted after the addresses.
 const BASE_URLS: &str = "{base_urls}";
 /// The reference page templates, in the order of `DOCUMENTS`.
 const REFERENCES: [&str; 2] =

@@ -78,11 +78,11 @@ pub struct Operation {
     /// The name in metrics: the `operationId`, prefixed with the version, except in the first
     /// version.
     route_name: String,
-    /// The id under which metrics count its requests.
+    /// The id under which metrics count the operation's requests.
     pub route: RouteId,
-    /// True if the trait marks it as deprecated.
+    /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
-    /// True if it reads the list.
+    /// True if the operation reads the order list.
     reads_list: bool,
     /// Set if the path has no parameters.
     static_route: Option<StaticRoute>,

@@ -23,7 +23,8 @@ use std::sync::Arc;
 use store_orders_api::errors;
 use tokio::time::sleep_until;
 
-/// The parts of the middleware besides the server's context.
+/// The middleware: the router, the public pages and the trusted proxies. Dropshot passes the
+/// server's context with each request.
 pub struct Middleware {
     router: InnerRouter,
     docs: Docs,
@@ -138,9 +139,10 @@ async fn admit(
     }
 }
 
-/// Counts a request against its account, and returns the rate limiter's decision with its time. If
-/// the operation reads the list, queries the store for the last changes at the same time, unless
-/// the limiter refuses the request immediately. If the query fails, the handler repeats it.
+/// Counts a request against its account. Returns the rate limiter's decision and the time of the
+/// decision. If the operation reads the list, also queries the store for the last changes, while
+/// the limiter decides. Sends no query if the limiter refuses the request at once. Returns no query
+/// if it cannot be sent; the handler then sends one.
 async fn decide(
     scope: &RequestScope,
     key: &KnownKey,

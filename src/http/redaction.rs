@@ -11,11 +11,10 @@ const LOGGED_AGENT_BYTES: usize = 120;
 /// The longest run of letters and digits in a logged text. A longer run may be part of a key, so
 /// the whole text is withheld. Key ids may be logged and have this length.
 const LONGEST_RUN: usize = 12;
-
-/// The limit for runs of digits only, such as order ids.
+/// The longest run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
 
-/// The limit for runs of letters only in user agents, such as names of programs.
+/// The longest run of only letters in a user agent, such as the name of a program.
 const LONGEST_WORD: usize = 19;
 
 const WITHHELD: &str = "[withheld: it may hold a key]";
@@ -44,7 +43,8 @@ pub fn redact_user_agent(sent: &[u8]) -> Cow<'_, str> {
 fn may_contain_key(text: &str, longest_word: usize) -> bool {
     let bytes = text.as_bytes();
     let is_too_long = |run: &[u8]| {
-        // `LONGEST_RUN` is the lowest of the limits, so a run within it is never too long.
+        // `LONGEST_RUN` is the lowest of the limits, so a run of this length or less is never too
+        // long.
         run.len() > LONGEST_RUN && {
             let longest = match run {
                 _ if run.iter().all(u8::is_ascii_digit) => LONGEST_NUMBER,

@@ -46,10 +46,10 @@ pub struct RequestScope {
     /// The URI for the request log; `None` if the log is off.
     uri: Option<Uri>,
     request_id: String,
-    /// The address of the client, behind any trusted proxy.
+    /// The client's address, or the address that a trusted proxy reports for the client.
     pub client: IpAddr,
-    /// The status for the rate limit headers, and the time of the rate limiter's decision, at which
-    /// the status's `resets_in` begins.
+    /// The status for the rate limit headers, and the time of the rate limiter's decision. The
+    /// status's `resets_in` counts from this time.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
@@ -163,7 +163,7 @@ impl RequestScope {
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
-            // `Vary` is required in plain responses too, and on a 304 (RFC 9110, 15.4.5).
+            // `Vary` is required in uncompressed responses too, and on a 304 (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED
         } else {
@@ -193,8 +193,8 @@ impl RequestScope {
         self.finish_unlimited(response)
     }
 
-    /// Counts and logs the request, and drops the body for HEAD. Sets no headers, so public pages,
-    /// which are not rate limited, use it directly.
+    /// Counts and logs the request, and drops the body for HEAD. Public pages, which are not rate
+    /// limited, call this function directly, because it sets no headers.
     pub fn finish_unlimited(mut self, response: Response<Body>) -> Response<Body> {
         self.is_finished = true;
         let is_head = self.method == Method::HEAD;

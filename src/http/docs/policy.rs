@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Selects a page's Content-Security-Policy: the resources that it may load.
+/// Selects a page's Content-Security-Policy, which lists the resources that the page may load.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
     /// The reference page loads scripts, styles, images and data from its own server.
