@@ -4,7 +4,7 @@
 use super::{FieldProblem, Position};
 use std::fmt;
 
-/// The number of rows that are shown.
+/// The maximum number of rows that are shown.
 const MAX_SHOWN_ROWS: usize = 20;
 
 /// The reason why a row cannot be imported.

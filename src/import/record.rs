@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// A type of record that a file can have.
 pub trait Record: Sized {
-    /// The type in the store.
+    /// The kind of this record in the store.
     const KIND: RecordKind;
     /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
@@ -157,7 +157,8 @@ impl<'a> Fields<'a> {
         .ok()
     }
 
-    /// Reads an optional field. Returns `Some(None)` if it is absent, `null` or an empty cell.
+    /// Reads an optional field. Returns `Some(None)` if the field is absent, `null` or an empty
+    /// cell. Returns `None` if the field is invalid.
     pub fn optional<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.get(name) {
             None => Some(None),
