@@ -45,8 +45,8 @@ const USES_PER_TRANSACTION: usize = 1_000;
 pub struct KeyCache {
     store: Arc<dyn Store>,
     cached: CachedKeys,
-    /// The change that the cached keys reflect. Locked while keys are replaced, so that older rows
-    /// never replace newer ones. Requests with a cached key do not lock it.
+    /// The last change that the cached keys reflect. Locked while keys are replaced, so that older
+    /// rows never replace newer ones. Requests with a cached key do not wait for this lock.
     reflected: Mutex<ChangeNumber>,
     lookups: Lookups,
     opened: BootInstant,
@@ -125,9 +125,9 @@ impl KeyCache {
         Some(Ok(ValidKey { key, was_looked_up }))
     }
 
-    /// True if no key had this digest at an earlier lookup and no key has changed since. An
-    /// embedded engine checks this without a statement, so a client that repeats a key that was
-    /// never issued costs little.
+    /// True if no key had this digest at an earlier lookup, and no key has changed since. With an
+    /// embedded store, this check needs no statement, so it costs little if a client repeats a key
+    /// that was never issued. With PostgreSQL, it always returns false.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -136,7 +136,7 @@ impl KeyCache {
     }
 
     /// Looks up the key with this digest in the store. The outer `None` means that the store did
-    /// not answer in time, the inner one that no such key was issued.
+    /// not answer in time. The inner `None` means that no key with this digest was issued.
     async fn look_up(
         &self,
         digest: Digest,
@@ -246,9 +246,9 @@ impl KeyCache {
         self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
     }
 
-    /// Records the uses since the last call, sorted by row so that each transaction writes few
-    /// pages. Uses that could not be recorded stay for the next call. After an error, all uses
-    /// stay.
+    /// Records the uses since the last call. Sorts them by row, so that each transaction writes few
+    /// pages. If another process has locked a row, keeps the row's use for the next call. After an
+    /// error, keeps all uses.
     async fn record_uses(&self) -> Result<(), StoreError> {
         let mut unrecorded = self.unrecorded_uses.lock().await;
         let mut uses = std::mem::take(&mut *self.uses.lock());
@@ -284,7 +284,7 @@ impl KeyCache {
     }
 }
 
-/// The thread that keeps a [`KeyCache`] current. Dropping this stops the thread soon.
+/// The thread that keeps a [`KeyCache`] current. The thread stops soon after this value is dropped.
 pub struct KeyRefresh {
     _stop: oneshot::Sender<()>,
 }

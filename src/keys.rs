@@ -33,7 +33,7 @@ impl Environment {
         }
     }
 
-    /// The environment on the command line and in the store.
+    /// The environment's name on the command line and in the store.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

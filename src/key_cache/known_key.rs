@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
-    /// No `Authorization` header, or not with the scheme `Bearer`.
+    /// No `Authorization` header, or a header with another scheme than `Bearer`.
     NoKey,
     /// More than one `Authorization` header.
     SeveralHeaders,
@@ -20,9 +20,9 @@ pub enum KeyRefusal {
     OtherEnvironment(Environment),
     /// The store has no such key.
     Unknown,
-    /// The operator revoked it or closed its account.
+    /// The operator revoked the key or closed its account.
     Revoked,
-    /// Past its expiry.
+    /// The key is past its expiry.
     Expired,
 }
 
