@@ -1,5 +1,5 @@
-//! The rate limiter: admits or rejects requests and provides their rate limit headers. It
-//! identifies accounts, keys and addresses only by number, and does not use the store.
+//! The rate limiter: admits or rejects requests and provides their rate limit headers. It knows
+//! accounts and keys only by their row numbers, and does not use the store.
 
 mod account_usage;
 mod addresses;
@@ -165,7 +165,8 @@ pub trait Limits: Send + Sync {
     /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
-    /// The reason if requests cannot be counted at the moment and are therefore refused.
+    /// Returns why requests cannot be counted at the moment and are refused. Returns `None` if
+    /// requests can be counted.
     fn unavailable_because(&self) -> Option<String> {
         None
     }

@@ -5,8 +5,8 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// The counts of a limiter, which a command can read while servers run. They are in a file of the
-/// server or, if several servers share them, in PostgreSQL.
+/// The counts of a limiter, which a command can read while servers run. The counts are in the
+/// limits file of the server or, if several servers share a store, in PostgreSQL.
 pub trait LimitsReport {
     /// Returns the usage of the account with this row in the store.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
@@ -19,7 +19,8 @@ pub struct AccountUsage {
     pub minute: Option<WindowUsage>,
     /// `None` if the window is not open.
     pub day: Option<WindowUsage>,
-    /// The age of these counts. `None` if nothing was ever counted.
+    /// The age of these counts, which is always 0 in PostgreSQL. `None` if no counts were ever
+    /// saved.
     pub age: Option<Duration>,
 }
 

@@ -20,7 +20,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct InMemoryLimits {
     accounts: ShardedMap<AccountWindows>,
-    /// Only contains keys that got a 429 or were banned.
+    /// Contains only keys that got a 429 or were banned.
     keys: ShardedMap<Strikes>,
     addresses: Mutex<AddressTable>,
     unauthenticated_per_minute: u32,

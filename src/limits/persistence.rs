@@ -53,7 +53,8 @@ pub struct LimitsFile {
 
 impl LimitsFile {
     /// Restores the limits from the file in this directory. Never fails: quarantines a file that is
-    /// damaged or belongs to a store with another id, and only logs if the file cannot be read.
+    /// damaged or belongs to a store with another id. If the file cannot be read, logs this, and
+    /// each [`LimitsFile::write`] tries again.
     pub fn open(
         directory: &Path,
         store_id: String,
@@ -213,7 +214,8 @@ mod tests {
             self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
         }
 
-        /// Identifies a write, since each write creates a new file.
+        /// Returns the file's inode. It is different after each write, because each write creates a
+        /// file.
         fn inode(&self) -> u64 {
             std::fs::metadata(self.path()).unwrap().ino()
         }
@@ -284,7 +286,7 @@ mod tests {
         setup.admit(1, 5);
         setup.file.write();
         let inode = setup.inode();
-        // Meanwhile, windows close and are removed from memory.
+        // Nothing is counted any more, but windows close and are removed from memory.
         for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
             for _ in 0..10 {
                 setup.clock.advance(step);

@@ -68,7 +68,8 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         }
     }
 
-    /// Row numbers are consecutive, so the remainder distributes them evenly.
+    /// Locks the shard of this row. Row numbers are consecutive, so the remainder distributes them
+    /// evenly.
     fn shard(&self, row: i64) -> MutexGuard<'_, Shard<T>> {
         let index = row.unsigned_abs() as usize % SHARD_COUNT;
         #[expect(clippy::indexing_slicing, reason = "there are SHARD_COUNT shards")]

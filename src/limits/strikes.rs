@@ -51,7 +51,7 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// True if the ban or lifting in the key's row is newer than the latest ban here. If two
+    /// True if the ban or lifting in the key's row is newer than this server's latest ban. If two
     /// servers begin bans at the same time, the ban in the row wins.
     pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
@@ -172,7 +172,7 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // The row also wins if the operator lifted its ban before the ban here was written.
+        // The row also wins if it contains a lifting with the same number.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -10,8 +10,8 @@ use crate::log::ErrorChain;
 use std::path::Path;
 use std::time::Duration;
 
-/// The counts in a limits file. They are at most half a second and one write behind a running
-/// server.
+/// The counts in a limits file. They lack the requests that a running server has counted in the
+/// last half second and during the last write.
 #[derive(Debug)]
 pub struct LimitsFileReport {
     /// `None` if no server has counted anything for this store.
@@ -20,8 +20,8 @@ pub struct LimitsFileReport {
 }
 
 impl LimitsFileReport {
-    /// Reads the file in this directory. `boot` belongs to the clock that provides the `now` of
-    /// later calls.
+    /// Reads the file in this directory. `boot` is the boot of the clock whose times are passed to
+    /// later calls as `now`.
     pub fn open(
         directory: &Path,
         store_id: &str,
@@ -32,7 +32,7 @@ impl LimitsFileReport {
         Ok(LimitsFileReport { saved: saved.filter(|saved| saved.store_id == store_id), boot })
     }
 
-    /// Returns the saved limits, their age, and `now` as a timestamp of the file.
+    /// Returns the saved limits, their age, and `now` as a timestamp since the moment of saving.
     fn with_age(&self, now: Now) -> Option<(&SavedLimits, Duration, Timestamp)> {
         let saved = self.saved.as_ref()?;
         let age = saved.age(now, self.boot.as_ref());

@@ -97,7 +97,7 @@ impl SavedLimits {
         let new = path.with_extension("new");
         let directory = path.parent().unwrap_or(Path::new("."));
         let mut file = private_file(&new, directory)?;
-        // An interrupted write may have left this file.
+        // An interrupted write may have left this file with content.
         file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;
