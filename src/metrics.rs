@@ -1,5 +1,5 @@
-//! The metrics that the server updates while it runs. `admin::prometheus` adds the metrics that are
-//! read at a scrape.
+//! The metrics that the server updates while it runs. `admin::prometheus` adds the metrics whose
+//! values are read from the server's state at each scrape.
 //!
 //! Counting is lock-free: each labelled counter is looked up once, so a request costs a few atomic
 //! additions. Clients cannot create labels: routes come from the API, methods and statuses from

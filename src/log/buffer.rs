@@ -7,9 +7,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// When this many bytes are pending, the writer writes them without waiting for its timer.
+/// The number of pending bytes at which the writer writes without waiting for its timer.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
-/// Once this many bytes are pending (about 15,000 lines), further lines are dropped and counted.
+/// The maximum number of pending bytes (about 15,000 lines). Further lines are dropped and counted.
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// The longest time that a line stays pending while the output keeps up.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
@@ -57,7 +57,7 @@ impl LogBuffer {
         Ok(buffer)
     }
 
-    /// The counter of lines that could not be written.
+    /// The counter of dropped lines, and of lines that could not be written.
     pub fn dropped_lines(&self) -> &Counter {
         &self.dropped_lines
     }

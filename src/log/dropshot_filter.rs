@@ -5,8 +5,8 @@ use slog::{Drain, Level, Logger, Never, OwnedKVList, Record, info, o};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Prefix of dropshot's message for a client that went away. It is not passed on, because the
-/// request's own line, with status 499, reports the same with the client's address.
+/// Prefix of dropshot's message for a client that went away. The message is not passed on, because
+/// the request's own line, with status 499, already reports this, with the client's address.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 /// Prefix of dropshot's message for a failed TLS handshake.

@@ -41,7 +41,7 @@ pub struct RequestLine<'a> {
     pub key_id: Option<&'a str>,
     /// The reason for a refusal, such as `unknown_key`, `rate_limited` or `banned`.
     pub refusal: Option<&'static str>,
-    /// The client's address, behind any trusted proxy.
+    /// The client's address, or the address that a trusted proxy reports for the client.
     pub client: IpAddr,
     /// The client's `User-Agent`, shortened, and without text that may be a key.
     pub user_agent: Option<&'a str>,
