@@ -170,12 +170,12 @@ impl OrderList {
         Payload::for_part(json, &self.readers, accepts_gzip).await
     }
 
-    /// The memory of lists besides the current one.
+    /// The memory that lists use in addition to the current list.
     pub fn list_bytes(&self) -> ListBytes {
         self.readers.used()
     }
 
-    /// Counts the lists that were cut off because outdated lists used too much memory.
+    /// The counter of lists that were cut off because outdated lists used too much memory.
     pub fn lists_cut_off(&self) -> &Counter {
         self.readers.cut_off()
     }
@@ -199,8 +199,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list for ever, so that the first list after a long import on an idle server
-    /// has little to read.
+    /// Refreshes the list repeatedly, forever. Otherwise, after a long import on an idle server,
+    /// the first request for a list would wait until the server has read the whole import.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
@@ -219,8 +219,8 @@ impl OrderList {
         self.state.lock().reflected_after_removals()
     }
 
-    /// Fails if orders cannot be cancelled, because a batch hangs, or because a test write after a
-    /// failed batch fails too.
+    /// Fails if orders cannot be cancelled: if a batch hangs, or if the last batch failed and a
+    /// test write now fails too.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {

@@ -107,7 +107,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Reads the store's changes after the snapshot, if the plan requires a read.
+    /// If the plan requires it, reads from the store the changes that the snapshot lacks.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -159,8 +159,8 @@ impl ReadRefresh {
             let rows = self.planned.rows().iter().map(ChangedOrder::change);
             next = apply_changes(&next, rows, self.reached);
         }
-        // After `ReadingAll`, the snapshot belongs to another generation. The cancellations of the
-        // earlier generation may be lost there, so their removals are discarded.
+        // After `ReadingAll`, the snapshot belongs to a new generation, which may lack the
+        // cancellations of the earlier generation. So the pending removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
             let removals = removals.iter().map(|id| OrderChange::Removed(*id));
             next = apply_changes(&next, removals, self.reached);
@@ -169,7 +169,8 @@ impl ReadRefresh {
     }
 }
 
-/// Applies changes, in ascending order of id, to a snapshot that then reflects `reached`.
+/// Returns a copy of `base` with these changes, which must be in ascending order of id. The copy
+/// reflects the change `reached`.
 fn apply_changes<'a>(
     base: &Snapshot,
     changes: impl Iterator<Item = OrderChange<'a>>,
@@ -180,11 +181,11 @@ fn apply_changes<'a>(
     Arc::new(edit.finish().at_change(reached.number))
 }
 
-/// The number of row batches that the store may send ahead of the edit.
+/// The maximum number of batches of rows that the store has sent and the edit has not applied yet.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the store's changes after `after` into the snapshot. Returns the snapshot and the change
-/// that it then reflects.
+/// Reads the changes that follow the change `after` from the store, and applies them to the
+/// snapshot. Returns the new snapshot and the last change that it reflects.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
@@ -201,8 +202,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     let mut read = OrdersRead { reached: after, is_all: false };
     // A row that changed again during a read may be missing, so read again until no row is missing.
     while !read.is_all {
-        // A new read of everything has no rows for orders that were cancelled since the previous
-        // read. The snapshot would keep these orders, so start with an empty snapshot.
+        // If everything is read again, orders that were cancelled since the previous read have no
+        // rows. The snapshot would keep these orders, so start with an empty snapshot.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
@@ -343,7 +344,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_that_begins_again_drops_the_rows_of_the_previous_one() {
-        // During the first read, an import is committed and its order 5 is then cancelled.
+        // An import that is committed during the first read makes the server read everything again.
+        // Order 5 of the first read is cancelled before the second read.
         let mut reads = (0..).zip([5, 901]);
         let empty = Arc::new(snapshot(0));
         let (listed, reached) = read_until_all(empty, change(0), |after, to| {

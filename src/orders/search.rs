@@ -168,7 +168,7 @@ fn ship_date(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Removes the `Z` of a date in UTC, so that a date with a fraction of a second sorts after the
-/// same date without one.
+/// same date without a fraction.
 fn comparable(date: &[u8]) -> &[u8] {
     date.strip_suffix(b"Z").unwrap_or(date)
 }

@@ -147,8 +147,7 @@ impl Snapshot {
         self.pages.iter().map(|page| page.held_bytes()).sum()
     }
 
-    /// The memory of the pages that a newer snapshot does not share, in bytes. A page that has left
-    /// the list never returns to it.
+    /// The memory, in bytes, of this snapshot's pages that `newer` does not share.
     pub fn bytes_missing_in(&self, newer: &Snapshot) -> usize {
         let address = |page: &Arc<Page>| page.bytes().as_ptr().addr();
         let newer: HashSet<usize> = newer.pages.iter().map(address).collect();

@@ -35,7 +35,7 @@ impl ListBody {
         ListBody { pieces: Box::pin(plain_pieces(reader)), bytes_left: Some(list.length()) }
     }
 
-    /// Sends the list as gzip. Its length is known if all pages are compressed already.
+    /// Sends the list as gzip. The body's length is known if all pages are compressed already.
     pub fn gzip(list: &Snapshot, reader: Reader) -> ListBody {
         ListBody { pieces: Box::pin(gzip_pieces(reader)), bytes_left: list.gzip_length() }
     }

@@ -68,7 +68,7 @@ impl Readers {
         Ok(self.hold(spawn_blocking_with_permit(permit, move || gzip::compress_file(&part)).await?))
     }
 
-    /// The memory of lists besides the current one.
+    /// The memory that lists use in addition to the current list.
     pub fn used(&self) -> ListBytes {
         self.memory.used()
     }
@@ -78,14 +78,14 @@ impl Readers {
         self.is_scarce.load(Ordering::Relaxed)
     }
 
-    /// Counts the lists that were cut off.
+    /// The counter of lists that were cut off.
     pub fn cut_off(&self) -> &Counter {
         &self.cut_off
     }
 
-    /// True if outdated snapshots and connections exceed the bound. If a list is cut off, its bytes
-    /// in connections are not freed. So the bytes in connections count for at most half of the
-    /// bound: they alone never cause a cut-off.
+    /// True if outdated snapshots and connections exceed the bound. Cutting off a list does not
+    /// free its bytes in connections. So these bytes count for at most half of the bound, and never
+    /// cause a cut-off alone.
     fn is_exceeded(&self, used: ListBytes) -> bool {
         used.outdated + used.in_connections.min(self.bound / 2) > self.bound
     }
@@ -93,9 +93,9 @@ impl Readers {
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
         let half = self.bound / 2;
-        // `buffer_bytes` includes the current list, so outdated lists and connections use less. If
-        // even `buffer_bytes` is below half of the bound, memory is not scarce, and `used` need not
-        // be computed.
+        // `buffer_bytes` takes little time, and is never below the memory of outdated lists and
+        // connections, because it also includes the current list. If it is below half of the bound,
+        // memory is not scarce, and the slower `used` is not called.
         if self.memory.buffer_bytes() < half {
             return self.is_scarce.store(false, Ordering::Relaxed);
         }

@@ -30,12 +30,12 @@ struct Outdated {
     snapshot: Weak<Snapshot>,
     /// The next newer snapshot that is still read.
     newer: Weak<Snapshot>,
-    /// The bytes of the pages that `newer` does not share. Later snapshots do not share them
-    /// either.
+    /// The bytes of the pages that `newer` does not share. Snapshots after `newer` do not share
+    /// them either, because a page that has left the list never returns.
     bytes: usize,
 }
 
-/// The memory of lists besides the current snapshot, in bytes.
+/// The memory, in bytes, that lists use in addition to the current snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct ListBytes {
     /// The memory of outdated snapshots that clients still read.
@@ -68,7 +68,7 @@ impl ListMemory {
         }
     }
 
-    /// Computes the memory of lists besides the current snapshot.
+    /// Computes the memory that lists use in addition to the current snapshot.
     pub fn used(&self) -> ListBytes {
         let lists = &mut *self.lists.lock();
         let Some(mut newer) = lists.current.upgrade() else {

@@ -38,8 +38,8 @@ impl Snapshot {
     /// Ends the responses that send this snapshot, and returns their number.
     pub fn cut_off(&self) -> usize {
         let Some(sent) = self.sent.lock().upgrade() else { return 0 };
-        // `cut` keeps the snapshot alive until the lock is released, so that the lock is held only
-        // briefly.
+        // Dropping a snapshot can take long. `cut` keeps the snapshot until the lock is released,
+        // so that the lock is held only briefly.
         let cut = sent.0.lock().take();
         cut.map_or(0, |_| Arc::strong_count(&sent) - 1)
     }

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// The maximum size of a page, including the end of the array. A page is copied when one of its
-    /// orders is removed, and compressed as a whole.
+    /// orders changes, and is compressed as a whole.
     pub page_bytes: usize,
     /// A list up to this length is joined to one buffer and sent without yielding.
     pub joined_bytes: usize,

@@ -15,8 +15,8 @@ pub struct ListTag {
 impl ListTag {
     /// Creates the tag of the list at a change in a history.
     pub fn new(history: u64, change_number: i64) -> ListTag {
-        // The tag contains the version of the API document, because another version may have more
-        // fields of each order.
+        // The tag contains the version of the API document, because orders may have more fields in
+        // another version.
         let version = crc32fast::hash(v1::VERSION.as_bytes());
         let tag = format!("W/\"{history:016x}-{change_number}-{version:08x}\"");
         // Digits, letters and quotes are valid in a header value, so the conversion does not fail.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The start of the running batch, or the state that no batch is running. Clones share the state.
+/// The start of the running batch, if a batch is running. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct RunningBatch {
     epoch: Instant,
-    /// Nanoseconds after `epoch`, or 0 between two batches.
+    /// The start of the batch, in nanoseconds after `epoch`. 0 between two batches.
     began_nanos: Arc<AtomicU64>,
 }
 

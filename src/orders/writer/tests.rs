@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
 
-/// Starts a writer for a store with pending orders 1 to 20. Returns it with the metric of its batch
-/// sizes, the list that it updates, and the store's directory.
+/// Starts a writer for a store with pending orders 1 to 20. Returns the writer, the metric of its
+/// batch sizes, the list that it updates, and the store's directory.
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
