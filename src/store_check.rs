@@ -1,12 +1,12 @@
 //! Detects a damaged store: reports damage that was found while reading the orders, and checks the
-//! store's structure in the background after the start. A damaged page may read as fewer orders, so
-//! a damaged store is not served unless the operator allows it.
+//! store's structure in the background after the start. A damaged page may look like a page with
+//! fewer orders, so a damaged store is not served unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection. If the
-//! check were split into several transactions, each would report the pages that only the others
-//! read as missing. The write-ahead log grows while a read transaction is open, so the check ends
-//! after ten seconds, even if it has not finished. A million orders take about one second (55 MB/s,
-//! measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection. The check
+//! cannot be split into several transactions: each would report as missing the pages that only the
+//! other transactions read. The write-ahead log grows while a read transaction is open, so the
+//! check ends after ten seconds, even if it has not finished. A million orders take about one
+//! second (55 MB/s, measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};

@@ -12,8 +12,8 @@ use tokio::time::sleep;
 /// Maximum number of bans in one change of the store.
 const MAX_BATCH: usize = 100;
 
-/// Attempts to store a batch of bans, and the pause between two attempts. All attempts together
-/// take longer than a failover.
+/// The number of attempts to store a batch of bans, and the pause between two attempts. All
+/// attempts together take longer than a failover.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 

@@ -96,8 +96,9 @@ mod sockets {
     use std::io;
     use std::net::SocketAddr;
 
-    /// Counts connections in the TCP tables of this network namespace; without IPv6 there is no
-    /// second table. Reads /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
+    /// Counts connections in the TCP tables of this network namespace. Without IPv6, the IPv6 table
+    /// is missing. Reads the tables in /proc/self, because systemd's `ProcSubset=pid` hides
+    /// /proc/net.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
         let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
@@ -105,8 +106,8 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // A connection has no file until it is accepted, and none after this process has closed
-            // it.
+            // A connection has no file, and so the inode 0, before it is accepted and after this
+            // process has closed it.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };
