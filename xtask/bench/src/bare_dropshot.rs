@@ -17,7 +17,8 @@ use testbed::ServerProcess;
 /// A path with as many segments as the path of the list, so that routing takes as long.
 pub const PATH: &str = "/v1/store/body";
 
-/// Starts the process, which answers with `body`. The body and the log are files in `directory`.
+/// Starts the process, which answers each request with `body`. The body and the process's output
+/// are files in `directory`.
 pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     let file = directory.join("body");
     std::fs::write(&file, body)?;
@@ -27,7 +28,7 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
 }
 
 /// Serves the file until the process is killed. Unlike the server, this process writes no log and
-/// checks no key. All other settings are those of the server.
+/// checks no key. The runtime and dropshot's task mode are the same.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -11,10 +11,9 @@ use tokio::net::TcpStream;
 const BUFFER_BYTES: usize = 256 * 1024;
 /// More headers than any of the measured servers sends.
 const MAX_HEADERS: usize = 32;
-/// Ends the benchmark if a server no longer answers.
+/// Time within which a server must answer. A late answer ends the benchmark with an error.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection and its read buffer.
 pub struct Connection {
     stream: TcpStream,
     buffer: BytesMut,
@@ -118,7 +117,7 @@ mod tests {
                     stream.write_all(part).unwrap();
                     std::thread::yield_now();
                 }
-                // Waits until the client closes the connection.
+                // Keeps the connection open until the client closes it.
                 let _ = stream.read_to_end(&mut Vec::new());
             });
             let bodies = block_on(async {

@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// Index of the core for servers, databases and bare SQLite.
+/// The core for servers, databases and bare SQLite, as an index of [`CORES`].
 const SERVED_CORE: usize = 0;
-/// Index of the core for the load generator.
+/// The core for the load generator, as an index of [`CORES`].
 const GENERATOR_CORE: usize = 1;
 
 /// Time during which the load of other programs is measured.

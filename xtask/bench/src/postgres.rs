@@ -1,5 +1,5 @@
-//! Measures a store in PostgreSQL. Lists and request counts are compared with the embedded store,
-//! cancellations with pgbench and the start with psql, on tables with the same orders.
+//! Measures a store in PostgreSQL. The baselines work on the same orders: the embedded store for
+//! lists and request counts, pgbench for cancellations, and psql for the start.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -24,7 +24,8 @@ pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 /// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// Servers cancel orders up to this one. pgbench changes only the orders after it.
+/// Servers cancel only orders with lower ids than this one. pgbench changes only orders with higher
+/// ids.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// Changes one row per transaction. Sets the change number, as a cancellation does, so that
@@ -34,8 +35,8 @@ UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 T
 WHERE id = :id;
 ";
 
-/// A path that does not exist. The server counts the request and answers 404: no counted request is
-/// cheaper.
+/// A path that the API does not have. The server counts the request and answers 404, which costs
+/// less than any other counted request.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
 /// A database server on the core for servers.
@@ -139,7 +140,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures a list, a 404 that is counted, and a 429, with request counts in PostgreSQL.
+/// Measures a list, a 404 and a 429, with request counts in PostgreSQL. The list and the 404 are
+/// counted.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The relay's delay from a statement to its answer. All other work takes about a twentieth of this
-/// time.
+/// The time that the relay adds between a statement and its answer. All other work of a request
+/// takes about a twentieth of this time.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// The number of times that a client repeats its steps in a turn.

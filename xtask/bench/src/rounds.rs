@@ -71,7 +71,8 @@ pub fn compare(
     for round in 0..=rounds {
         let turns = std::iter::once(&mut this).chain(compared.iter_mut().map(|(_, _, turn)| turn));
         let mut turns: Vec<_> = turns.zip(&mut series).collect();
-        // The position within a round may matter, so the order alternates.
+        // A turn's position within a round may affect its result, so every second round is
+        // reversed.
         if round % 2 == 1 {
             turns.reverse();
         }
@@ -159,7 +160,9 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round is an outlier, and the others differ by factors of ten.
+                // The first round is an outlier, which must not count. Each later round has ten
+                // times the values of the round before, so only ratios within a round stay the
+                // same.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

@@ -19,8 +19,8 @@ pub struct Row {
     pub ratio: Spread,
     pub target: Target,
     /// The baseline's processor time per answer divided by the server's. Other programs on the
-    /// machine disturb this figure less than the ratio. Unknown if one of the sides is not a
-    /// server.
+    /// machine disturb this figure less than the ratio. Unknown if the processor time of either
+    /// side was not measured.
     pub cpu_ratio: Spread,
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 #[test]
 fn both_builds_are_measured_and_printed_as_a_markdown_table() {
     let bench = Path::new(env!("CARGO_BIN_EXE_bench"));
-    // This program exists when it is needed: the benchmark builds it before it measures.
+    // The benchmark builds this program before it measures, so the file need not exist yet.
     let program = bench.with_file_name("store-orders");
     let mut command = Command::new(bench);
     command.args(["--only", "rejections", "--quick", "--rounds", "2", "--program"]);
