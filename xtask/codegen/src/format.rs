@@ -23,8 +23,8 @@ pub fn print(file: syn::File) -> String {
     text
 }
 
-/// Inserts empty lines between members. A member is indented once and ends with a brace or a
-/// semicolon. The next member begins with its comment, an attribute or `fn`.
+/// Inserts an empty line between two members. The last line of a member is indented once and ends
+/// with `}` or `;`. The first line of the next member is a doc comment, an attribute or a function.
 fn separate_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {

@@ -45,9 +45,9 @@ pub struct Table {
     pub name: Ident,
     /// The table's key in `info`.
     pub key: String,
-    /// Each row's variant in the enum, and its title in the document.
+    /// For each row: its variant in the enum, and its title in the document.
     pub rows: Vec<(Ident, String)>,
-    /// Each column's method, its title in the document, and its figure in each row.
+    /// For each column: its method, its title in the document, and its figure in each row.
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 
@@ -169,7 +169,7 @@ pub struct Enum {
     pub key: String,
     /// The description, if the schema is in `components`.
     pub description: Option<String>,
-    /// Each value's variant in Rust, its text in the document, and its description.
+    /// For each value: its variant in Rust, its text in the document, and its description.
     pub values: Vec<(Ident, String, Option<String>)>,
     /// True if the schema is in `components`.
     pub is_component: bool,

@@ -11,8 +11,8 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Replaces the value at the pointer, or adds it as a member of an object. Returns `None` if the
-/// document has neither this object nor this element of an array.
+/// Sets the value at the pointer: replaces an existing value, or adds a member to an existing
+/// object. Returns `None` if neither is possible.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {

@@ -311,8 +311,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the description. Refuses a description that schemars would change when it reads the
-    /// doc comment: it must consist of paragraphs of one line each.
+    /// Returns the description. Refuses a description if a paragraph has several lines or extra
+    /// spaces, because schemars would change such a description when it reads the doc comment.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

@@ -18,7 +18,7 @@ macro_rules! constructs {
         $(#[doc = $name]
         pub const $id: Construct = Construct { name: $name, keys: &[$($key),*] };)*
 
-        /// All constructs.
+        /// All constructs that a document may have.
         pub const CONSTRUCTS: &[&Construct] = &[$(&$id),*];
     };
 }

@@ -14,8 +14,8 @@ pub struct ProgenitorInput {
     /// The names of the schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of
     /// each.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. A property or parameter refers to an enum by this name,
-    /// as to a schema.
+    /// The names of the extensible enums. Each is the name of a schema in `document`, to which
+    /// properties and parameters refer.
     pub enums: Vec<String>,
 }
 
@@ -27,23 +27,24 @@ const BOUNDS: [&str; 7] =
 /// The formats for which progenitor has a type.
 const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
 
-/// The schema of the body of errors. Its property `code` stays a string, which a handwritten method
-/// converts.
+/// The schema of the body of errors. Its property `code` stays a string: a handwritten method
+/// converts the string.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     /// The name of the enum's type.
     name: String,
-    /// The name of the property. A parameter of this name with the same values uses the enum as
-    /// well.
+    /// The name of the property. A parameter of this name gets the same type if the enum has every
+    /// value of the parameter.
     property: String,
     schema: Value,
 }
 
 pub fn prepare_document(document: &Value) -> ProgenitorInput {
     let mut document = document.clone();
-    // Progenitor would use the description of the API as the documentation of the client.
+    // Removes the description of the API, because progenitor would use it as the documentation of
+    // the client.
     if let Some(info) = object(&mut document, "/info") {
         info.remove("description");
     }
@@ -105,7 +106,7 @@ fn prepare_parameter(
     {
         *schema = reference(&extensible.name, &Value::Null);
     }
-    // The server applies the default if the parameter is absent.
+    // Removes the default, because the server applies it if the parameter is absent.
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("default");
     }
@@ -119,8 +120,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation. Handwritten code handles the other responses by
-/// their status.
+/// Keeps only the first success of an operation, and removes its texts and tags. Handwritten code
+/// handles the other responses by their status.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -177,14 +178,15 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // The record's own `id` has the best description, so its schema replaces the schemas of other
-    // members with this type.
+    // The `id` of a record describes the identifier best, so the schema of `id` replaces the schema
+    // of any other member with this type.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
 }
 
-/// Removes bounds from all objects. Only schemas have such keys.
+/// Removes from all objects what only the server checks: bounds, `additionalProperties: false`, and
+/// formats for which progenitor has no type. Only schemas have such keys.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit};
 
-/// Generates the client's code. `shared` maps each type that comes from another version's client to
-/// its path.
+/// Generates the client's code. The code uses the types in `shared`, which belong to another
+/// version's client: each name is mapped to the type's path.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,

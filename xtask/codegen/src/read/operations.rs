@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Returns the JSON media type; refuses any other content.
+    /// Returns the only media type of the content, `application/json`. Refuses any other content.
     pub(super) fn json(&mut self, content: &Node<'a>) -> Option<Node<'a>> {
         let kinds: Vec<_> = content.members().collect();
         let [("application/json", media)] = kinds.as_slice() else {
@@ -305,8 +305,8 @@ impl<'a> Reader<'a> {
         Some(Success { name, status: constant, description, body, headers: self.headers(node) })
     }
 
-    /// Reads the headers that a response describes itself. Headers in `components` are set by the
-    /// middleware.
+    /// Reads the headers that a response describes itself. References to headers in `components`
+    /// are only checked, because the middleware sets these headers.
     pub(super) fn headers(&mut self, response: &Node<'a>) -> Vec<ResponseHeader> {
         let mut response_headers: Vec<ResponseHeader> = Vec::new();
         let headers = response.get("headers");

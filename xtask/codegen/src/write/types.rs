@@ -68,8 +68,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if this would
-/// not give each member its name in the document, or if no name would change.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if a member has
+/// another name in the document than its name in camel case, or if no name would change.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -246,8 +246,8 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes the checks of a request body that serde does not make: each member must be within the
-/// bounds of its schema.
+/// Writes the check of a request body: each member must be within the bounds of its schema, which
+/// serde does not check.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record
@@ -305,8 +305,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let about = match (&of.description, is_extensible) {
         (Some(text), _) => comment(text, 0),
         (None, true) => comment(&format!("The values of `{}`.", of.key), 0),
-        // The document has no description here. A doc comment would become one in the emitted
-        // schema.
+        // The document has no description here. A doc comment would become a description in the
+        // emitted schema.
         (None, false) => TokenStream::new(),
     };
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();

@@ -41,8 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 impl Api for Library {
     type Context = ();
     /// Handlers expect the sender of a request in an extension that a middleware adds. The tests
-    /// have no such middleware. Instead, they ask for an upgrade of the connection, and use the
-    /// extension that hyper adds to such requests.
+    /// have no middleware, so this is an extension that hyper adds to each request for an upgrade
+    /// of the connection. The tests send such requests.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
