@@ -12,9 +12,10 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// Rust flags that link the C library statically. A static program cannot check at run time whether
-/// the C library has getrandom; by default it would read /dev/urandom, which is missing in an empty
-/// root directory.
+/// Rust flags that link the C library statically, and make the program call getrandom without a
+/// check. By default, the program would look for getrandom in the C library at run time, which
+/// fails in a static program. Then it would read /dev/urandom, which is missing in an empty root
+/// directory.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
@@ -53,7 +54,7 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
     // cargo-about reads the crates of every platform, but a build downloads only the crates of its
-    // own platform.
+    // own platform. So all crates are downloaded first.
     output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);
@@ -61,7 +62,7 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     compose::check(&page, &program, version)?;
 
     let directory = checkout.target_directory().join("dist");
-    // Files of an earlier version must not look like a part of this one.
+    // Files of an earlier version must not look like a part of this release.
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
@@ -172,7 +173,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx writes a file next to the manifest of each package in the workspace.
+    // cargo-cyclonedx has written a file next to the manifest of each package in the workspace. All
+    // these files are removed.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;

@@ -29,7 +29,7 @@ impl Needs {
     }
 }
 
-/// Receives each result as soon as it is known.
+/// The writer to which each result is printed as soon as it is known.
 type Out<'o> = &'o mut dyn Write;
 
 /// Checks the archive and the image, stops at the first failure, and returns the exit status.

@@ -1,6 +1,6 @@
-//! Checks that the image connects to PostgreSQL by name with TLS. Both could fail in this image: a
-//! static program has no shared libraries for name lookup, and the image contains no certificates
-//! of authorities.
+//! Checks that the image connects to PostgreSQL by name with TLS. In this image, name lookup could
+//! fail, because a static program has no shared libraries for it. TLS could fail, because the image
+//! contains no certificates of authorities.
 
 use super::container::{Container, describe};
 use super::{Out, claim};
@@ -11,7 +11,7 @@ use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 /// The exit status of a command that cannot reach the store.
 const STORE_UNAVAILABLE: i32 = 4;
 
-/// The name of the database server, which no DNS server knows.
+/// The host name of the database server. No DNS server knows this name.
 const HOST: &str = "db.internal";
 
 /// The file in which container engines list the names of a network.
@@ -43,8 +43,8 @@ pub async fn run(
     let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
     let other_authority = Authority::new()?;
 
-    // Each step: the mounted file, the command, a word of the error (only if the command must
-    // fail), and the claim.
+    // Each step: the file to mount, the command, the store's URL, a word of the expected error
+    // (`None` if the command must succeed), and the claim.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

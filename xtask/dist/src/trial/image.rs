@@ -51,7 +51,7 @@ impl Image {
         })
     }
 
-    /// Unpacks the layers into a directory. As root, keeps the owners of their files.
+    /// Unpacks the layers into a directory. If root runs this, the files keep their owners.
     pub fn unpack(&self, directory: &Path) -> anyhow::Result<()> {
         for layer in &self.layers {
             let mut tar = Command::new("tar");
