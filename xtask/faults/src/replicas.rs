@@ -106,7 +106,7 @@ impl Replica {
         }
     }
 
-    /// Waits until the server is ready, and returns how long it took.
+    /// Waits until the server is ready, and returns how long this took. Fails after `limit`.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;
@@ -119,7 +119,7 @@ impl Replica {
         Ok(began.elapsed())
     }
 
-    /// Returns the metrics.
+    /// Returns the text of the server's metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
@@ -173,8 +173,8 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 /// The roles of the connections that each server has to the primary.
 pub const ROLES: [&str; 5] = ["writer", "freshness", "reader", "heartbeat", "limits"];
 
-/// Waits until the primary has one connection of each role per server. Returns `None` once this is
-/// so. If it is not so within `limit`, returns the number of connections of each role.
+/// Waits until the primary has one connection of each role per server. Then returns `None`. If this
+/// takes longer than `limit`, returns the number of connections of each role.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,

@@ -28,7 +28,7 @@ pub struct Tools {
     /// Seed of the random choices.
     pub seed: u64,
     /// Each scenario locks this while it runs. A scenario that checks time limits locks it
-    /// exclusively.
+    /// exclusively, so that it runs alone.
     machine: RwLock<()>,
     worst: AtomicU8,
     is_interrupted: AtomicBool,
@@ -98,7 +98,8 @@ impl Scenario {
         Scenario { is_timed: false, ..self }
     }
 
-    /// Converts the scenario into a test. The output of failed tests is listed after all others.
+    /// Converts the scenario into a test. The output of a success is printed at once.
+    /// `libtest_mimic` prints the output of failures after the last test.
     pub fn into_trial(self, tools: &Arc<Tools>) -> Trial {
         let tools = Arc::clone(tools);
         Trial::test(self.name.clone(), move || {

@@ -9,7 +9,6 @@ use testbed::postgres::{Cluster, Installed, Postgres};
 use testbed::relay::Relay;
 use tokio::task::block_in_place;
 
-/// The number of nodes.
 pub const NODES: usize = 3;
 
 /// The names of the nodes and of their directories.

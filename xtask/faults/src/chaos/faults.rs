@@ -275,7 +275,7 @@ impl Iterator for FaultSchedule {
         let is_alone = self.only_kind.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // A killed server may start again only after the other fault is undone. So faults of
+            // A killed server may be unable to start while the other fault lasts. So faults of
             // servers begin first and are undone last.
             kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }

@@ -23,14 +23,14 @@ const HUNG_TIME: Duration = Duration::from_millis(300);
 /// commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Like [`EFFECT_TIMEOUT`], for each of two faults at once. It is short, because one fault may
-/// prevent the effect of the other.
+/// Like [`EFFECT_TIMEOUT`], for each of two faults at once. This time is short, because one fault
+/// may prevent the effect of the other.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// While a server is stopped, PostgreSQL's answers have this delay, so that requests of the server
-/// are still in progress.
+/// The delay of PostgreSQL's answers while a server is stopped, so that the server still has
+/// requests in progress.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
 /// Time without new requests before a server is stopped.
@@ -89,8 +89,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// If the fault can make one server's answers late, returns the name of this server, and true
-    /// if none of its answers is lost.
+    /// If the fault delays or loses the answers of a single server, returns the server's name, and
+    /// true if no answer is lost.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -143,7 +143,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Waits until the fault has affected an operation, and returns whether it has.
+    /// Waits until the fault has affected an operation, but at most for `timeout`. Returns true if
+    /// the fault has affected an operation.
     async fn wait_for_effect(&self, site: &Site, timeout: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
         let has_effect = async || {

@@ -69,7 +69,7 @@ impl NegativeControl {
         }
     }
 
-    /// Returns the fault that exposes the defect; `ServerClock` if no fault is needed.
+    /// Returns the fault that exposes the defect. A defect that needs no fault gets `ServerClock`.
     fn fault(self) -> FaultKind {
         match self {
             NegativeControl::UnlockedHeartbeat => FaultKind::PromoteCut,

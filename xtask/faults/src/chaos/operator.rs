@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// The number of orders of an import. The operator imports orders when fewer than this many are
-/// left.
+/// The number of orders in an import. The operator runs an import when clients have fewer orders
+/// than this left to cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
 /// The number of valid keys that must remain after a key is revoked.
@@ -30,7 +30,7 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The time from the start of [`KILLED_IMPORT`] until it is killed.
+/// The bounds of the random time from the start of [`KILLED_IMPORT`] until it is killed.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {

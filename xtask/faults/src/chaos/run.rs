@@ -32,8 +32,8 @@ const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 /// Time within which servers must answer and return equal lists before the run continues.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The id of an order that does not exist. Its cancellation, too, commits a transaction, so it
-/// shows whether the server can write.
+/// The id of an order that does not exist. Even the cancellation of such an order commits a
+/// transaction, so the answer shows whether the server can write.
 const UNKNOWN_ORDER: usize = 0;
 
 /// Time within which the primary closes connections of ended sessions.
@@ -113,8 +113,8 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     });
 }
 
-/// Checks the store with `check`, and that the primary has only the connections of the current
-/// sessions: ended sessions must not leave connections.
+/// Runs `check` on the store. In PostgreSQL, also checks that ended sessions left no connections:
+/// the primary must have only the connections of the current sessions.
 async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()> {
     // `check` exits with an error if it finds a problem.
     let check_result = block_in_place(|| site.operator.run(&["check"]));

@@ -74,7 +74,7 @@ impl Server {
         Ok(self.replica.take().context("the server does not run")?.server)
     }
 
-    /// Sends a signal.
+    /// Sends a signal to the server's process.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.running()?.server.signal(signal)
     }

@@ -33,7 +33,7 @@ pub struct SeededDefects {
 /// The processes of a chaos run and their directories.
 pub struct Site {
     pub topology: Topology,
-    /// PostgreSQL, unless the store is embedded.
+    /// The PostgreSQL servers; `None` if the store is embedded.
     pub databases: Option<Databases>,
     pub servers: Vec<Server>,
     pub operator: Arc<DataDir>,
@@ -46,7 +46,7 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// Copies of the synced content of the store's files, which remains after a power cut.
+    /// Copies of the store's files with only their synced content: what a power cut leaves.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,

@@ -1,6 +1,6 @@
-//! Compares the rate limiter's SQL statement with the in-memory limiter: random accounts, plans and
-//! clocks, in batches. Both must return the same decisions and figures. Also checks the statement
-//! on a clock that is set forward and back, as may happen in a failover.
+//! Compares the rate limiter's SQL statement with the in-memory limiter, on batches of requests
+//! with random accounts, plans and times. Both must return the same decisions and figures. Also
+//! checks the statement on a clock that is set forward and back, as may happen in a failover.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -129,8 +129,8 @@ struct LimiterPair {
     now: i64,
     memory: InMemoryLimits,
     plans: [PlanLimits; ACCOUNTS],
-    /// `resets_in` of a random decision of the last batch, by which the clock may be advanced to
-    /// the end of a window.
+    /// `resets_in` of a recent decision. Advancing the clock by this time reaches the end of a
+    /// window.
     last_reset: Duration,
     /// The number of decisions of each kind.
     decisions_by_kind: BTreeMap<&'static str, usize>,

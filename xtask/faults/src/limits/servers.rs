@@ -1,6 +1,6 @@
-//! Three server processes share one store, which is set up from scratch as an operator does. The
-//! servers count requests together in a separate limits database. The operator's commands show the
-//! counts and bans.
+//! Three server processes share one store. The scenario sets up the store with the operator's
+//! commands. The servers count requests together in a separate limits database. The commands must
+//! also show the counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
@@ -22,7 +22,7 @@ const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 /// 429s within this time after a key's first 429 are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
-/// Flags with which the limits database has another name than by default.
+/// Flags that give the limits database another name than the default name.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {

@@ -15,8 +15,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_millis(500);
         let load = (0..16).map(|_| async {
             while Instant::now() < until {
-                // A request that gets no answer, because the server was suspended in the meantime,
-                // is given up.
+                // Gives up a request that gets no answer because the server has been suspended.
                 let _ = tokio::time::timeout_at(until.into(), one.list(key)).await;
             }
         });
@@ -27,7 +26,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let (_, suspended) = tokio::join!(join_all(load), suspend);
         suspended?;
         let began = Instant::now();
-        // This request is counted in the row of the account that the suspended server was updating.
+        // This request is counted in the row of the key's account. The suspended server was
+        // updating the same row.
         other.list(key).await?;
         report.time("a list next to a suspended server", began.elapsed(), Duration::from_secs(1));
         one.server.signal(Signal::CONT)?;

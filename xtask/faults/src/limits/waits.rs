@@ -39,7 +39,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     race.waiting.admit(now, &requests(LOCKED_ACCOUNT, 1)).await?;
     for round in 0..ROUNDS {
         let wait = fastrand::i64(1..MAX_WAIT_US);
-        // Makes windows close during many of the waits.
+        // Chooses a time at which windows often close during the wait.
         let reset = i64::try_from(last_reset.as_micros())?;
         let read = now + fastrand::choice([0, 20_000_000, reset - wait / 2]).unwrap_or(0).max(0);
         now = read + wait;

@@ -17,7 +17,8 @@ const ORDERS: usize = 4_000;
 /// The size of the database's disk in KiB, large enough for a small cluster.
 const DISK_KIB: u64 = 160 * 1024;
 
-/// Time until request counts are on the disk; they are written without `synchronous_commit`.
+/// Time after which request counts are on the disk. Their commits do not wait for the disk, because
+/// they are written without `synchronous_commit`.
 const COUNT_FLUSH_TIME: Duration = Duration::from_secs(1);
 
 const FULL_FOR: Duration = Duration::from_secs(4);

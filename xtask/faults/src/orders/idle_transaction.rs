@@ -1,7 +1,7 @@
-//! A REPEATABLE READ transaction stays open, like the transaction of a running `pg_dump`, while
-//! orders are cancelled. Statements on orders must not read more pages because of the open
-//! transaction. The same database counts the requests, all in the row of one account. The open
-//! transaction slows down updates of that row, but each request must still be answered.
+//! A REPEATABLE READ transaction stays open in the store's database, like the transaction of a
+//! running `pg_dump`, while orders are cancelled. Statements on orders must not read more pages
+//! because of it, and each cancellation must be answered in time. The requests are counted in
+//! another database, so the open transaction does not slow counting.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -28,8 +28,8 @@ const CANCELLED: i64 = 100_000;
 /// cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
-/// The pages that statements on the store's database have read since the last reset. The extension
-/// `pg_stat_statements` is installed in another database.
+/// The pages that statements on the store's database have read since the last reset. This query
+/// itself runs in another database, so its pages are not included.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";

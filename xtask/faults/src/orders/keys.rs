@@ -23,7 +23,7 @@ const INSERT_KEYS: &str = "
     FROM keys k, generate_series(1, 1000000) n
     WHERE k.account = (SELECT id FROM accounts WHERE name = 'crowd')";
 
-/// The number of rows of accounts and of keys that the last change wrote.
+/// Counts the rows of `accounts` and the rows of `keys` that the last change wrote.
 const ROWS_WRITTEN: &str = "
     SELECT (SELECT count(*) FROM accounts WHERE changed_in = version),
            (SELECT count(*) FROM keys WHERE changed_in = version)

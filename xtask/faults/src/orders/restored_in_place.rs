@@ -1,7 +1,7 @@
-//! An earlier copy of the data directory is restored. Then as many other changes are made as the
-//! restore has lost. PostgreSQL itself does not report the restore. The server must detect that the
-//! last change that it has read is missing from the journal, and read everything again, including
-//! keys.
+//! An earlier copy of the data directory is restored, which loses changes. Then the same number of
+//! other changes is made, so the last change has the same number as before. PostgreSQL itself does
+//! not report the restore. The server must detect that the last change that it has read is missing
+//! from the journal, and read everything again, including keys.
 
 use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -62,7 +62,7 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes as many other changes while the server cannot reach the primary, and checks what the
+    /// Makes five other changes while the server cannot reach the primary, and checks what the
     /// server serves afterwards.
     async fn expect_restored_state(
         &self,

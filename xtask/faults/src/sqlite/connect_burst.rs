@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 
 const CLIENTS: usize = 1_000;
 
-/// Less than a second, because the kernel repeats a lost SYN after a second.
+/// The kernel repeats a lost SYN after a second. Within this shorter time, only a client whose
+/// first SYN arrives can connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(950);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {

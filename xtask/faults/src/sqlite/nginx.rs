@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use testbed::{ChildProcess, Program, free_address, wait_blocking};
 
-/// An nginx process. In the printed configuration, only paths and addresses are replaced.
+/// An nginx process with the printed configuration, but with other paths and addresses, without
+/// IPv6, and with an additional listener without TLS.
 pub struct Nginx {
     /// The TLS listener's address.
     pub address: SocketAddr,

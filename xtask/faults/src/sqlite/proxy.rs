@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// nginx's configured timeout of a TLS handshake, of a request head, and between two reads of a
-/// body.
+/// nginx's configured time limit for a TLS handshake, for a request head, and for the pause between
+/// two reads of a body.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time after a timeout within which nginx must close the connection.
@@ -74,7 +74,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// One of two servers refuses everything with 503. nginx retries reads at the other server, so
-/// clients do not see the 503, but it does not retry cancellations.
+/// clients get 200. nginx does not retry cancellations, so clients get the 503.
 async fn lists_are_retried_elsewhere(
     nginx: &Nginx,
     refusing: &ServerProcess,
@@ -350,7 +350,7 @@ async fn no_delete_is_sent_twice(
         tokio::spawn(http.delete(url).bearer_auth(&key.text).send())
     });
     let cancels: Vec<_> = cancels.collect();
-    // Both servers are waiting for the write locks at the end of this pause.
+    // After this pause, both servers wait for the write locks.
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.kill()?;
     drop(locks);
@@ -384,8 +384,8 @@ fn expect_shares(what: &str, mut statuses: Vec<u16>, failure: u16, report: &mut 
     succeeded
 }
 
-/// Checks in nginx's log that each DELETE was sent to one server: the log line lists the status of
-/// each server that got the request.
+/// Checks in nginx's log that each DELETE was sent to only one server. A log line lists the status
+/// from each server that got the request, separated by commas.
 fn each_delete_was_sent_once(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     for line in nginx.access_log()?.lines().filter(|line| line.contains(" DELETE ")) {
         report.expect(!line.contains(", "), || format!("a cancel was sent twice: {line}"));
