@@ -22,7 +22,8 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The server's flags in the view `settings`. The session looks for the contact's name on the page.
+/// The contact's name, which the session looks for on the page, and the server's flags in the view
+/// `settings`, which set this name.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",

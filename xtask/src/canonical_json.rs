@@ -1,6 +1,7 @@
-//! Parses and prints JSON in canonical form: indented as `serde_json` does, with the names in each
-//! `required` of a schema sorted, because they are a set. Equal documents then have equal texts.
-//! Duplicate keys in an object are an error, because `serde_json` would keep only the last.
+//! Parses and prints JSON in canonical form: indented as `serde_json` does. The names in each
+//! `required` of a schema are sorted, because their order has no meaning. So equal documents have
+//! equal texts. Duplicate keys in an object are an error, because `serde_json` would keep only the
+//! last.
 
 use serde_json::Value;
 

@@ -25,7 +25,7 @@ pub fn names(section: &str, thing: &str) -> bool {
     code.any(|code| words(code) == words(thing))
 }
 
-/// The words of a name, which may be split over two lines.
+/// The words of a name in lower case. The name may be split over two lines.
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }

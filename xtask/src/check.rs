@@ -50,7 +50,7 @@ const CHECKS: [Check; 8] = [
 const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
-/// A reminder: no check compiles the server.
+/// The last line of the output. It reminds users that no check compiles the server.
 const NOT_BUILT: &str = "The server was not compiled: `cargo check --workspace`.";
 
 /// Runs all checks. If `is_fixing`, writes their fixes and reports what remains.

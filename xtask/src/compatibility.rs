@@ -4,13 +4,14 @@
 //! A change is breaking if a caller that relied on the published document could fail. These are the
 //! rules; `xtask/tests/compatibility/pairs` has examples of each:
 //!
-//! - **Values.** The set of values that callers send may only grow, because what they send must
-//!   stay allowed. The set of values that they receive may only shrink, because they must expect
-//!   every value. If this cannot be decided, the change is breaking.
+//! - **Values.** The set of values that callers send may only grow, because every value that they
+//!   send must stay allowed. The set of values that callers receive may only shrink, because they
+//!   are prepared only for the published values. If the effect on a set cannot be decided, the
+//!   change is breaking.
 //! - **New things in responses.** New fields, headers and errors with the body `Error` are
-//!   additions, as the introduction of the document says; other new bodies, new successes and media
-//!   types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no caller
-//!   sends it yet.
+//!   additions, as the introduction of the document says. Other new bodies, new successes and new
+//!   media types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no
+//!   caller sends this header yet.
 //! - **Codes.** The examples of an error response are named after the operation's error codes: a
 //!   new code is an addition, a removed code is breaking.
 //! - **Names in generated clients** are promised like the wire format: `operationId`, tags, titles,

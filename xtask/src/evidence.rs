@@ -6,13 +6,14 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The part of the name of the tests that must receive each documented status, header, code and
+/// A part of the names of the tests that must receive each documented status, header, code and
 /// field.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// The part of the name of the tests that compare the server's responses with the published
+/// A part of the names of the tests that compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
-/// The end of the line that these tests print for each documented thing that they did not receive.
+/// The end of the line that the tests of [`ALL_SEEN`] print for each documented thing that they did
+/// not receive.
 const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown for other failures, such as compiler errors.
 const MAX_LINES: usize = 40;
@@ -30,8 +31,8 @@ pub const CONDITIONS: [Condition; 3] = [
     |repository| run_tests(repository, REPLAY, &[]),
 ];
 
-/// A command of `.ci/run`, and the file in `target/passed` that contains the last commit that
-/// passed it.
+/// A command of `.ci/run`, and the file in `target/passed` that contains the last commit on which
+/// the command passed.
 pub type Note = (&'static str, &'static str);
 /// The pre-merge checks.
 pub const CHANGE: Note = (".ci/run", "change");

@@ -68,8 +68,8 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // In a git hook, these variables point to the hook's checkout, which may be another one
-        // than this.
+        // In a git hook, these variables name the hook's checkout, which may be another checkout
+        // than this one.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }

@@ -12,9 +12,9 @@ use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
 
-/// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
-/// every check passes, the changelog has a section for each of these versions, and the conditions
-/// in `evidence` are met.
+/// Publishes each document whose version is not published yet: writes
+/// `spec/published/VERSION.json`. Publishes nothing unless every check passes, the changelog has a
+/// section for each of these versions, and `conditions` are met.
 pub fn publish(
     repository: &Repository,
     emitted: impl FnOnce(&Repository) -> Emitted + 'static,
@@ -89,7 +89,8 @@ fn unpublished(
     })
 }
 
-/// Checks that the changelog's section for the version names these operations.
+/// Checks that the changelog has a section for the version, and that the section names these
+/// operations.
 fn check_entry(changelog: &str, version: &Version, operations: &[String]) -> Result<(), String> {
     let Some(section) = changelog::section(changelog, version) else {
         return Err(format!("{CHANGELOG} has no heading \"## {version}\""));

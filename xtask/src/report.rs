@@ -72,8 +72,8 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Prints how many checks passed, and returns the worst outcome. `what` is the word for the
-    /// checks.
+    /// Prints how many checks passed, and returns the worst outcome. `what` is what the line calls
+    /// the checks, such as "views".
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
         let (failed, unknown) = (count(Outcome::Drift), count(Outcome::CouldNotRun));

@@ -111,7 +111,8 @@ fn write_atomically(file: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes the text to a temporary file next to `file`. The caller renames it.
+/// Writes the text to a temporary file next to `file`. The caller then renames the temporary file
+/// to `file`.
 fn temporary_file(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let parent = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;

@@ -9,7 +9,8 @@ use crate::documents::DOCUMENTS;
 use codegen::unemitted::kind_of;
 use serde_json::Value;
 
-/// The maximum length of a printed value: with its label it fills a terminal line.
+/// The maximum number of characters of a printed value, so that the value and its label fit on a
+/// line of a terminal.
 const MAX_CHARS: usize = 72;
 
 pub(super) fn claim(_: &Inputs) -> String {

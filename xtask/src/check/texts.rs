@@ -73,9 +73,9 @@ fn first_paragraphs(text: &str) -> String {
     text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns the expected section of an error code. The code in its title is in emphasis, not in
+/// Returns the expected section of an error code. In the title, the code is in emphasis instead of
 /// backticks, because the reference page omits text in backticks from anchors. The status comes
-/// from the code's example, or else from the current section.
+/// from the code's first example or, without an example, from the current section.
 fn section(document: &Value, code: &str, sections: &[String]) -> String {
     let heading = format!(" *{code}*");
     let current =

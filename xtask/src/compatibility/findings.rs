@@ -43,7 +43,7 @@ pub(super) struct Place<'a> {
     /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
     /// `getPet petId`.
     pub name: String,
-    /// True if the name is a schema or a field: names of fields in it are appended with a dot.
+    /// True if this place is a schema or a field, so that a dot precedes the names of its fields.
     is_schema: bool,
 }
 
@@ -67,8 +67,8 @@ impl<'a> Place<'a> {
         Place { old, new, ..self.clone() }
     }
 
-    /// Returns a member of the object at this place. The member keeps this place's name; members of
-    /// the root are named by their key.
+    /// Returns a member of the object at this place. The member keeps the name of this place. Only
+    /// a member of the root gets its key as its name.
     fn member<'b>(&self, key: &'b str) -> Place<'b>
     where
         'a: 'b,

@@ -11,7 +11,8 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Skips the members that all operations of an added or removed path share.
+            // Skips the members that all operations of an added or removed path share, because each
+            // of these operations is reported itself.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
@@ -157,7 +158,8 @@ fn becomes_conditional(at: &Place<'_>) -> bool {
 }
 
 /// Compares responses. Callers handle a new error like other errors of its class, but may take a
-/// new success or redirect for a failure. A 304 is safe if `If-None-Match` is new too.
+/// new success or redirect for a failure. A new 304 is safe if `If-None-Match` is new too, because
+/// no caller sends this header yet.
 fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
@@ -178,8 +180,8 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
-                    // The examples are compared as text: error codes that the new response lacks
-                    // can still be in the wider response.
+                    // The examples are compared as text, not as error codes, because the new
+                    // response need not list every code of the wider response.
                     Some(wider) => {
                         response(found, &place.with(Some(wider), place.new), Findings::text);
                     }

@@ -14,8 +14,9 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
     STABILITIES.iter().position(|other| *other == value)
 }
 
-/// Compares `x-stability`. An operation may become more stable, never less. Adding an explicit
-/// `stable` is an addition, removing it is breaking.
+/// Compares `x-stability`. An operation may become more stable, never less. Without `x-stability`,
+/// an operation is stable, but adding an explicit `stable` is an addition, and removing an explicit
+/// `stable` is breaking.
 pub(super) fn stability(found: &mut Findings, at: &Place<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {

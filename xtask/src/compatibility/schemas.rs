@@ -69,8 +69,8 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
             found.breaking(&place, "is a new field that must be sent");
         }
         (_, Some(_), Direction::Sent) => {
-            // Callers may have sent an additional property of this name, so the values that this
-            // property could have must stay allowed.
+            // Callers may have sent an additional property with this name, so the new field must
+            // allow every value that an additional property could have.
             if let Some(further) = keyword(schema.old, "additionalProperties")
                 && !further.is_boolean()
             {

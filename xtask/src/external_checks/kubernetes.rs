@@ -37,7 +37,8 @@ pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Writes the YAML blocks whose first line is a comment with a file name `store-orders…`.
+/// Writes each YAML block that begins with a comment `# store-orders…` to a file of that name in
+/// `directory`.
 fn write_files(page: &str, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for block in page.split("```yaml\n# store-orders").skip(1) {

@@ -13,7 +13,8 @@ pub const PENDING: i64 = 1;
 pub const SHIPPED: i64 = 2;
 /// No order has this id.
 pub const MISSING: i64 = 999_999;
-/// A pending order whose id is too large for JavaScript, which rounds it to the id before it.
+/// A pending order whose id is too large for JavaScript: a number there is rounded to the next
+/// lower id.
 pub const LARGE: i64 = (1 << 53) + 1;
 
 /// A running server. It stops when dropped.
@@ -87,8 +88,8 @@ impl LiveServer {
     }
 }
 
-/// Returns so many orders that small random ids are often ids of pending or shipped orders, and
-/// some orders with large ids.
+/// Returns orders with every id from [`FIRST_ORDER`] to 299, so that small random ids often name a
+/// pending or shipped order, and three orders with ids around [`LARGE`].
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 && id < LARGE - 1 { "shipped" } else { "pending" };

@@ -243,8 +243,8 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // The introduction describes values with `x-enumDescriptions`, so these values are not listed
-    // here.
+    // If an enum has `x-enumDescriptions`, the introduction describes its values, so they are not
+    // listed here.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {
         let values: Vec<_> = values.iter().map(|value| format!("`{}`", text(value))).collect();
