@@ -1,5 +1,5 @@
-//! Checks that the client has a handwritten method for each operation, whose comment begins with
-//! the document's text.
+//! Checks that the client has a handwritten method for each operation, and that the comment of the
+//! method begins with the operation's text in the document.
 
 use crate::checkout::document;
 use heck::{ToSnakeCase, ToUpperCamelCase};

@@ -22,10 +22,11 @@ fn files_of_the_package() -> Vec<String> {
     files.lines().map(str::to_string).collect()
 }
 
-/// Name and version as `cargo tree` and `cargo metadata` give them.
+/// The name and version of a package, as `cargo tree` and `cargo metadata` print them.
 type Id = (String, String);
 
-/// The package and its dependencies, with every feature and without tests, on any operating system.
+/// The package and its dependencies, with every feature and for every operating system, but without
+/// the dependencies of tests.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",

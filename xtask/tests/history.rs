@@ -21,7 +21,7 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-/// The real files, with the real document published as 1.0.0 and without git.
+/// A checkout without git: the real files, and the real document published as 1.0.0.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
     checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());

@@ -9,7 +9,7 @@ use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
 
-/// The keys of text for people.
+/// Keys whose values are text for people. [`is_words`] lists the exceptions.
 const WORDS: [&str; 11] = [
     "description",
     "summary",

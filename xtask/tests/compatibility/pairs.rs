@@ -94,8 +94,8 @@ fn document(members: &Value) -> Value {
     document
 }
 
-/// Returns the difference between the expected verdict and the changes, if there is one. `expected`
-/// is a verdict, optionally followed by a space and the end of the pointer.
+/// Returns a message if the changes do not have the expected verdict, place and name. `expected` is
+/// a verdict, optionally followed by a space and the end of the pointer.
 fn mismatch(expected: &str, place: &str, name: Option<&str>, changes: &[Change]) -> Option<String> {
     let (verdict, suffix) = expected.split_once(' ').unwrap_or((expected, ""));
     let worst = changes.iter().map(|change| change.verdict).max();
