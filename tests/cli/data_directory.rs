@@ -130,7 +130,7 @@ fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     assert!(expected.iter().all(|name| names.iter().any(|found| found == name)), "{names:?}");
     for name in names {
         let file = sandbox.path("store-orders-data").join(&name);
-        // The server may have deleted the file meanwhile.
+        // The server may have deleted the file since the directory was read.
         let Ok(metadata) = file.metadata() else { continue };
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{name}");
     }

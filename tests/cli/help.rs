@@ -7,7 +7,7 @@ use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
 use testbed::{CliSandbox, str};
 
-/// Commands that use neither a store nor a setting.
+/// Commands that use neither a store nor a setting, so they have no global options.
 const WITHOUT_GLOBAL_OPTIONS: [&str; 9] = [
     "store-orders demo",
     "store-orders config default",
@@ -27,7 +27,8 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let help = command.render_long_help().to_string();
         let name = name_of(&command);
-        // If clap had wrapped the help, its end would differ from this text.
+        // Users paste the examples at the end of the help, so clap must not have wrapped these
+        // lines.
         assert!(help.trim_end().ends_with(&*after), "{name}: {help}");
         let too_long = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(too_long, None, "{name}");

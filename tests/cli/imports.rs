@@ -1,5 +1,5 @@
-//! `orders import` and `pets import`. The whole file is checked first. It is then stored in steps,
-//! so an import that ends early leaves whole steps.
+//! `orders import` and `pets import`. The whole file is checked first and then stored in steps. So
+//! an import that ends early has stored some steps completely, and nothing of the others.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -278,7 +278,8 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes each step longer than the pause after it, so the signal arrives in a step.
+/// The slow disk makes each step take half a second, so the signal arrives while a step holds the
+/// lock for writing.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {

@@ -13,7 +13,7 @@ use testbed::{
 
 pub(super) const ONE_MACHINE: &str = "src/handbook/one-machine.md";
 
-/// The sections with console sessions.
+/// The page's sections that contain console sessions.
 pub(super) const SECTIONS: [&str; 7] = [
     "The program",
     "The user and the server",

@@ -9,8 +9,8 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// The sections with sessions. Sessions that need PostgreSQL run in `cargo xtask faults`, and all
-/// others run here.
+/// The runbook's sections that contain sessions. Sessions that need PostgreSQL run in `cargo xtask
+/// faults`, and all other sessions run here.
 pub(super) const SECTIONS: [&str; 14] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
