@@ -1,5 +1,5 @@
 //! Rate limits: windows, strikes, bans, callers without a key, persistence over restarts, and
-//! counts whose database is unavailable.
+//! unavailable request counts.
 
 mod agreement;
 pub mod bans;

@@ -13,11 +13,11 @@ use testbed::{Key, wait_a_second_until, wait_until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// The time after its first 429 in which a key gets no strikes.
+/// The time after a key's first 429 in which the key gets no strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
-/// Sends requests until a key of one request a minute is banned. Returns the length of the ban in
-/// seconds.
+/// Sends requests until the key is banned. The key's limit must be one request a minute. Returns
+/// the length of the ban in seconds.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
     assert_admitted(server, key, 1).await;
     server.list_with(key).await.assert_limited("rate_limit_exceeded");

@@ -64,8 +64,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns the end and the length of the latest ban. A server that reads the ban from the store
-    /// derives its end from the wall clock.
+    /// Returns the end and the length of the latest ban. If the server read the ban from the store,
+    /// the ban's end is derived from the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -99,7 +99,8 @@ impl Model {
         }
     }
 
-    /// Forgets bans that have no effect any more, as the server does.
+    /// Forgets the ends of bans that have no effect any more, as the server does. The bans stay in
+    /// the store.
     pub fn clean_up(&mut self) {
         for key in self.keys.values_mut() {
             let is_open = key.strikes.first().is_some_and(|opened| self.now < opened + MINUTE);

@@ -65,7 +65,7 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     for _ in 0..10 {
         let refused = server.list_with(&key).await;
         refused.assert_error(503, "service_unavailable");
-        // The reset is 1.2 s after noon, rounded up to a second like `retry-after`.
+        // The window resets 1.2 s after noon. Both headers round this up to 2 s.
         assert_eq!(refused.number("retry-after"), 2);
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }
