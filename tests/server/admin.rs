@@ -68,7 +68,8 @@ async fn a_server_whose_store_fails_is_not_ready_until_it_works_again() {
     }
 }
 
-/// Checks the metrics that a monitor reads even if the API gets no request.
+/// Checks the readiness metrics. Each scrape updates them, so they are current even if the API gets
+/// no requests.
 async fn expect_metrics(origin: &str, reason: &str, ready: u8, reachable: u8) {
     let (status, metrics) = ask(origin, "/metrics").await;
     assert_eq!(status, 200);

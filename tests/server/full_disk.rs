@@ -56,7 +56,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
         remaining.retain(|other| *other != id);
     }
     assert_eq!(listed(&client).await, remaining);
-    // Kill the server while the disk is full again.
+    // Fill the disk again, and kill the server while the disk is full.
     limit_files(&server, Some(0));
     assert_eq!(error_of(client.cancel_order(11).await).0, 503);
     server.kill().unwrap();

@@ -25,7 +25,7 @@ const HANG: &str = "
                     SELECT max(n) FROM number) AS name
         FROM named_pets";
 
-/// The number of look-ups whose client disconnected.
+/// Reads from the metrics how many look-ups were abandoned by their clients (status 499).
 async fn abandoned_look_ups(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();

@@ -1,5 +1,4 @@
-//! `/metrics`: its values match the requests that were sent, and no part of it is a text from a
-//! caller.
+//! `/metrics`: its values match the requests that were sent, and it contains no text from a caller.
 
 use super::admin::{admin_origin, ask, setup};
 use crate::limits::bans::BURST;
@@ -11,7 +10,7 @@ use store_orders_api::plans::Plan;
 use test_server::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};
 
-/// The value of each sample, by its name with labels.
+/// The value of each sample. The key is the sample's name with its labels.
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {
@@ -34,8 +33,8 @@ async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     (content_type, answer.text().await.unwrap())
 }
 
-/// A scraper gets the text format of Prometheus, whatever it accepts, because every tool reads this
-/// format.
+/// A scraper gets the text format of Prometheus whatever its `Accept` header says, because every
+/// tool reads this format.
 #[tokio::test]
 async fn a_scrape_is_in_the_text_format() {
     let server = setup().serve().await;
@@ -186,7 +185,8 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Returns the samples above 0 whose name begins with `name`, without this prefix.
+/// Returns the samples above 0 whose name begins with `name`. The returned names lack this
+/// beginning.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;
@@ -296,8 +296,9 @@ async fn refusals_are_counted_by_plan_and_window() {
     let free = setup.key(Plan::Free);
     let server = setup.serve().await;
     let list = "/v1/store/orders";
-    // Three requests are admitted and the fourth is refused. Four more follow after the burst time:
-    // the third starts a ban, and the fourth is refused because of the ban.
+    // Three requests are admitted and the fourth is refused. After the burst time, four more
+    // requests are refused: the third of them starts a ban, and the fourth is refused because of
+    // the ban.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;

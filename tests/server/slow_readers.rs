@@ -19,7 +19,7 @@ const CONNECTION_BYTES: f64 = 5.0 * MIB;
 /// The metric of the server's total memory.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory for a new list while it is built, and free memory that the allocator keeps.
+/// Memory for a new list that is being built, and freed memory that the allocator keeps.
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.
@@ -73,7 +73,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
         .map(|name| data.issue_enterprise_key(name, 1_000_000, 1_000_000).unwrap());
     let bound = mib.to_string();
     let listen = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
-    // Do not disconnect clients that read nothing.
+    // With this timeout, the server does not disconnect clients that read nothing.
     let server = data.serve(&[&listen[..], &["--client-stall-timeout", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
     let client = super::unchecked_client(&server, &other);
