@@ -1,4 +1,4 @@
-//! The generated client against the real server.
+//! Tests the generated client against the real server.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,7 +88,8 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     assert_eq!(cancelled, 120);
     let none = pending.send().await.unwrap();
     assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
-    // Sent so far: one first page, three pages of the stream, 120 cancellations and one empty page.
+    // Requests so far: one for the first page, three for the pages of the stream, 120
+    // cancellations, and one that got an empty page.
     assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
     let rest = client.list_orders().limit(1_000).send().await.unwrap();
     assert_eq!(rest.orders.len(), 200);

@@ -118,7 +118,7 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // The first page of two pending orders begins with order 1.
+    // This page shows orders 1 and 2, so only the change of order 1 changes its tag.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),

@@ -1,5 +1,5 @@
-//! The public pages over plain HTTP: their content, links and security headers. Requests for them
-//! are not counted. `cargo xtask browser` opens the pages in a browser.
+//! The public pages over plain HTTP: their content, links and security headers. Requests for public
+//! pages are not counted. `cargo xtask browser` opens the pages in a browser.
 
 use codegen::pointer::resolved;
 use percent_encoding::percent_decode_str;
@@ -61,7 +61,7 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
     setup.config.document.contact_url = Some("https://orders.test/help".to_string());
     let server = setup.serve().await;
-    // The `Host` header of the request has no effect.
+    // The addresses in the document do not depend on the request's `Host` header.
     let host = ("host", "elsewhere.example");
     let document = server.send("GET", "/openapi.json", &[host]).await.json();
     let addresses = document["servers"].as_array().unwrap();

@@ -178,7 +178,8 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
         &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
     )
     .unwrap();
-    // The relay forwards to each new server once the server listens.
+    // Clients connect through the relay. Port 1 is a placeholder: `serve` sets the port of each new
+    // server.
     let relay = Relay::to(1).unwrap();
     let serve = || {
         let server = data.serve(&[]).unwrap();

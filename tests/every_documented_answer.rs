@@ -187,7 +187,8 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
     .concat()
 }
 
-/// `cargo xtask publish` prints the message of this assertion, line by line.
+/// The assertion's message has one line per missing part, because `cargo xtask publish` reads it
+/// line by line.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();

@@ -7,14 +7,14 @@ use store_orders_api::plans::Plan;
 use test_server::{NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 
-/// Returns the last use of the key as the store has it, in seconds since the test began.
+/// Returns the stored time of the key's last use, in seconds since the test began.
 fn used_at(server: &TestServer, key: &Key) -> Option<i64> {
     let records = server.setup.store.key_records().unwrap();
     let record = records.into_iter().find(|record| record.id == key.id).unwrap();
     record.used_at.map(|at| at / 1_000 - NOON.as_secs() as i64)
 }
 
-/// Waits until the store has this last use, in seconds since the test began.
+/// Waits until the store contains this time as the key's last use, in seconds since the test began.
 async fn wait_until_recorded(server: &TestServer, key: &Key, seconds: i64) {
     let what = format!("last used at {seconds} s");
     wait_until(&what, || async { used_at(server, key) == Some(seconds) }).await;

@@ -209,8 +209,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Without a fault, the first key is sent in every place. Otherwise, only 40 requests are
-        // sent.
+        // Without a fault, the first key is sent in every place. For each other key or fault, only
+        // the first 40 requests are sent.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };

@@ -1,4 +1,4 @@
-//! Memory that limits, cached keys and the order list take, measured with a counting allocator.
+//! Measures, with a counting allocator, the memory of rate limits, cached keys and the order list.
 //! `cargo test --test memory -- --nocapture` prints the figures.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -56,7 +56,8 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // A key takes this additional memory after its first request that is refused for a limit.
+    // A key takes this much additional memory once one of its requests has been refused because of
+    // a limit.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -95,8 +96,8 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Up to an eighth of a page's buffer may be free, and each order takes 14 bytes besides its text.
-/// A search leaves no memory allocated.
+/// Up to an eighth of a page's buffer may be free. Each order takes 14 bytes besides its text, and
+/// the test allows 16. A search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

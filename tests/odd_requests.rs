@@ -133,8 +133,8 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
 }
 
 /// Sends the bytes and reads until the server closes the connection; returns `None` after a
-/// timeout. If `closes_writing`, closes the write side after the bytes, because the last request
-/// may be partial.
+/// timeout. If `closes_writing`, closes the write side after the bytes: the last request may be
+/// partial, and the server would wait for its rest.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();
@@ -211,7 +211,8 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
 }
 
 /// Checks the handbook's list of requests that dropshot or hyper answers
-/// (`src/handbook/operating.md`). The two requests that get 404 are just within a limit.
+/// (`src/handbook/operating.md`). Two requests are just within the limits on the target's length
+/// and on the number of headers, so our code answers them with 404.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

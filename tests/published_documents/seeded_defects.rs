@@ -35,7 +35,7 @@ impl Documents {
         value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
     }
 
-    /// Removes a string from a list.
+    /// Removes a string from the list at a JSON pointer.
     fn unlist(&mut self, version: usize, pointer: &str, text: &str) {
         let list = self.value(version, pointer).as_array_mut().unwrap();
         let position = list.iter().position(|element| element == text);
@@ -280,7 +280,8 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns a defect that removes an operation, which is allowed only after its sunset.
+/// Returns a defect that removes an operation before its sunset. Removal is allowed only after the
+/// sunset.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",
