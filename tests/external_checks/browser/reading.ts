@@ -13,7 +13,7 @@ const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
 /** Maximum time until Scalar draws a part. Scalar draws only while the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
-/** After scrolling to a section, its maximum distance in pixels from the top, below two headers. */
+/** Maximum pixels from the window's top to a section that a link led to, below two headers. */
 export const BELOW_HEADERS = 250;
 
 /** Scrolls until all parts are drawn. Scalar draws a part only once it is near the window. */
@@ -184,7 +184,7 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that response headers and model fields are visible, and the fields of Error only once. */
+/** Finds hidden response headers and model fields, and operations that repeat Error's fields. */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {

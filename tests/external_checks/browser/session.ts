@@ -88,7 +88,7 @@ class Tour {
     await this.version2();
   }
 
-  /** Checks that the link of version 2 leads to its reference, which reads well. */
+  /** Checks that the link to version 2 leads to a reference that reads well. */
   private async version2(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
     await click(this.page.getByRole("link", { name: "API v2" }));

@@ -24,7 +24,7 @@ export class Watch {
 
   findings(origin: string): string[] {
     const own = (url: string) => url.startsWith(`${origin}/`);
-    // These requests never leave the browser; chrome: is its own empty page.
+    // Requests of these schemes never leave the browser, whose empty page has a chrome: URL.
     const local = (url: string) => /^(data|blob|chrome|about):/.test(url);
     const foreign = this.requests.filter((url) => !own(url) && !local(url));
     return [
