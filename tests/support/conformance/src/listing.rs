@@ -11,12 +11,12 @@ use store_orders::store::{
     OrderChange, OrdersRead, PolledKeys, Status, StoredOrder,
 };
 
-/// Queries the store's history and last changes, as for a list that begins now.
+/// Queries the store's history and last changes, as a server does for each list request.
 pub fn latest(store: &ServedStore) -> anyhow::Result<FreshnessReport> {
     Ok(block_on(store.freshness(None)?.wait())?)
 }
 
-/// Queries the last changes, as for a list.
+/// Queries the last changes, as for a list request.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(latest(store)?.last_changes)
 }

@@ -34,8 +34,8 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// Order 1 changes before the list begins, and again while the list is read in parts. The list must
-/// contain at least the first change.
+/// Order 1 changes before a list is requested, and again before the changes for this list are read
+/// (in several pages). The list must contain at least the first change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;

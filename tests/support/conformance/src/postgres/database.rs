@@ -90,7 +90,7 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// The owner's URL, with this database for the request counts.
+    /// The owner's URL, with `limits_database` as the database of the request counts.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))

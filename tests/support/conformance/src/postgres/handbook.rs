@@ -116,7 +116,7 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
         site.servers.wait(site.servers.cluster.start_at("primary", site.ports[0], &[]))?;
     let _standby = start_standby(&site.servers, site.ports)?;
     site.wait_for_health(READY)?;
-    // The line may appear in the log up to 100 ms later.
+    // A line may appear in the log up to 100 ms after its event.
     let logged = || site.server.log().contains("store reached again").then_some(());
     wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
     site.console(RUNBOOK, &reached, "")?;

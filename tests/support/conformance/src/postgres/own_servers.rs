@@ -24,8 +24,8 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time without an answer after which a server closes its session to PostgreSQL.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The next transaction id: the first of a segment of pg_xact, 36 million ids before the
-/// wraparound. Warnings begin 40 million ids before the wraparound.
+/// The next transaction id. It is the first id of a segment of pg_xact, as `set_next_transaction`
+/// requires. Warnings begin 40 million ids before the wraparound, and this id is 36 million before.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The servers' directory, and the runtime of their connections.
@@ -209,7 +209,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// Near the wraparound, each transaction returns a warning.
+/// Near the wraparound, each transaction returns a warning, which sessions must ignore.
 pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -51,7 +51,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// No other server is running that could remove the killed server's row.
+/// Only a running server removes the row of a killed server. No server is running, so the row
+/// stays. Commands must not count the killed server as running.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;

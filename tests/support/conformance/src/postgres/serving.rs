@@ -86,8 +86,8 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// Requests that need a locked table or a slow query fail, but the session, its heartbeats and
-/// cancellations continue.
+/// Requests that need a locked table or a slow query fail. The session, its heartbeats and its
+/// cancellations must continue.
 pub fn a_failed_statement_does_not_end_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -161,8 +161,8 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
-/// A ban waits for the lock that every change needs, without delaying other requests, and is stored
-/// afterwards.
+/// A ban is stored only once the lock that every change needs is free. The waiting ban must not
+/// delay other requests.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
