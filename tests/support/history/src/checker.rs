@@ -1,5 +1,5 @@
-//! Checks events against the rules as they arrive. The memory that this needs grows with the
-//! orders, keys and faults, but not with the number of lists.
+//! Checks events against the rules as they arrive. The memory use grows with the number of orders,
+//! keys and faults, but not with the number of lists.
 
 mod faults;
 mod findings;

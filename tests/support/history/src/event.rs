@@ -1,4 +1,5 @@
-//! The events of a recording and their format: one JSON object per line, all on one clock.
+//! The events of a recording and their format: one JSON object per line. The times of all events
+//! are on one clock.
 
 use crate::IdSet;
 use serde::{Deserialize, Serialize};
@@ -97,10 +98,9 @@ pub struct Beginning {
 pub struct Asked {
     /// Unique number of the request.
     pub op: u64,
-    /// The client. It sends one request at a time, except for clients that use up an account's
-    /// limit.
+    /// The name of the client or operator. A client sends one request at a time.
     pub client: String,
-    /// The server; `None` for an operator's command.
+    /// The server's name; `None` for an operator's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The name of the key that was sent.
@@ -114,9 +114,9 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// List all pending orders.
+    /// Read the whole list of v1, with pending and shipped orders.
     List,
-    /// Read one page of a walk over all orders.
+    /// Read one page of a walk over the orders, with v2.
     Page(Page),
     /// Cancel this order.
     Cancel(usize),
@@ -155,7 +155,7 @@ pub enum Answer {
         /// True if no page follows.
         is_last: bool,
     },
-    /// Any other answer.
+    /// Any other response: its status and the headers that rules check.
     Status(Answered),
     /// An invalid body with status 200, and what is wrong with it.
     Malformed(String),

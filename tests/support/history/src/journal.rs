@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Journal {
-    /// Starts a recording, which is also written to `file` if there is one.
+    /// Starts a recording. If there is a `file`, the events are also written to it.
     pub fn new(file: Option<File>) -> Arc<Journal> {
         let file = file.map(BufWriter::new);
         let state = Mutex::new(State { file, ..State::default() });

@@ -74,7 +74,7 @@ impl ShownOrders {
     }
 
     /// Reads the store's orders with the operator's command. Leaves out orders whose fields differ
-    /// from earlier lists.
+    /// from earlier lists, so that the checker reports them as missing.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

@@ -18,7 +18,7 @@ pub struct Clients {
     pub load: Load,
     /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
-    /// The store's content at the start: pending orders with ids from 1.
+    /// The state of the store at the start. The ids of its orders begin at 1.
     pub beginning: Beginning,
     /// A key of [`ACCOUNT`].
     pub key: Key,

@@ -20,7 +20,8 @@ pub enum Rule {
     /// A cancellation that begins while nothing can be synced is not answered 204 during that time.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// A list that begins after any client received the 204 for an order does not show the order.
+    /// A list that is requested after any client received the 204 for an order does not show the
+    /// order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
     /// A shipped or absent order does not become pending again: no later list shows it as pending,

@@ -50,15 +50,16 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
-    // This account's key is soon banned; its client continues.
+    // This account's client does not wait for the next minute after refusals, so its key is soon
+    // banned.
     (5, u32::MAX),
     // This account soon reaches its daily limit.
     (10_000, 50),
 ];
 
 /// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until the next
-/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active,
-/// and pause for [`LIMITED_RESTS`] between two pairs of requests.
+/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active. A
+/// client sends two requests at once and then pauses for [`LIMITED_RESTS`].
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
@@ -185,8 +186,8 @@ impl Workload {
         self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
-    /// Walks over all orders, then over the pending ones, again and again. Each page goes to a
-    /// random server, and a page without an answer is requested again.
+    /// Walks over all orders, then over the pending ones, again and again. Each page is requested
+    /// from a random server, and again if there was no answer.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);
@@ -381,9 +382,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds until the window closes, by the server's own clock. Rounded times and an old
-/// `Date` make results from -1 to 62 possible. Any other result is `None`, because the clock was
-/// moved between the two times.
+/// Returns the seconds until the window closes, from two headers: the reset and the server's
+/// `Date`. Rounding and an old `Date` make results from -1 to 62 possible. Any other result means
+/// that the server's clock was moved between the two times, so `None` is returned.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

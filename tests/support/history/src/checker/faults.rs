@@ -37,7 +37,7 @@ impl Faults {
     }
 
     /// Returns the effect of the faults between this server and its clients during the interval;
-    /// `None` if there were none.
+    /// `None` if there was no fault.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =
             self.overlapping(interval).filter(|(_, fault)| fault.servers.contains(server));

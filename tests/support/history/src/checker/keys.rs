@@ -18,7 +18,7 @@ pub struct Keys {
 
 struct Key {
     issued: u64,
-    /// The start of the first command that may have revoked the key.
+    /// The start time of the first command that may have revoked the key.
     revoking: Option<u64>,
     revoked: Option<Arc<Operation>>,
 }
@@ -70,8 +70,9 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // Requests without a valid key are counted for the client's address, so they get 429 at the
-        // limit of the address.
+        // If the account has no limit, a 429 means that the key was not accepted: requests without
+        // a valid key are counted for the client's address, and the limit of the address was
+        // reached.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

@@ -42,8 +42,8 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. It must show all orders between the last order of the previous page and its
-    /// own last order. The last page must show all later orders.
+    /// Checks a page. The page must show all orders between the last order of the previous page and
+    /// its own last order. The last page must show all orders after the previous page.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
@@ -104,7 +104,7 @@ impl Orders {
         visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 
-    /// Checks that the list shows no order that was gone before the list began.
+    /// Checks that the list shows no order that was gone before the list was requested.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.intersection(&self.gone) {
             let Some(order) = self.orders.get(id) else { continue };

@@ -179,7 +179,7 @@ impl Orders {
         }
     }
 
-    /// Uses a list that began at `begun` to resolve cancellations of unknown outcome. If a
+    /// Uses a list that was requested at `begun` to resolve cancellations of unknown outcome. If a
     /// cancellation's deadline had passed and the list still shows the order, the cancellation will
     /// never be executed.
     pub(super) fn resolve(
@@ -207,7 +207,7 @@ impl Orders {
         }
     }
 
-    /// Records that lists that begin after this operation do not show the order.
+    /// Records that lists requested after this operation do not show the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {

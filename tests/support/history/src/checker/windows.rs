@@ -100,9 +100,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that counts may be lost from this time on, and also the counts of the second before.
-    /// If counts cannot be saved at this time, all counts may be lost from a second before saving
-    /// stopped. Requests whose counts may be lost can still justify a refusal.
+    /// Records that the counts of requests from a second before this time on may be lost. If counts
+    /// cannot be saved at this time, even the counts from a second before saving stopped may be
+    /// lost. Requests whose counts may be lost can still justify a refusal.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };

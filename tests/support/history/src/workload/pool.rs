@@ -55,7 +55,7 @@ impl Pool {
 
     /// Returns an order to cancel. In about one of four calls, this is an order that another client
     /// may be cancelling at this moment. Otherwise, it is an order that no client has tried to
-    /// cancel; `None` if there is none.
+    /// cancel, or `None` if no such order is left.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
@@ -70,12 +70,12 @@ impl Pool {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
 
-    /// The order `by` places after the next order to cancel.
+    /// The id of the order that is `by` places after the next order to cancel.
     pub fn ahead(&self, by: usize) -> usize {
         self.next.load(Ordering::SeqCst) + by
     }
 
-    /// Extends the orders up to the id `last`.
+    /// Adds the imported orders, up to the id `last`, to the orders to cancel.
     pub fn imported(&self, last: usize) {
         self.last.store(last, Ordering::SeqCst);
     }
