@@ -472,8 +472,8 @@ impl Replica {
         matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// Returns the last changes in an answer about keys, and the time as of which they are current;
-    /// `None` if the answer is rejected.
+    /// Returns the last changes in an answer about keys, with their `as_of`: they include every
+    /// change that was acknowledged before that time. Returns `None` if the answer is rejected.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<PolledChanges<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);

@@ -45,8 +45,9 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     Ok(worlds.count())
 }
 
-/// Hashes of the states that were reached, in parts, to reduce contention between threads. For a
-/// million states, the probability that two share a hash is less than 1 in 10^7.
+/// Hashes of the reached states. They are split into parts, so that threads rarely wait for the
+/// same lock. For a million states, the probability that two states share a hash is less than 1 in
+/// 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 

@@ -32,7 +32,7 @@ pub struct Scope {
 /// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A list that began after the 204 shows the order.
+    /// A list that was requested after the 204 shows the order.
     ListShowsCancelledOrder,
     ContainsAnotherHistory,
     /// A list differs from the store's state at the change in its tag.
@@ -62,14 +62,14 @@ pub struct World {
     replica: Replica,
 }
 
-/// Selects a replica.
+/// Names one of the two replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaKind {
     Canceller,
     Full,
 }
 
-/// A possible step.
+/// A step of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
@@ -91,7 +91,7 @@ pub enum Step {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// A command commits and is acknowledged. It is a step of an import, or a change of a key.
+    /// A command commits a step of an import or a change of a key, and is acknowledged.
     Command {
         change_scope: ChangeScope,
         ends: bool,
@@ -154,7 +154,7 @@ impl Step {
             }
         }
         match change_scope {
-            // Orders are cancelled by a replica, not by a command.
+            // No command cancels the order: only replicas cancel.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {

@@ -1,6 +1,6 @@
-//! Negative controls of the search. Each mutant is a copy of the server's decisions without one
-//! wait, comparison or step, which breaks a promise. The search must find the broken promise. rustc
-//! compiles the copies directly.
+//! Negative controls of the search. Each mutant is a copy of the server's decisions that lacks one
+//! wait, comparison or step, and so breaks a promise. The search must find the broken promise.
+//! rustc compiles the copies directly.
 //!
 //! Some removals break no promise, so they are not mutants:
 //! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and
