@@ -8,7 +8,7 @@ use store_orders_client::ErrorBody;
 /// A response as it was received.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
     /// All headers.
     pub headers: HeaderMap,

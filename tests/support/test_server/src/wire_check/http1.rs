@@ -22,6 +22,7 @@ enum Framing {
 }
 
 impl Framing {
+    /// Determines the rule from the headers. `default` applies if neither header is present.
     /// Returns `None` if `Content-Length` is not a number.
     fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));

@@ -42,7 +42,7 @@ impl SentRequest {
 /// A response as it was received.
 #[derive(Clone, Debug)]
 pub struct ReceivedResponse {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// All headers.
     pub headers: HeaderMap,

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header or an error code. Some response or request must contain
-/// it.
+/// A part of a document, such as a header or an error code, that must be in some response or
+/// request.
 pub struct Promise<'a> {
     /// The operation whose responses or requests must contain the part; `None` if the part may be
     /// in the responses to any request.

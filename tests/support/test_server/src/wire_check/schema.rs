@@ -65,7 +65,8 @@ impl SchemaCheck {
     }
 }
 
-/// Adds bounds that JSON Schema leaves open.
+/// Adds the bounds of `int64` to a schema. With [`Reader::Closed`], also forbids undocumented
+/// fields.
 fn with_bounds(schema: &Value, reader: Reader) -> Value {
     let mut bounded = schema.as_object().unwrap().clone();
     for keyword in bounded.keys() {
