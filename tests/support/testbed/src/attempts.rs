@@ -5,7 +5,7 @@ use crate::stall_detector::StallDetector;
 use std::io::Write;
 use std::time::Duration;
 
-/// Above this length, a stall makes a run inconclusive.
+/// After a stall of more than this length, even a run without violations is inconclusive.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
 
 /// Maximum number of runs.

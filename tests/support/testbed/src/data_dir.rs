@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Defaults: a free port and no admin listener.
+/// Flags of a server, unless the caller of `serve` sets them: a free port and no admin listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
 /// A data directory, and the program that uses it.
@@ -22,7 +22,7 @@ pub struct DataDir {
     store: Option<String>,
     /// Environment variables of commands and servers.
     variables: Vec<(&'static str, PathBuf)>,
-    /// The parent directory, which is deleted when this is dropped.
+    /// The parent directory, which is deleted when the `DataDir` is dropped.
     _temporary: Option<TempDir>,
 }
 

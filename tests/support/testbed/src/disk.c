@@ -1,9 +1,9 @@
-/* Replaces the C library's fsync and fdatasync (LD_PRELOAD). They take number() milliseconds
-   longer, after the real call, so durability is unchanged. With -1 they fail; with -2 they
-   succeed without syncing, like a disk that lies; with -3 they wait until the number changes.
-   If TESTBED_SYNCED names a directory, the file is first copied there, which preserves the
-   content that survives a power cut. Several processes may do so at once. Removing a file
-   removes its copy too. */
+/* Replaces the C library's fsync and fdatasync (LD_PRELOAD). They sync the file and then pause for
+   number() milliseconds, so durability is unchanged. With -1 they fail; with -2 they succeed
+   without syncing, like a disk that lies; with -3 they wait until the number changes.
+   If TESTBED_SYNCED names a directory, a file is copied there before it is synced. The copy has
+   the content that survives a power cut. If several processes sync a file at once, a lock makes
+   them copy it one after the other. Removing a file removes its copy too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-//! Libraries that replace functions of the C library. Each call of such a function reads a number
-//! from a file, and the number sets the effect of the call.
+//! Libraries that replace functions of the C library. A number in a file sets the effect of these
+//! functions.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -34,7 +34,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Compiles the library with the function that reads the number. The number is 0 at first.
+    /// Compiles a library from this source and the common source that reads the number. The number
+    /// is 0 at first.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         // Database servers run as another user and load the library too.
@@ -63,7 +64,7 @@ impl Preload {
         Ok(std::fs::rename(new, self.file())?)
     }
 
-    /// Loads the library into a process that has not started yet.
+    /// Makes a command that has not started yet load the library.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library).env("TESTBED_NUMBER", self.file())
     }

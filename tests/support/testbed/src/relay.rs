@@ -34,8 +34,8 @@ pub enum Fault {
 }
 
 /// Reads and may change the bytes of one connection before the relay forwards them. If the reader
-/// removes all bytes, the connection is closed. At the end of a direction, the reader is called
-/// without bytes.
+/// removes all bytes, the connection is closed. When one direction of the connection ends, the
+/// reader is called without bytes.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}

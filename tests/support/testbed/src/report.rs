@@ -59,7 +59,8 @@ impl Report {
         self.violations.is_empty() && are_in_time
     }
 
-    /// The violations so far, without exceeded times.
+    /// The violations so far. Times above their bounds are not included: [`Report::write`] adds
+    /// them.
     pub fn violations(&self) -> Vec<&str> {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }

@@ -33,13 +33,13 @@ const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of an order of another pet, and that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// The service counts all refusals in a burst as one. A refusal that comes this long after the
-/// first one counts separately.
+/// A key gets no strikes for 2 s after its first refusal. A refusal that comes this long after the
+/// first one is a strike.
 const BURST: Duration = Duration::from_millis(2_100);
 /// Maximum time until a sample stops at an error: less than the 5 minutes of a ban.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// The `Retry-After` of refusals. Without this header, a sample would wait less after its first
-/// attempt.
+/// The `Retry-After` of refusals: longer than a sample's own first wait, so that a test shows
+/// whether the sample obeys the header.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
 /// The effect of a proxy on a request. [`start_faulty_proxy`] starts such a proxy.
@@ -354,7 +354,7 @@ fn refusal(status: u16, code: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Reads a request. No operation accepts a body.
+/// Reads a request without a body, because no operation accepts a body.
 fn read_request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
     let (mut reader, mut head) = (BufReader::new(client), Vec::new());
     while !head.ends_with(b"\r\n\r\n") && reader.read_until(b'\n', &mut head)? > 0 {}

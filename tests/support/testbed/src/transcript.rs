@@ -13,7 +13,7 @@ use std::process::Command;
 /// The days after which keys in tests expire; 0 is for times that are not expiry times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
-/// Marks the end of a command's output. No command prints it.
+/// Marks the end of a command's output. No command prints this text.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
 /// Asserts that a text is as expected. In the expectation, `[..]` matches any part of a line, a
@@ -96,7 +96,7 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern precedes the pattern for ids, because a number may have 16 decimals.
+        // This pattern precedes the pattern for ids, which would match 16 decimals of a number.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),

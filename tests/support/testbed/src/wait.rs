@@ -9,7 +9,7 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Returns an error after the timeout, even if the awaited value has arrived.
+/// Returns an error if the timeout has passed. A value that arrives too late is an error, too.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A directory with a template, from which servers are copied, and the servers' data directories.
+/// A directory that contains the servers' data directories and a template, from which new data
+/// directories are copied.
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
@@ -99,7 +100,8 @@ impl Cluster {
 
     /// Starts a new standby with this name, which follows the new primary at this port.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // A copy of a cluster that was never started is a valid standby.
+        // The template was never started, so each copy of it can follow a primary that runs on
+        // another copy.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
@@ -158,7 +160,7 @@ impl Cluster {
         command.args(["-D", name, "-p", &port.to_string()]);
         command.arg("-k").arg(self.path());
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
-        // By default, a standby retries its primary every 5 s.
+        // By default, a standby retries its primary only every 5 s, which would delay tests.
         command.args(["-c", "wal_retrieve_retry_interval=100ms"]);
         for (setting, value) in settings {
             command.args(["-c", &format!("{setting}={value}")]);
@@ -177,6 +179,6 @@ pub struct Pair {
     pub primary: Postgres,
     /// The standby, which confirms the primary's commits.
     pub standby: Postgres,
-    /// The network between the two.
+    /// The relay through which the standby follows the primary.
     pub link: Relay,
 }
