@@ -46,7 +46,8 @@ async fn convert_error(error: progenitor_client::Error<()>, sent: Sent) -> Error
     }
 }
 
-/// Converts responses with one of these statuses, which are successes without content, to `None`.
+/// Converts a response with one of these statuses to a success with the value `None`, because the
+/// response has no content.
 pub(crate) fn or_empty<T>(
     result: Result<Response<T>, Error>,
     statuses: &[u16],
@@ -57,8 +58,8 @@ pub(crate) fn or_empty<T>(
     })
 }
 
-/// Converts a success to `done`. Converts an error with one of these codes to `after_retry` if an
-/// earlier attempt may have been carried out.
+/// Converts a success to `done`. If an earlier attempt may have been carried out, converts an error
+/// with one of these codes to `after_retry`.
 pub(crate) fn with_outcome<T>(
     result: Result<Response<()>, Error>,
     done: T,

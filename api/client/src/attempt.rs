@@ -6,10 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An attempt of a call, and the wait that follows it, as passed to
-/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt).
+/// An attempt of a call, and the wait after the attempt. The callback of
+/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) gets this value.
 ///
-/// Its `Display` output is a line for a log, without the key.
+/// Its `Display` output is one line for a log. The line never contains the key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
@@ -17,7 +17,7 @@ pub struct Attempt<'a> {
     pub operation: &'static str,
     /// The number of the attempt within the call, from 1.
     pub number: u32,
-    /// The status of the response, or the kind of failure.
+    /// The status of the response, or the kind of failure if there was no response.
     pub outcome: Result<StatusCode, ErrorKind>,
     /// The id of this attempt in the server's log.
     pub request_id: Option<&'a str>,
@@ -47,7 +47,7 @@ impl fmt::Display for Attempt<'_> {
 
 type Callback = dyn Fn(&Attempt<'_>) + Send + Sync;
 
-/// The callback that the program has set for attempts, if any.
+/// The callback that the program passed to `on_attempt`, if any.
 #[derive(Clone, Default)]
 pub(crate) struct Observer(Option<Arc<Callback>>);
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Twice the maximum response time of the service. If the server closes a connection at once, hyper
-/// may not report this (`api/UPSTREAM.md`), and only this timeout ends the attempt.
+/// The default read timeout: twice the maximum response time of the service. If the server closes a
+/// connection at once, hyper may not report this (`api/UPSTREAM.md`). Then only this timeout ends
+/// the attempt.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The versions of the API that a base URL may end in.
@@ -74,10 +75,10 @@ impl ClientBuilder {
         self.retry(RetryPolicy::never())
     }
 
-    /// Calls `observer` for every attempt to send a request, with its outcome and the wait that
-    /// follows, for logs or metrics.
+    /// Calls `observer` after every attempt to send a request, for logs or metrics. The [`Attempt`]
+    /// has the outcome and the wait that follows.
     ///
-    /// It runs before the wait, on the task of the call, so it must not block.
+    /// The observer runs before the wait, on the task of the call, so it must not block.
     ///
     /// ```
     /// # use store_orders_client::{Client, BuildError};
@@ -124,11 +125,11 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the number of concurrent calls of the client and its clones to `calls`, at least 1. A
-    /// call counts until the end of its response, also while it waits for the rate limit or for a
-    /// retry. Other calls wait until a call ends or their [`call_timeout`](Self::call_timeout)
-    /// expires; the time of their [`RetryPolicy`] begins after this wait. There is no limit by
-    /// default.
+    /// Limits the number of concurrent calls of the client and its clones to `calls`; 0 counts as
+    /// 1. A call counts until the end of its response, also while it waits for the rate limit or
+    /// for a retry. Further calls wait until another call ends, or fail when their
+    /// [`call_timeout`](Self::call_timeout) expires. The time of their [`RetryPolicy`] begins after
+    /// this wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self

@@ -35,9 +35,10 @@ pub(crate) struct Sent {
     pub(crate) attempts: u32,
     /// True if the server may have carried out an attempt before the last one.
     pub(crate) may_be_done: bool,
-    /// The head of the last response, if there was one.
+    /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,
-    /// The deadline of the call, and its time limit from `call_timeout`.
+    /// The deadline of the call, and the `call_timeout` that sets it. `None` without a
+    /// `call_timeout`.
     pub(crate) ends: Option<(Instant, Duration)>,
     /// The reason, if the client itself ended the call.
     pub(crate) stopped: Option<Stopped>,

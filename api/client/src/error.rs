@@ -1,4 +1,4 @@
-//! The error of a failed call.
+//! The error of a failed call, and the messages of errors.
 
 use crate::ErrorBody;
 use crate::call::{Sent, Stopped};
@@ -18,8 +18,8 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// Its `Display` output is one line, such as `409 order_already_shipped: Order
 /// 1000 has already shipped and cannot be cancelled. It is unchanged. (request id
-/// 5a2bd2f9-…)`. If there was no response, its [`source`](std::error::Error::source) is the cause.
-/// Neither `Display` nor `Debug` shows the key.
+/// 5a2bd2f9-…)`. Its [`source`](std::error::Error::source) is the underlying error, if there is
+/// one. Neither `Display` nor `Debug` shows the key.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -29,7 +29,7 @@ struct Inner {
     sent: Sent,
     body: Option<ErrorBody>,
     source: Option<Source>,
-    /// The cursor of the requested page.
+    /// The cursor of the page that failed; see [`Error::cursor`].
     cursor: Option<String>,
 }
 
@@ -40,7 +40,8 @@ impl Error {
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
-    /// Returns the error for a response that the API does not document. `source` is the cause.
+    /// Returns the error for a response that the API does not document. `source` says what is wrong
+    /// with the response.
     pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
         let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
         let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };
@@ -84,13 +85,13 @@ impl Error {
         self.0.kind
     }
 
-    /// The API's error code. `None` if there was no response, or if the response is not from the
-    /// API: then see its [`status`](Self::status).
+    /// The API's error code. `None` if there was no response, or if a proxy sent the response. A
+    /// proxy's response still has a [`status`](Self::status).
     pub fn code(&self) -> Option<ErrorCode> {
         self.body().map(ErrorBody::error_code)
     }
 
-    /// The body of the error response, if it is from the API.
+    /// The body of the error response, if the API sent this response.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
@@ -110,8 +111,8 @@ impl Error {
         self.head()?.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After`. If the request was not sent
-    /// ([`ErrorKind::RateLimit`]), the time until the rate limit allows requests again.
+    /// The time to wait, from `Retry-After`. For [`ErrorKind::RateLimit`], the time until the rate
+    /// limit allows requests again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -124,8 +125,8 @@ impl Error {
         self.head()?.request_id()
     }
 
-    /// The number of times that the request was sent: 1 without retries, 0 if it failed before the
-    /// first attempt.
+    /// The number of times that the request was sent: 1 without retries, 0 if the call failed
+    /// before its first attempt.
     pub fn attempts(&self) -> u32 {
         self.0.sent.attempts
     }

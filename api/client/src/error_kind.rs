@@ -8,7 +8,7 @@ pub enum ErrorKind {
     /// [`Error::code`](crate::Error::code) and
     /// [`Error::status`](crate::Error::status).
     Response,
-    /// No connection could be opened, or it was lost before the response.
+    /// No connection could be opened, or the connection was lost before the response.
     Connection,
     /// The connection or the server took longer than the time-outs allow.
     Timeout,

@@ -31,7 +31,7 @@
 //! With a local copy of the repository, use `--path COPY/api/client` instead of
 //! `--git <REPOSITORY>`.
 //!
-//! It needs Rust 1.88 and a tokio runtime.
+//! The crate needs Rust 1.88 and a tokio runtime.
 //!
 //! A [`Response`] dereferences to its value, iterates over it if the value is a list, and has the
 //! status, the rate limit, the request id and the number of attempts. Identifiers have the types
@@ -43,9 +43,9 @@
 //!
 //! [`Client::new`] builds a client of both versions of the API; the base URL may end in `/v1`, in
 //! `/v2`, or in neither. Use version 2 in new programs: [`Client::v2`] returns its client,
-//! [`ClientV2`], which shares connections, options and limits with the [`Client`]. Its list has
-//! pages, filters and the status of each order, and [`get_order`](ClientV2::get_order) looks up one
-//! order, also after it was cancelled.
+//! [`ClientV2`], which shares connections, options and limits with the [`Client`]. The list of
+//! version 2 has pages, filters and the status of each order, and
+//! [`get_order`](ClientV2::get_order) looks up one order, also after it was cancelled.
 //!
 //! A stream requests the next page when you have taken all orders of the current one. If a page
 //! fails despite retries, the stream ends with an error, and
@@ -80,9 +80,9 @@
 //! 409 order_already_shipped: Order 1000 has already shipped and cannot be cancelled. It is unchanged. (request id e77b8b6e-5c1f-4159-a9c2-378f9850477c)
 //! ```
 //!
-//! Its [`code`](Error::code) is the API's error code. If a proxy in front of the service responds
-//! instead, with HTML or without a body, the error has no code, but a status, headers and, if the
-//! proxy sent one, a request id.
+//! The error's [`code`](Error::code) is the API's error code. If a proxy in front of the service
+//! responds instead, with HTML or without a body, the error has no code. It still has a status,
+//! headers and, if the proxy sent one, a request id.
 //!
 //! # Retries
 //!
@@ -105,8 +105,8 @@
 //! case [`Client::cancel_order`] returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) instead
 //! of an error. [`ClientV2::get_order`] returns whether and when the order was cancelled.
 //!
-//! If the connection is lost in the middle of a list, the call fails; it never returns a shorter
-//! list, and it does not retry.
+//! If the connection is lost in the middle of a list, the call fails without a retry. It never
+//! returns a shorter list.
 //!
 //! # Rate limits
 //!

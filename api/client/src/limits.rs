@@ -19,7 +19,8 @@ const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 pub(crate) enum Next {
     /// Now.
     Send,
-    /// After the next response to a request in flight, or at this time if none arrives.
+    /// After the next response to a request in flight, or at this time if no response arrives
+    /// before.
     AfterResponse(Instant),
     /// At this time, and not before, because the rate limit is exhausted until then.
     HeldUntil(Instant),
@@ -37,11 +38,13 @@ pub(crate) struct ReportedLimit {
 
 /// The known state of a key's rate limit.
 ///
-/// Until a response reports the remaining requests, one request may be in flight; each response
-/// without the rate limit headers doubles this number, because the server may never send them.
-/// Later, at most half of the remaining requests may be in flight, because other programs may use
-/// the same account. If no requests remain, calls wait until the limit resets, and then one request
+/// At most half of the remaining requests (rounded up) may be in flight, because other programs may
+/// use the same account. If no requests remain, calls wait until the limit resets. Then one request
 /// goes first.
+///
+/// Until a response reports the remaining requests, one is assumed to remain. Each response without
+/// the rate limit headers doubles the assumed number, because the server may never send the
+/// headers.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// The requests without a response, by number, with the time at which each was sent.
@@ -120,8 +123,9 @@ impl Limits {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order, so a higher
-    /// number than before is used only if the request was sent later or the limit has reset.
+    /// Updates the remaining requests. Responses may arrive out of order, so `remaining` is used
+    /// only in three cases: it is lower than before, the request was sent after the last update, or
+    /// the limit has reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);
@@ -132,7 +136,8 @@ impl Limits {
         }
     }
 
-    /// Records a request whose response is missing or reports no limit.
+    /// Records a request whose response is missing or reports no limit. If the server may have
+    /// counted the request, one request fewer remains.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {
@@ -172,8 +177,8 @@ mod tests {
         assert_eq!(limits.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         limits.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 30);
-        // With 58 remaining requests, 29 may be in flight. 29 are, so none is sent. With 57, also
-        // 29 may be in flight (half, rounded up). 28 are, so one is sent.
+        // 58 remaining requests allow 29 in flight. 29 are in flight, so none is sent. 57 also
+        // allow 29 (half, rounded up). 28 are in flight, so one is sent.
         limits.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 0);
         limits.record_response(3, now, remaining(57), 0.0);
@@ -244,8 +249,8 @@ mod tests {
         limits.record_response(3, now, remaining(2), 0.0);
         limits.record_response(2, now, remaining(3), 0.0);
         assert_eq!(send_all(&mut limits, now), [4]);
-        // The number rises if the server's window ended a moment earlier than reported, or if the
-        // plan has changed.
+        // More requests remain than before if the server's window ended a moment earlier than
+        // reported, or if the plan has changed.
         limits.record_response(4, now, remaining(300), 0.0);
         assert_eq!(send_all(&mut limits, now).len(), 150);
     }

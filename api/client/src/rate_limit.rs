@@ -22,7 +22,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Parses the headers. Returns `None` unless all three are valid.
+    /// Parses the headers. Returns `None` if one of the three is missing or invalid.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;
@@ -33,9 +33,9 @@ impl RateLimit {
         })
     }
 
-    /// Returns the time until the reset, by the server's clock. Returns `None` if the reset is not
-    /// within the next minute: either a clock is wrong, or the headers report the day limit. The
-    /// wait for the day limit is in the `Retry-After` of a 429.
+    /// Returns the time until the reset, by the server's clock. Returns `None` if the reset has
+    /// passed or is more than about a minute away: then a clock is wrong, or the headers report the
+    /// day limit. A 429 for the day limit has the wait in `Retry-After`.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

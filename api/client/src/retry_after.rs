@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // An error means that the number does not fit into a u64.
+        // The text has only digits, so parsing fails only if the number does not fit into a u64.
         return Some(text.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let until = httpdate::parse_http_date(text).ok()?;

@@ -11,7 +11,8 @@ use reqwest::{Method, Request, Response, StatusCode};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Sends with `execute` until the result is final, and records the attempts in `call`.
+/// Sends the request with `execute`, retries it as the policy of the call allows, and records the
+/// attempts in `call`.
 pub(crate) async fn send<F>(
     call: &Call,
     operation: &'static str,
@@ -54,7 +55,7 @@ impl<'a> Attempts<'a> {
             // `None` if the body is a stream, which cannot be sent twice.
             let again = request.try_clone();
             if let Some((at, _)) = self.sent.ends {
-                // The timeout includes the body of the response.
+                // This timeout also limits the body of the response.
                 *request.timeout_mut() = Some(at - Instant::now());
             }
             let result = execute(request).await;
@@ -70,7 +71,7 @@ impl<'a> Attempts<'a> {
             let (Some(wait), Some(again)) = (wait, again) else { return Ok(result) };
             self.sent.may_be_done |= may_be_done(&result);
             let is_held = is_limited(&result);
-            // Releases the connection before the wait.
+            // Drop the response, so that its connection is free during the wait.
             drop(result);
             if !is_held {
                 sleep(wait).await;
@@ -132,7 +133,7 @@ impl<'a> Attempts<'a> {
         self.call.observer.notify(&attempt);
     }
 
-    /// Runs the future until the call's deadline, then fails.
+    /// Awaits the future. Fails if the future has not ended at the call's deadline.
     async fn in_time<T>(
         &self,
         while_it: &'static str,

@@ -69,8 +69,8 @@ pub(crate) async fn in_span<T>(
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // The message contains the wait, the status and the request id. The span gets a status and
-        // a request id only at its end.
+        // The message has the wait, the status and the request id of this attempt. The span gets a
+        // status and a request id only at the end of the call.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }
 }

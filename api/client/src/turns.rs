@@ -17,7 +17,7 @@ struct State {
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the current wait for the rate limit, if all waiting calls were notified of it.
+    /// The end of the last wait for the rate limit of which all waiting calls were notified.
     held_until: Option<Instant>,
 }
 
@@ -193,8 +193,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| turns.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order. This also happens after a 429: a call enters
-        // again, behind calls with higher numbers.
+        // The calls enter the queue in reverse order. After a 429 a call also enters again, behind
+        // calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (turns, finished, call) = (turns.clone(), finished.clone(), *call);
             tokio::spawn(async move {
@@ -255,8 +255,8 @@ mod tests {
             let mut dropped = pin!(turns.wait(turns.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // The unpolled call may send first, after 42 seconds. It blocks the others for
-        // `RESPONSE_TIMEOUT`.
+        // After 42 seconds the unpolled call may send first. It does not send, and so blocks the
+        // others for `RESPONSE_TIMEOUT` (5 seconds).
         turns.wait(turns.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

@@ -23,8 +23,9 @@ client_of_version! {
 impl Client {
     /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
     ///
-    /// `base_url` may end in `/v1` or `/v2`, but this does not select the version: each client
-    /// calls its own. Any path before the version is allowed.
+    /// `base_url` may end in `/v1` or `/v2`, but the ending does not select the version: this
+    /// client always calls version 1, and the client from [`v2`](Self::v2) always version 2. Any
+    /// path before the version is allowed.
     ///
     /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
     /// 36 letters and digits.

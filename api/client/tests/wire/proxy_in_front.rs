@@ -47,7 +47,8 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// The document lists 404 for `cancelOrder` but not for `listOrders`.
+/// Tests a 404 that the document lists (`cancelOrder`), and one that it does not list
+/// (`listOrders`).
 #[tokio::test]
 async fn an_empty_404_keeps_status_headers_and_request_id() {
     for cancels in [true, false] {

@@ -13,7 +13,8 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event, its target, and its level if it is an event.
+/// The fields of a span or an event, and its target as the field `target`. An event also has its
+/// level, as the field `level`.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 
@@ -37,8 +38,8 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns one line for each event of the client, or for each of its spans if `events` is
-    /// false. A line has the fields.
+    /// Returns one line, with all fields except the target, for each event of the client. If
+    /// `events` is false, returns a line for each of the client's spans instead.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
@@ -52,8 +53,8 @@ impl Recorder {
 }
 
 /// A second subscriber. With only one, `tracing` asks only the thread that first creates a span
-/// whether to record it, and caches the answer. This thread may belong to a test without a
-/// subscriber.
+/// whether to record the span, and caches the answer for all threads. That thread may belong to a
+/// test without a subscriber. Then no thread would record the span.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 /// Records the spans and events of this thread.
