@@ -139,7 +139,7 @@ pub fn with_status(mut response: Response<Body>, status: StatusCode) -> Response
     response
 }
 
-/// Adds the headers that have a value. Header names are in lower case.
+/// Adds the headers that have a value. Panics if one of their names is not in lower case.
 pub fn with_headers<const N: usize>(
     response: Result<Response<Body>, Failure>,
     headers: [(&'static str, Option<HeaderValue>); N],
@@ -231,7 +231,8 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Converts the error for operations without a documented 400.
+/// Converts the error for an operation whose document has no 400. Dropshot sends such an error in
+/// its own format.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

@@ -99,8 +99,8 @@ fn remove_generic_errors(document: &mut Value) {
     }
 }
 
-/// Removes the decimal point of whole bounds and the titles that schemars derives from Rust names,
-/// and converts schemas with [`LIST`] to lists.
+/// Adapts a schema to the document: removes the decimal point of whole bounds, removes the titles
+/// that schemars derives from Rust names, and converts schemas with [`LIST`] to lists.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {

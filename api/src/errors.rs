@@ -58,7 +58,8 @@ static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|
     DOCUMENTS.into_iter().flat_map(bodies).collect()
 });
 
-/// The kind of credentials in a request without a valid key, which selects the message of the 401.
+/// The kind of credentials in a request without a valid key. The kind selects the message of the
+/// 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCredentials {
     /// No `Authorization` header and no key elsewhere.

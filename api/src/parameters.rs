@@ -119,7 +119,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Takes the known headers. Joins the lines of a header that was sent several times to one list
+    /// Takes the known headers. If a header was sent several times, joins its lines to one list
     /// (RFC 9110, 5.3).
     fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
@@ -190,7 +190,7 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // A `+` in a query means a space.
+            // In a query, a plain `+` means a space, so the error asks for `%2B`.
             let hint = if R::MAY_HAVE_PLUS && self.location == Location::Query {
                 "; write a + in it as %2B"
             } else {
@@ -496,8 +496,8 @@ impl Rule for Time {
     }
 }
 
-/// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` unless its year in
-/// UTC has four digits.
+/// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for any other text,
+/// and if the year in UTC does not have four digits.
 ///
 /// Unlike chrono, rejects U+2212 as a minus sign, and second 60 except at the end of a day in UTC.
 /// A leap second becomes the next second, because most programs cannot represent it.

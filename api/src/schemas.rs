@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// A type that dropshot documents as `T`. It has no values.
+/// A type that dropshot documents as `T`. Used only as a type, never as a value.
 #[derive(Debug)]
 pub struct Documented<T>(PhantomData<fn() -> T>);
 
