@@ -1,10 +1,10 @@
 //! The store's interface for the operator's commands.
 //!
-//! A command reads the rows that it changes without a lock. Then it sends all statements of the
-//! change at once, from the change lock to the COMMIT, so that it never holds the lock while it
-//! waits for an answer or is suspended. Each statement sees everything that was committed before it
-//! started (READ COMMITTED), and changes are committed in the order of their numbers. If another
-//! change has altered the rows since they were read, the command repeats its change.
+//! A command takes no lock to read the rows that it will change. Then it sends all statements of
+//! the change at once, from the change lock to the COMMIT, so that it never holds the lock while it
+//! waits for an answer or is suspended. Each statement sees everything that was committed before
+//! the statement started (READ COMMITTED), and changes are committed in the order of their numbers.
+//! If another change has altered the rows since they were read, the command repeats its change.
 
 mod blocking;
 mod check;
@@ -55,7 +55,7 @@ pub struct PostgresCommands {
 }
 
 impl PostgresCommands {
-    /// Connects to the primary of this store, which must have the newest schema.
+    /// Connects to the primary of this store. Fails if this program cannot use the store's schema.
     pub fn connect(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let commands = PostgresCommands::open(url)?;
         commands.run(async |client| require_current(client, STORE).await)?;
@@ -80,7 +80,8 @@ impl PostgresCommands {
         PostgresCommands::open(&self.url.limits())
     }
 
-    /// Runs `work`, which gives the store another id, and assigns the request counts to the new id.
+    /// Runs `work`, which gives the store another id. Then assigns the request counts to the new
+    /// id.
     fn with_new_id<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
@@ -206,7 +207,7 @@ pub(super) async fn write_at_once(
         client.query(lock, &[]),
         client.execute(record, &change),
         join_all(writes),
-        // COMMIT rolls back if an earlier statement failed.
+        // If an earlier statement fails, COMMIT is sent nevertheless, and rolls back.
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
@@ -269,8 +270,9 @@ impl OperatorStore for PostgresCommands {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // `heard_at` is a time of the database's clock. If a failover moves that clock, some steps
-        // of a long command are too long or too short.
+        // `heard_at` is a time of the database's clock. If a failover moves this clock, the answer
+        // may be wrong for a while. Then the steps of a long command have too many or too few
+        // records.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

@@ -122,7 +122,8 @@ pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
 
-/// Fails unless a table used as a lock has its one row, because without the row nothing is locked.
+/// Fails if a table that serves as a lock does not have exactly one row. Without a row, nothing
+/// would be locked.
 pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     if rows == 1 {
         return Ok(());

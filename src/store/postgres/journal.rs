@@ -32,10 +32,10 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old. A server that was away for
-/// longer finds its last seen change missing, and rereads everything. The age of the successor
-/// counts because servers look up the last row until a successor exists, however old the row is. At
-/// 2,000 changes a second the table takes 120 MB.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. The row's own age does not
+/// count, because servers look up a row as the last change until it has a successor. A server that
+/// was away for longer finds its last seen change missing, and rereads everything. At 2,000 changes
+/// a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT version, lead(made_at) OVER (ORDER BY version) AS followed_at
@@ -119,11 +119,11 @@ pub async fn record_change(
     Ok(())
 }
 
-/// Adds the next change to the journal: a change of orders if `$1`, otherwise of keys. Aborts the
-/// transaction if one of the orders `$2` changed after the change `$3`, if this is a change of keys
-/// and a key changed after the change `$4`, or if the table of the change lock is empty. To abort,
-/// it inserts NULL as the number, which violates a constraint. Ignores damaged orders whose change
-/// number is higher than the journal's last one.
+/// Adds the next change to the journal: a change of orders if `$1` is true, otherwise a change of
+/// keys. Aborts the transaction in three cases: one of the orders `$2` changed after the change
+/// `$3`; a key changed after the change `$4`, and this is a change of keys; the table of the change
+/// lock is empty. To abort, it inserts NULL as the number, which violates a constraint. Ignores
+/// damaged orders whose change number is higher than the journal's last one.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (version, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (
@@ -134,9 +134,9 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE version + 1 END
     FROM changes ORDER BY version DESC LIMIT 1";
 
-/// Removes some old rows of the journal. `floor` is the number of the last removed row; returns the
-/// new one. Starting at the floor avoids rereading dead rows, which stay in the table while another
-/// transaction keeps a long snapshot.
+/// Removes some old rows of the journal. `floor` is the number of the last removed row. Returns the
+/// new `floor`. The search starts at the floor, so that it does not reread dead rows, which stay in
+/// the table while another transaction keeps a long snapshot.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

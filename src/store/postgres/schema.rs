@@ -15,8 +15,8 @@ pub struct Migration {
     pub what: &'static str,
     /// The statements.
     pub sql: &'static str,
-    /// The oldest program that may use the database after this step. Servers of this version and of
-    /// newer ones go on; servers of older ones become unready.
+    /// The oldest program that may use the database after this step. Running servers of this
+    /// version or a newer one continue. Servers of an older version become unready.
     pub oldest_program: &'static str,
 }
 

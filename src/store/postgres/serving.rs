@@ -227,7 +227,8 @@ impl Store for PostgresStore {
         carry_out(&self.sessions, &self.replica, &empty, deadline).await.map(drop)
     }
 
-    /// Uses a separate connection, so that no request waits while this waits for the change lock.
+    /// Uses a separate connection, so that no request waits while the bans wait for the change
+    /// lock.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
         let update = "UPDATE keys SET banned_until = $2, ban_seconds = $3, ban_number = $4,
                              changed_in = (SELECT max(version) FROM changes)
@@ -306,7 +307,8 @@ const CHANGED_ORDERS: &str = "
     ORDER BY id";
 
 /// Sends every order, page by page. An order that changes meanwhile may be sent in its old or new
-/// state. The caller reads it again, because the result includes only the changes before the read.
+/// state. The caller reads such an order again later, because the returned change is the last one
+/// before the read.
 async fn send_all(
     session: &Session,
     replica: &Replica,

@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// Fails unless the lease is valid.
+    /// Fails if the session has ended or its lease is not valid.
     pub fn require_lease(&self) -> Result<(), StoreError> {
         self.ending.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {

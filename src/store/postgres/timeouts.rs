@@ -136,7 +136,9 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // A cancellation is answered in time, even if it waits for both locks.
+    // A cancellation is answered in time, even if it waits for both locks, or first for a session
+    // and for older leases. A batch with the minimum time left can still be executed. A suspended
+    // writer holds the change lock for less time than a request may wait.
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
@@ -150,14 +152,16 @@ const _: () = {
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
     // A command that polls for heartbeats misses none.
     assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
-    // If a server's commit has waited this long for standbys, the server's lease has expired.
+    // If a server's commit has waited for standbys for longer than `STANDBY_LIMIT`, the server's
+    // lease has expired.
     assert!(ms(LEASE) <= ms(STANDBY_LIMIT));
     // A lost peer is detected after the same time with and without unacknowledged data.
     let silent_ms = ms(KEEPALIVE_IDLE) + KEEPALIVE_RETRIES as u64 * ms(KEEPALIVE_INTERVAL);
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
     // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // PostgreSQL ends a slow statement before its late answer would end the session.
+    // PostgreSQL ends a slow statement of the reader, and a lock wait of a freshness query, before
+    // the late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A look-up of a row is answered in time even if all look-ups before it wait for a lock.

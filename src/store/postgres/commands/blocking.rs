@@ -29,7 +29,7 @@ pub struct Blocking<'a, C> {
 }
 
 impl<'a, C> Blocking<'a, C> {
-    /// Creates it with no collected writes.
+    /// Creates an instance without collected writes.
     pub fn new(runtime: &'a Runtime, client: &'a C) -> Blocking<'a, C> {
         Blocking { runtime, client, writes: RefCell::default() }
     }

@@ -10,8 +10,9 @@ use store_orders_api::types::{Pet, utc_text};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Inserts orders, and records the change. The change lock is taken before this statement. With
-/// READ COMMITTED its snapshot is taken after that, so `last` is the store's last change.
+/// Inserts orders, and records the change. The transaction takes the change lock before this
+/// statement starts. With READ COMMITTED, a statement gets its snapshot when it starts, so `last`
+/// is the store's last change.
 const INSERT_ORDERS: &str = "
     WITH last AS (SELECT changes.version, keys FROM changes, versions
                   ORDER BY changes.version DESC LIMIT 1),
@@ -34,9 +35,9 @@ const INSERT_PETS: &str = "
     INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
 impl PostgresCommands {
-    /// Inserts these orders as one change, and returns the number of inserted rows. The statements
-    /// are pipelined, so that the command does not hold the change lock while it waits for answers,
-    /// because servers have priority.
+    /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
+    /// wait for the change lock, so the statements are pipelined: the command does not hold the
+    /// lock while it waits for an answer.
     pub fn insert_orders(
         &self,
         orders: &[NewOrder],
@@ -65,7 +66,7 @@ impl PostgresCommands {
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // COMMIT rolls back if an earlier statement failed.
+                // If an earlier statement fails, COMMIT is sent nevertheless, and rolls back.
                 client.batch_execute("COMMIT"),
             );
             locked.map_err(commit_error)?;
@@ -93,7 +94,8 @@ impl PostgresCommands {
     }
 }
 
-/// True if an id was already in the store, or occurred twice in the import.
+/// True if the import failed because an id was already in the store, or occurred twice in the
+/// import.
 pub fn is_duplicate_id(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }

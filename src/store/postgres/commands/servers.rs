@@ -61,8 +61,8 @@ impl PostgresCommands {
         });
     }
 
-    /// Returns the ids of servers that have a row and send no heartbeats. Takes seconds if there
-    /// are any.
+    /// Returns the ids of servers that have a row and send no heartbeats. If there are any, this
+    /// takes as long as `HEARTBEAT_TIMEOUT`.
     pub fn silent_replicas(&self) -> Result<Vec<String>, StoreError> {
         self.run(async |client| Ok(seen_and_silent(client).await?.1))
     }

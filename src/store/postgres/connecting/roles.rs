@@ -25,8 +25,8 @@ pub struct Role {
     /// The `application_name`.
     pub name: &'static str,
     limits: ServerLimits,
-    /// Allows sequential scans. They are off for roles that read only a few rows, through an index:
-    /// after an import, outdated statistics could make the planner choose a scan instead.
+    /// Allows sequential scans. Off for roles that read only a few rows, because outdated
+    /// statistics could make the planner choose a scan instead of an index after an import.
     scans: bool,
 }
 

@@ -11,7 +11,7 @@ use tokio_postgres::config::Host;
 pub struct PostgresTls {
     /// `sslmode`; the default depends on the host.
     pub mode: Option<TlsMode>,
-    /// `sslrootcert`: a PEM file of trusted authorities. None for `system`.
+    /// `sslrootcert`: a PEM file of trusted authorities. `None` for `system`, which is the default.
     pub root: Option<PathBuf>,
     /// `sslcert`: a PEM file with the client's certificate.
     pub certificate: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl PostgresTls {
     }
 }
 
-/// Formats the settings as URL parameters with a leading `?`, or as nothing.
+/// Formats the settings as a URL query with a leading `?`. The text is empty if no setting is set.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters = [

@@ -27,7 +27,8 @@ pub enum InvalidUrl {
     /// The scheme is missing, or is neither `postgres` nor `postgresql`.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
-    /// Part of a user name or a password would be taken for a host, a database or a parameter.
+    /// The user name or the password has a character that is not percent-encoded, so a part of it
+    /// would be taken for a host, a database or a parameter.
     // The message has no at sign, because the text before an at sign would be redacted as a
     // possible password.
     #[error(
@@ -89,7 +90,7 @@ impl PostgresUrl {
         self
     }
 
-    /// The name of the store's database: by default the user's name, if the URL has one.
+    /// The name of the store's database. If the URL names no database, this is the user's name.
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname().or(self.config.get_user())
     }
@@ -210,8 +211,8 @@ fn begins_with_two_digits(text: &str) -> bool {
     text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Formats the URL without the password. The alternate form `{:#}` shows `***` for a password, and
-/// the TLS settings.
+/// Formats the URL without the password. The alternate form `{:#}` has `***` in place of a
+/// password, and the TLS settings at the end.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;

@@ -130,8 +130,8 @@ impl Shared {
             .for_each(|(waiting, decision)| self.decide(waiting, decision));
     }
 
-    /// Returns the result of a statement, or `None` if the statement failed. The caller must not
-    /// send a batch again after a failure, because PostgreSQL may have counted it. Dropping the
+    /// Returns the result of a statement, or `None` if the statement failed. After a failure, the
+    /// caller must not send the batch again, because PostgreSQL may have counted it. Dropping the
     /// batch refuses its requests.
     async fn answer<T>(
         &self,

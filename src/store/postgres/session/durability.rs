@@ -11,12 +11,14 @@ use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// Refuses a primary whose synchronous standbys are away, or do not confirm the commits of other
-/// servers. On such a primary each commit would hang and block a connection. PostgreSQL shows when
-/// a statement began, but not when its wait for standbys began. So only waiting statements of
-/// servers count; statements of commands and other programs may have run for long before they wait.
-/// Without `pg_read_all_stats` a role sees the number of standbys, but not their names or states.
-/// Stores the standbys in `state`.
+/// Refuses a primary on which each commit would hang and block a connection: its synchronous
+/// standbys are away, or a commit of a server has waited for them for longer than
+/// [`STANDBY_LIMIT`]. Stores the standbys in `state`.
+///
+/// Commits of commands and other programs do not count: PostgreSQL shows when a statement began,
+/// but not when its wait for standbys began, and their statements may run for long before they
+/// wait. Without `pg_read_all_stats`, a role sees the number of standbys, but not their names or
+/// states.
 pub async fn require_standbys(client: &Client, state: &mut Standbys) -> Result<(), StoreError> {
     let query = format!(
         "SELECT current_setting('synchronous_standby_names'),

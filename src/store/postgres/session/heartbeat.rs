@@ -1,8 +1,8 @@
 //! The heartbeat: a commit four times a second. A primary with a synchronous standby can confirm a
 //! commit only until it is replaced, so a confirmed heartbeat proves that the primary had not been
 //! replaced when the heartbeat was sent. The heartbeat locks the replica's own row, which is enough
-//! to write to the WAL. It does not take the change lock. During an import it would wait for that
-//! lock, and every list would fail.
+//! to write to the WAL. It does not take the change lock, because it would wait for this lock
+//! during an import, and every list would fail.
 
 use super::Session;
 use super::prepared::HeartbeatStatements;

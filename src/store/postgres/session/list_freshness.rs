@@ -63,7 +63,7 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The change that the list in memory reflects, as the latest of the requests reported it.
+    /// The change that the list in memory reflects, as last reported by a request of this query.
     list: Option<ChangeNumber>,
 }
 
@@ -172,8 +172,8 @@ async fn answer_until_ended(
                 let query = query_store(session, &select, replica, list, commits, &wait_is_over);
                 let answer = session.answer(READ_LIMIT, query);
                 in_flight.push(async move {
-                    // This has no effect if all clients have gone away, and with them the
-                    // receivers.
+                    // If all clients have gone away, the receivers are dropped, and this has no
+                    // effect.
                     next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                     sent.elapsed()
                 });
@@ -200,7 +200,7 @@ async fn query_store(
     let after = list.map(|list| list.number);
     let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &replica.id()];
     let unconfirmed = link.unconfirmed();
-    // The query returns only after its commit.
+    // The answer ends only after the commit, so `link` already knows if no standby confirmed it.
     let rows = client.query(select, &parameters).await.map_err(read_error)?;
     if commits {
         link.require_confirmed_since(unconfirmed)?;
