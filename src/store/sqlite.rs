@@ -122,7 +122,7 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// Opens the store for a command. Fails if it does not exist.
+    /// Opens the store for a command. Fails if there is no store in this directory.
     pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         existing_store(directory)?;
         SqliteStore::open_for_command(directory)

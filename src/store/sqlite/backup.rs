@@ -27,7 +27,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error of copying `file` to an error that tells the operator about `file`.
+/// Converts an error of copying `file` to `target` to an error that names the files.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     let StoreError::Engine { source, .. } = &error else {
         return match error {
@@ -80,7 +80,8 @@ pub fn back_up(
     let failed = |error| copy_error(&path, file, error);
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
-    // Check for interrupts before other errors, since an interrupted copy is incomplete.
+    // After an interrupt, `fill` returns an incomplete copy or an error. So check for interrupts
+    // before the result is used.
     let filled = copy.fill(&store, progress, is_interrupted);
     if is_interrupted() {
         return Err(interrupted());
@@ -136,7 +137,8 @@ impl StagedCopy {
     fn create(target: &Path, file: &Path) -> Result<StagedCopy, StoreError> {
         refuse_existing(target)?;
         let unwritable = |error: io::Error| StoreError::unwritable(file, error);
-        // Check first: an error of `tempdir_in` would name the temporary directory.
+        // Check the directory first, because an error of `tempdir_in` would name the temporary
+        // directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         let directory = tempfile::Builder::new()
             .prefix(".store-orders-")

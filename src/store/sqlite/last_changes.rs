@@ -21,8 +21,8 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
     connection.prepare_cached(SELECT_LAST_CHANGES)?.query_row([], last_changes_in)
 }
 
-/// Raises the change number of this scope and returns it. The caller must store it in the rows that
-/// it changes.
+/// Raises the change number of this scope and returns it. The caller must store the number in the
+/// rows that the change writes.
 pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
     let last = read_last_changes(connection)?;
     let number = 1 + match scope {
@@ -33,7 +33,7 @@ pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusql
     Ok(number)
 }
 
-/// Sets the change number of this scope, in the transaction that read the last one.
+/// Sets the change number of this scope. The same transaction must have read the previous number.
 pub fn set_change_number(
     connection: &Connection,
     scope: ChangeScope,

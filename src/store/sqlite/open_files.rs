@@ -44,8 +44,8 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails unless the paths still name the opened files. An open file keeps its inode number, so
-    /// no other file can have the same one.
+    /// Fails if a path no longer names the opened file. While that file is open, no other file can
+    /// get its inode number.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let result = self.check();

@@ -134,7 +134,7 @@ mod tests {
         let version: i64 =
             connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
         assert_eq!(version, NEWEST);
-        // The schema is the same as that of a new store.
+        // The migrated store has as many tables and indexes as a new store.
         let schema = |connection: &Connection| rows(connection, "sqlite_schema", 5).len();
         let mut new = Connection::open_in_memory().unwrap();
         apply_missing(&mut new).unwrap();

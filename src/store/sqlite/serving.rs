@@ -299,8 +299,8 @@ fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
 /// the whole table is faster: reading a million orders takes as long as sorting 100,000.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Returns true if so many orders have changed after this change that reading the whole table is
-/// faster.
+/// Returns true if reading the whole table is faster than sorting: `after` is 0, or more than
+/// [`MAX_SORTED_ORDERS`] orders have changed after it.
 fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_version
@@ -372,8 +372,8 @@ mod tests {
         store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }
 
-    /// Returns the ids of the orders that changed after this change, with the ids of cancelled
-    /// orders negated, and the last change.
+    /// Returns the ids of the orders that changed after this change, and the last change. The ids
+    /// of cancelled orders are negated.
     async fn changes(store: &Arc<SqliteStore>, after: ChangeNumber) -> (Vec<i64>, ChangeNumber) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -37,7 +37,7 @@ fn prepare<'a>(
 ) -> rusqlite::Result<CachedStatement<'a>> {
     let mut statement = connection.prepare_cached(statement)?;
     for (number, parameter) in (1..).zip(parameters) {
-        // SQLite treats `$1` as a named parameter.
+        // SQLite treats `$1` as a named parameter, so look up its index by its name.
         if let Some(index) = statement.parameter_index(&format!("${number}"))? {
             statement.raw_bind_parameter(index, parameter.value())?;
         }
