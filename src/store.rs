@@ -140,9 +140,10 @@ pub trait Store: Send + Sync {
     /// the last change that the read has reached. Fails if the store has another generation than
     /// `after`.
     ///
-    /// If the number of `after` is 0, sends all orders that are not cancelled. They may already
-    /// include changes made during the read, later than the reached one. For any other number, the
-    /// read may stop before the store's last change, to limit the number of rows.
+    /// If the number of `after` is 0, sends all orders that are not cancelled. Orders that change
+    /// during the read may be sent in their new state, although the returned change is an earlier
+    /// one. For any other number, the read may stop before the store's last change, to limit the
+    /// number of rows.
     async fn send_orders_since(
         &self,
         after: ChangeNumber,
@@ -183,8 +184,8 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL to the operator, through the store.
     fn announce(&self, _url: String) {}
 
-    /// Prepares the store for the end of this server. It is the last call: the server serves no
-    /// list afterwards. Logs what could not be done within `timeout`.
+    /// Prepares the store for the end of this server. This is the last call: afterwards the server
+    /// serves no list. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.

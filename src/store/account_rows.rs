@@ -25,8 +25,9 @@ pub fn select_keys(keys: &str) -> String {
 }
 
 /// Selects the columns of [`KeyChange::read`] for the accounts and keys whose change number is
-/// above `after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number so
-/// that engines always use its index, whatever number of rows they estimate.
+/// above `after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number, so
+/// that an engine uses the index on this number even if its estimate of the number of rows is
+/// wrong.
 pub fn select_changed_keys(change_number: &str, after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {

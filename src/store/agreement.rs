@@ -1,7 +1,7 @@
 //! The decisions by which several servers share one store without contradicting each other. They
-//! are pure functions: time and the database's answers are parameters. The server calls them, and
-//! `tests/support/protocol` model-checks them in sequences of bounded length, so they use only
-//! `std`.
+//! are pure functions: time and the database's answers are parameters. They use only `std`, because
+//! `tests/support/protocol` compiles the same files without the server, and model-checks them in
+//! sequences of bounded length.
 //!
 //! | File | Its decision |
 //! |---|---|

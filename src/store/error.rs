@@ -79,7 +79,7 @@ impl StoreError {
     }
 }
 
-/// Advice for an I/O error, in brackets. Empty unless the permission was denied.
+/// Returns advice in brackets if the I/O error is a missing permission, otherwise an empty text.
 pub fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => " (fix: run the command as the owner of its files)",

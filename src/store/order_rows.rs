@@ -152,8 +152,8 @@ pub enum CancelOutcome {
 /// The outcomes of a batch of cancellations, made in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One per request, in the order of the requests. `None` if the request's deadline passed
-    /// before the store could write.
+    /// One per request, in the order of the requests. `None` if the request's deadline had passed,
+    /// or was too near, when the store could write.
     pub outcomes: Vec<Option<CancelOutcome>>,
     /// The generation of the store.
     pub generation: u64,

@@ -60,8 +60,8 @@ pub struct PolledChanges<T> {
 }
 
 impl<T: Time> PolledChanges<T> {
-    /// Creates the answer of a store. `as_of` is the start of the query, or the last confirmed
-    /// heartbeat if it was sent earlier.
+    /// Creates the answer of a store. `as_of` is the earlier of two times: the start of the query,
+    /// and the sending of the last confirmed heartbeat.
     pub fn new(last_changes: LastChanges, as_of: T) -> PolledChanges<T> {
         PolledChanges { last_changes, as_of }
     }

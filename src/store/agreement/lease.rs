@@ -47,8 +47,8 @@ impl<T: Time> Lease<T> {
 
     /// Returns the earlier of the query's start (`asked`) and the sending of the last confirmed
     /// heartbeat; `None` before the first heartbeat. The answer includes every change that was
-    /// acknowledged before this time. The primary had not been replaced when the heartbeat was
-    /// sent, so the answer lacks only later changes.
+    /// acknowledged before the returned time: the primary had not been replaced when the heartbeat
+    /// was sent, so the answer lacks only changes acknowledged afterwards.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
-        // The next session to the same server opens within the first second, or after it.
+        // Further sessions to the same server do not prolong the wait. The first one below opens
+        // during the wait, the second one after it.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

@@ -2,8 +2,8 @@
 
 use super::change_numbers::ChangeNumber;
 
-/// A list in memory: a snapshot of the orders, and the orders in it that this process has
-/// cancelled since.
+/// A list in memory: a snapshot of the orders, and the orders of this snapshot that this process
+/// has cancelled since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
     /// The orders as of the change `applied`.
@@ -84,9 +84,9 @@ impl<S, R: Default> ListState<S, R> {
     }
 
     /// Replaces the snapshot by one that reflects the change `applied`. `remove_done` deletes the
-    /// pending removals whose orders the new snapshot lacks; removals of orders that were cancelled
-    /// while it was made stay pending. A new generation discards all pending removals, because its
-    /// snapshot was read anew and already lacks every order whose cancellation was not lost.
+    /// pending removals whose orders the new snapshot lacks. Orders that were cancelled while the
+    /// new snapshot was made stay pending. A new generation discards all pending removals, because
+    /// its snapshot was read anew and already lacks every order whose cancellation was not lost.
     pub fn publish(
         &mut self,
         snapshot: S,
@@ -124,7 +124,7 @@ mod tests {
         list.pending_removals.len() > before
     }
 
-    /// Publishes a snapshot without the first pending removal. Returns the remaining ones.
+    /// Publishes a snapshot and deletes the first pending removal. Returns the remaining removals.
     fn publish(list: &mut List, applied: ChangeNumber) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals
@@ -135,7 +135,8 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.reflected_after_removals(), change(6));
-        // The batch follows change 7 of another process, which the list does not reflect.
+        // The first batch follows change 7 of another process, which the list does not reflect. The
+        // second batch belongs to another generation.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.reflected_after_removals(), change(6));

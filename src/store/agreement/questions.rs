@@ -5,7 +5,7 @@
 use super::lease::Time;
 use std::time::Duration;
 
-/// The accuracy of timers: shorter waits would be rounded up to this.
+/// The accuracy of timers. A shorter wait would take this long, so it is left out.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The queries of a session. `C` is the caller's data for one query.

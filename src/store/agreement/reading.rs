@@ -6,7 +6,8 @@ use super::change_numbers::ChangeNumber;
 /// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
-    /// All rows that exist now. The rows do not show what was removed before.
+    /// All rows that exist now. They do not show which rows were removed, so the reader starts from
+    /// an empty list or cache.
     All,
     /// Rows that changed after the change of this number.
     After(i64),
@@ -25,7 +26,8 @@ impl ReadScope {
 /// The changes that a read of orders includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
-    /// The last change whose rows were read, except rows that a later change has rewritten.
+    /// The read includes every change up to this one. But a row that a later change has rewritten
+    /// may be missing, or be in its later state.
     pub reached: ChangeNumber,
     /// True if the orders are exactly as they were at the change `reached`. False if a later change
     /// may already have rewritten some of them.
@@ -33,15 +35,16 @@ pub struct OrdersRead {
 }
 
 impl OrdersRead {
-    /// A read of all orders, page by page. `before` and `last` are the store's last changes before
-    /// and after the read. The pages may include some of the changes in between.
+    /// Describes a read of all orders, page by page. `before` and `last` are the store's last
+    /// changes before and after the read. The pages may include some of the changes in between.
     pub fn whole(before: ChangeNumber, last: ChangeNumber) -> OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
-    /// A read of one page, which contains whole changes up to the number `highest`. `before` is the
-    /// store's last change before the read. If the page is full, there may be later changes, and
-    /// rows that they have rewritten are missing from the page.
+    /// Describes a read of one page, which contains whole changes up to the number `highest`
+    /// (`None` if the page is empty). `before` is the store's last change before the read. If the
+    /// page is full, there may be later changes, and rows that they have rewritten are missing from
+    /// the page.
     pub fn page(
         after: ChangeNumber,
         before: ChangeNumber,

@@ -47,8 +47,8 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Checks that a table has exactly one row. Depending on the table, writers lock this row, or
-    /// it contains the store's id.
+    /// Checks that a table has exactly one row. Without its row, `identity` has no store id, and
+    /// `versions` is no lock (PostgreSQL) or has no change numbers (SQLite).
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));

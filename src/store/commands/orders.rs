@@ -55,7 +55,7 @@ pub trait OrderCommands {
     /// Returns the status of each of these orders that exists.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
-    /// Makes all of these updates or none. No two may be of the same order.
+    /// Makes all of these updates or none. No two updates may be of the same order.
     fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
 
     /// Marks all of these orders as shipped, or none. Shipped orders cannot be cancelled. Returns

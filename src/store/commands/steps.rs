@@ -74,7 +74,8 @@ pub struct UnfinishedSteps {
 }
 
 /// Calls `step` for consecutive ranges of `items` items. `step` changes the items of its range in
-/// one transaction, and can stop the work by breaking, except after the last range.
+/// one transaction. If it returns `Break`, no further range follows, and the work fails unless that
+/// range was the last one.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,
