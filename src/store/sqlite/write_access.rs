@@ -141,8 +141,9 @@ impl WriteGuard<'_> {
         self.access.files.require_in_place()
     }
 
-    /// Moves the write-ahead log into the store's file, if a server has committed often enough since
-    /// the last time. The answer to the last commit waits for this.
+    /// Moves the write-ahead log into the store's file, if this commit is a server's and
+    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The answer to the
+    /// request waits for the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
