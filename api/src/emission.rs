@@ -99,8 +99,9 @@ fn remove_generic_errors(document: &mut Value) {
     }
 }
 
-/// Adapts a schema to the document: removes the decimal point of whole bounds, removes the titles
-/// that schemars derives from Rust names, and converts schemas with [`LIST`] to lists.
+/// Adapts a schema to the document: writes bounds that are whole numbers as integers (1, not 1.0),
+/// removes the titles that schemars derives from Rust names, and converts schemas that are marked
+/// with [`LIST`] to lists.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {

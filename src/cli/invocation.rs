@@ -84,9 +84,9 @@ impl Invocation {
         self.cli.run(&self.effective, &self.old_names, out)
     }
 
-    /// Returns the settings of `serve` or `config check`, which refuse settings that contradict
-    /// each other. Returns `None` for all other commands. `config show` is one of them, because it
-    /// helps to find a contradiction.
+    /// Returns the settings if the command is `serve` or `config check`: these commands fail if
+    /// settings contradict each other. Returns `None` for every other command, including
+    /// `config show`, which must show contradictory settings.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 pub struct StoreSettings {
     /// PostgreSQL database that holds the store, for several replicas
     ///
-    /// It takes the place of the store in the data directory. The URL may have several hosts,
-    /// sslmode and certificates, as libpq has them.
+    /// It replaces the store in the data directory. As in libpq, the URL can list several hosts and
+    /// set sslmode, sslrootcert, sslcert and sslkey.
     #[arg(long, global = true, value_name = "postgres://USER@HOST/DATABASE", env)]
     pub store: Option<PostgresUrl>,
     /// File that holds the password for the store in PostgreSQL

@@ -49,7 +49,7 @@ async fn a_scrape_is_in_the_text_format() {
 #[tokio::test]
 async fn names_labels_types_and_help_of_metrics_are_stable() {
     let server = setup().with_certificate(TestCertificate::new()).serve().await;
-    // The counter of requests has no sample before the first request.
+    // Send a request, because the counter of requests has no sample before the first one.
     server.send("GET", "/changelog", &[]).await;
     let (_, text) = scrape(&server, "text/plain").await;
     let mut families: BTreeMap<String, (String, String, BTreeSet<String>)> = BTreeMap::new();

@@ -69,7 +69,7 @@ impl std::error::Error for UnfinishedImport {
 pub struct UnfinishedSteps {
     /// The number of completed items.
     pub completed: usize,
-    /// The error. `None` if the step stopped the work.
+    /// The error that ended the work. `None` if `step` returned `Break`.
     pub why: Option<StoreError>,
 }
 

@@ -160,8 +160,8 @@ const _: () = {
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
     // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // PostgreSQL ends a slow statement of the reader, and a lock wait of a freshness query, before
-    // the late answer would end the session.
+    // PostgreSQL ends a slow statement of the reader, and a freshness query that waits for a lock,
+    // before READ_LIMIT. Otherwise the late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A look-up of a row is answered in time even if all look-ups before it wait for a lock.

@@ -280,7 +280,7 @@ mod tests {
         let batch = || {
             let mut writer = store.writer.lock_for_server(Duration::from_secs(60)).unwrap();
             in_transaction(&mut writer, |_| {
-                // Takes as long as syncing a commit to the disk.
+                // Simulates the time that syncing a commit to the disk takes.
                 std::thread::sleep(Duration::from_millis(5));
                 Ok(())
             })

@@ -155,7 +155,7 @@ impl Findings {
         }
     }
 
-    /// Adds a change of text for people.
+    /// Adds a neutral change: a text that only people read, such as a description, was reworded.
     pub fn text(&mut self, at: &Place<'_>) {
         self.neutral(at, "is reworded");
     }

@@ -215,8 +215,8 @@ async fn query_store(
     Ok(FreshnessReport { history: session.history, last_changes, changes })
 }
 
-/// Reads the orders that changed after the list's change. Returns `None` if the list is current or
-/// the orders are too many.
+/// Reads the orders that changed after the list's change. Returns `None` if `list` is `None`, the
+/// list is current, or the orders are too many.
 fn read_changes(
     rows: &[Row],
     list: Option<ChangeNumber>,

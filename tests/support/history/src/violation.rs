@@ -82,7 +82,7 @@ pub enum Rule {
 pub struct Operation {
     /// The request or command.
     pub asked: Asked,
-    /// Its start, in nanoseconds of the recording.
+    /// The start time, in nanoseconds on the recording's clock.
     pub begun: u64,
     /// The time and a summary of its answer; `None` while the operation is running.
     pub answered: Option<(u64, String)>,

@@ -166,7 +166,8 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica. With a `generation` that no session has, the list counts as not read yet.
+    /// Creates a replica whose list reflects the beginning of `generation`. If no session has this
+    /// generation, the replica must first read the whole list.
     pub fn new(generation: u64) -> Replica {
         let orders = ListState::new(0, ChangeNumber::beginning(generation));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }

@@ -345,8 +345,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // The restored rows are locked for longer than an answer takes, so no query can be
-            // running.
+            // A restore of rows locks them until each running query has timed out (an assumption in
+            // lib.rs), so this step is impossible while a query runs.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),

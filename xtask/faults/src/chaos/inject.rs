@@ -270,8 +270,8 @@ impl Fault {
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // A single address for all nodes is moved to the new primary: for cut-off servers
-                // at once, for the remaining server only when the fault is undone.
+                // This server has one relay for all nodes. Point it at the new primary: now if the
+                // server is cut off from the old one, otherwise when the fault is undone.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }

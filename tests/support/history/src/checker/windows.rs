@@ -243,8 +243,8 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused before its window can have been full: even with
-    /// every request that may have been counted in it, the window is below the limit.
+    /// Adds a violation if a request was refused although its window cannot have been full: the
+    /// number of requests that the window may have counted is below the limit.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,
