@@ -125,9 +125,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the number of concurrent calls of the client and its clones to `calls`; 0 counts as
-    /// 1. A call counts until the end of its response, also while it waits for the rate limit or
-    /// for a retry. Further calls wait until another call ends, or fail when their
+    /// Limits the number of concurrent calls of the client and its clones to `calls`, or to 1 if
+    /// `calls` is 0. A call counts until the end of its response, also while it waits for the rate
+    /// limit or for a retry. Further calls wait until another call ends, or fail when their
     /// [`call_timeout`](Self::call_timeout) expires. The time of their [`RetryPolicy`] begins after
     /// this wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {

@@ -7,6 +7,7 @@ use crate::store::{NewOrder, OperatorStore, REQUEST_TIMEOUT, Records};
 use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
+use testbed::wait_until;
 
 /// Starts a writer for a store with pending orders 1 to 20. Returns the writer, the metric of its
 /// batch sizes, the list that it updates, and the store's directory.
@@ -69,12 +70,8 @@ async fn requests_that_queue_during_a_batch_form_the_next_one() {
     let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut first = Box::pin(cancel(&writer, 1));
-    let began = Instant::now();
-    while writer.running.age().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not begin");
-        assert!((&mut first).now_or_never().is_none());
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    assert!((&mut first).now_or_never().is_none());
+    wait_until("the first batch begins", || async { writer.running.age().is_some() }).await;
     let mut others = Box::pin(join_all((2..=20).map(|id| cancel(&writer, id))));
     assert!((&mut others).now_or_never().is_none());
     other.execute_batch("ROLLBACK").unwrap();
@@ -105,19 +102,11 @@ async fn no_request_waits_long_for_a_store_that_cannot_write() {
     assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
     // The first batch is still waiting for the store. It may have begun late, so wait until it
     // counts as stuck.
-    let began = Instant::now();
-    while writer.require_not_stuck().is_ok() {
-        assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_until("the batch is stuck", || async { writer.require_not_stuck().is_err() }).await;
     let second = cancel(&writer, 2).await;
     assert!(matches!(second, Err(CancelError::Stuck(_))), "{second:?}");
     other.execute_batch("ROLLBACK").unwrap();
-    let began = Instant::now();
-    while batches.get_sample_sum() < 1.0 {
-        assert!(began.elapsed() < Duration::from_secs(30), "the batch does not end");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_until("the batch ends", || async { batches.get_sample_sum() >= 1.0 }).await;
     // The first request was not executed, because its deadline had passed. So order 1 can still be
     // cancelled.
     writer.stuck_after = REQUEST_TIMEOUT;
