@@ -3,7 +3,6 @@
 
 mod agreement;
 mod servers;
-mod suspended;
 mod waits;
 
 use crate::scenario::{Scenario, scenario};
@@ -13,6 +12,5 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("limits::agreement", agreement::run).untimed(),
         scenario!("limits::waits", waits::run).untimed(),
         scenario!("limits::servers", servers::run),
-        scenario!("limits::suspended", suspended::run),
     ]
 }
