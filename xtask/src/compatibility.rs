@@ -45,7 +45,7 @@ pub use document::url as server_url;
 pub use resolved::all_operations;
 
 use chrono::NaiveDate;
-use findings::{Findings, Place};
+use findings::{ComparedPlace, Findings};
 use serde_json::Value;
 
 /// Returns every change between two documents, in the order of the document, with its verdict on
@@ -53,7 +53,7 @@ use serde_json::Value;
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
     let (old, new) = (resolved::resolved(published), resolved::resolved(document));
     let mut findings = Findings { today, changes: Vec::new() };
-    document::compare(&mut findings, &Place::documents(&old, &new));
+    document::compare(&mut findings, &ComparedPlace::documents(&old, &new));
     let changes = findings.changes;
     if changes.is_empty() && without_version(published) != without_version(document) {
         return vec![Change {

@@ -1,6 +1,6 @@
 //! Compares the top level of documents, and the schemas and security schemes in `components`.
 
-use super::findings::{Findings, Place};
+use super::findings::{ComparedPlace, Findings};
 use super::resolved::all_operations;
 use super::{operations, promises};
 use codegen::pointer::COMPONENT;
@@ -8,7 +8,7 @@ use semver::Version;
 use serde_json::Value;
 
 /// Compares two resolved documents.
-pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
+pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
     let nothing = Value::Null;
     let published = documents.old.unwrap_or(&nothing);
     found.each(documents, |found, member| match member.key {
@@ -35,7 +35,7 @@ pub(super) fn compare(found: &mut Findings, documents: &Place<'_>) {
 }
 
 /// Compares `info`. `x-plans` is a promise to callers; the other members are text for people.
-fn info(found: &mut Findings, member: &Place<'_>) {
+fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     match member.key {
         "version" => {}
         "title" | "summary" | "description" | "termsOfService" | "contact" | "license" => {
@@ -55,7 +55,7 @@ fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
 
 /// Compares the base URLs. A server is identified by its URL with the defaults of its variables,
 /// because two servers may share a template.
-fn servers(found: &mut Findings, at: &Place<'_>) {
+fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();
         Value::Object(servers.map(|server| (url(server), server.clone())).collect())
@@ -85,7 +85,7 @@ pub fn url(server: &Value) -> String {
     url
 }
 
-fn server_member(found: &mut Findings, member: &Place<'_>) {
+fn server_member(found: &mut Findings, member: &ComparedPlace<'_>) {
     match member.key {
         "description" => found.text(member),
         "variables" => found.each(member, |found, variable| {
@@ -97,7 +97,7 @@ fn server_member(found: &mut Findings, member: &Place<'_>) {
 
 /// Compares the components whose names matter to callers: schemas, because generated clients name
 /// types after them, and security schemes.
-fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
+fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
             if schema.new.is_none() {
@@ -121,7 +121,7 @@ fn components(found: &mut Findings, components: &Place<'_>, published: &Value) {
 }
 
 /// Compares an object in which only the description may change.
-fn compare_rewordable(found: &mut Findings, at: &Place<'_>) {
+fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     if at.both().is_none() {
         return found.breaking(at, at.transition());
     }
@@ -133,7 +133,7 @@ fn compare_rewordable(found: &mut Findings, at: &Place<'_>) {
 
 /// Reports a removed schema. The removal is not breaking if all operations that used the schema may
 /// be removed.
-fn removed_schema(found: &mut Findings, at: &Place<'_>, published: &Value) {
+fn removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);
     let users: Vec<_> =

@@ -32,9 +32,10 @@ impl Direction {
     }
 }
 
-/// A place in both documents, with its name in the changelog and the value in each document.
+/// A place in the two compared documents, with its name in the changelog and the value in each
+/// document.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct ComparedPlace<'a> {
     pub key: &'a str,
     pub old: Option<&'a Value>,
     pub new: Option<&'a Value>,
@@ -47,11 +48,11 @@ pub(super) struct Place<'a> {
     is_schema: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ComparedPlace<'a> {
     /// Returns the root of two documents.
-    pub fn documents(old: &'a Value, new: &'a Value) -> Place<'a> {
+    pub fn documents(old: &'a Value, new: &'a Value) -> ComparedPlace<'a> {
         let (pointer, name) = (String::new(), "the API".to_string());
-        Place { key: "", old: Some(old), new: Some(new), pointer, name, is_schema: false }
+        ComparedPlace { key: "", old: Some(old), new: Some(new), pointer, name, is_schema: false }
     }
 
     /// Returns both values, or `None` if one is absent.
@@ -60,22 +61,22 @@ impl<'a> Place<'a> {
     }
 
     /// Returns this place with other values.
-    pub fn with<'b>(&self, old: Option<&'b Value>, new: Option<&'b Value>) -> Place<'b>
+    pub fn with<'b>(&self, old: Option<&'b Value>, new: Option<&'b Value>) -> ComparedPlace<'b>
     where
         'a: 'b,
     {
-        Place { old, new, ..self.clone() }
+        ComparedPlace { old, new, ..self.clone() }
     }
 
     /// Returns a member of the object at this place. The member keeps the name of this place. Only
     /// a member of the root gets its key as its name.
-    fn member<'b>(&self, key: &'b str) -> Place<'b>
+    fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,
     {
         let get = |object: Option<&'a Value>| object?.get(key);
         let name = if self.pointer.is_empty() { key } else { &self.name };
-        Place {
+        ComparedPlace {
             key,
             old: get(self.old),
             new: get(self.new),
@@ -86,25 +87,29 @@ impl<'a> Place<'a> {
     }
 
     /// Returns this place with another name.
-    pub fn named(&self, name: &str) -> Place<'a> {
-        Place { name: name.to_string(), is_schema: false, ..self.clone() }
+    pub fn named(&self, name: &str) -> ComparedPlace<'a> {
+        ComparedPlace { name: name.to_string(), is_schema: false, ..self.clone() }
     }
 
     /// Returns this place with `part` appended to its name.
-    pub fn part(&self, part: &str) -> Place<'a> {
+    pub fn part(&self, part: &str) -> ComparedPlace<'a> {
         self.named(&format!("{} {part}", self.name))
     }
 
     /// Returns this place with a field's name appended to its name.
-    pub fn field(&self, field: &str) -> Place<'a> {
+    pub fn field(&self, field: &str) -> ComparedPlace<'a> {
         let dot = if self.is_schema { "." } else { " " };
-        Place { name: format!("{}{dot}{field}", self.name), is_schema: true, ..self.clone() }
+        ComparedPlace {
+            name: format!("{}{dot}{field}", self.name),
+            is_schema: true,
+            ..self.clone()
+        }
     }
 
     /// Returns this place with the name of a schema, to which names of fields are appended with a
     /// dot.
-    pub fn schema(&self, name: &str) -> Place<'a> {
-        Place { name: name.to_string(), is_schema: true, ..self.clone() }
+    pub fn schema(&self, name: &str) -> ComparedPlace<'a> {
+        ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
     /// Returns the name of the component at this place, if both documents refer to the same
@@ -130,7 +135,11 @@ pub(super) struct Findings {
 impl Findings {
     /// Applies `rule` to each member that differs between two objects, in the order of the old
     /// object. An absent object counts as empty.
-    pub fn each(&mut self, of: &Place<'_>, mut rule: impl FnMut(&mut Findings, &Place<'_>)) {
+    pub fn each(
+        &mut self,
+        of: &ComparedPlace<'_>,
+        mut rule: impl FnMut(&mut Findings, &ComparedPlace<'_>),
+    ) {
         let empty = json!({});
         let objects = (of.old.unwrap_or(&empty).as_object(), of.new.unwrap_or(&empty).as_object());
         let (Some(old), Some(new)) = objects else {
@@ -147,7 +156,7 @@ impl Findings {
 
     /// Adds a change for which there is no rule. A new `x-` extension is neutral, because no caller
     /// can rely on it yet; any other change is breaking.
-    pub fn other(&mut self, at: &Place<'_>) {
+    pub fn other(&mut self, at: &ComparedPlace<'_>) {
         if at.key.starts_with("x-") && at.old.is_none() {
             self.neutral(at, "is a new extension");
         } else {
@@ -156,13 +165,13 @@ impl Findings {
     }
 
     /// Adds a neutral change: a text that only people read, such as a description, was reworded.
-    pub fn text(&mut self, at: &Place<'_>) {
+    pub fn text(&mut self, at: &ComparedPlace<'_>) {
         self.neutral(at, "is reworded");
     }
 
     /// Adds a change of a flag that defaults to false. `set` is the description and verdict of
     /// setting the flag, `unset` of removing it.
-    pub fn flag(&mut self, at: &Place<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
+    pub fn flag(&mut self, at: &ComparedPlace<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {
             (Some(false), Some(true)) => self.add(at, set.1, set.0),
@@ -174,7 +183,7 @@ impl Findings {
 
     /// Adds a change of `deprecated`. Setting and removing the flag are both additions, so that the
     /// changelog must name them.
-    pub fn deprecation(&mut self, at: &Place<'_>) {
+    pub fn deprecation(&mut self, at: &ComparedPlace<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
@@ -187,19 +196,24 @@ impl Findings {
         }
     }
 
-    pub fn neutral(&mut self, at: &Place<'_>, description: impl Into<String>) {
+    pub fn neutral(&mut self, at: &ComparedPlace<'_>, description: impl Into<String>) {
         self.add(at, Verdict::Neutral, description);
     }
 
-    pub fn addition(&mut self, at: &Place<'_>, description: impl Into<String>) {
+    pub fn addition(&mut self, at: &ComparedPlace<'_>, description: impl Into<String>) {
         self.add(at, Verdict::Addition, description);
     }
 
-    pub fn breaking(&mut self, at: &Place<'_>, description: impl Into<String>) {
+    pub fn breaking(&mut self, at: &ComparedPlace<'_>, description: impl Into<String>) {
         self.add(at, Verdict::Breaking, description);
     }
 
-    pub fn add(&mut self, at: &Place<'_>, verdict: Verdict, description: impl Into<String>) {
+    pub fn add(
+        &mut self,
+        at: &ComparedPlace<'_>,
+        verdict: Verdict,
+        description: impl Into<String>,
+    ) {
         let (pointer, name) = (at.pointer.clone(), at.name.clone());
         self.changes.push(Change { pointer, name, verdict, description: description.into() });
     }

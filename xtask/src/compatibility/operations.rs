@@ -1,13 +1,13 @@
 //! Compares paths and operations, with their parameters, request bodies and responses.
 
-use super::findings::{Direction, Findings, Place};
+use super::findings::{ComparedPlace, Direction, Findings};
 use super::resolved::{METHODS, operation_name};
 use super::{promises, schemas};
 use codegen::pointer::component;
 use serde_json::{Map, Value};
 
 /// Compares the operations of all paths.
-pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
+pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
@@ -27,7 +27,7 @@ pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
 }
 
 /// Compares a published operation with the current operation, which is absent if it was removed.
-fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
+fn compare_published(found: &mut Findings, at: &ComparedPlace<'_>, old: &Value) {
     let count = found.changes.len();
     match at.new {
         Some(new) => operation(found, at, new),
@@ -41,7 +41,7 @@ fn compare_published(found: &mut Findings, at: &Place<'_>, old: &Value) {
     }
 }
 
-fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
+fn operation(found: &mut Findings, at: &ComparedPlace<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
         // These fields are for people. `x-scalar-stability` is only for the reference page; the
         // promise is `x-stability`.
@@ -64,7 +64,7 @@ fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
 }
 
 /// Compares parameters, which are identified by their location and name.
-fn parameters(found: &mut Findings, at: &Place<'_>) {
+fn parameters(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_identity = |list: Option<&Value>| -> Value {
         let parameters = list.and_then(Value::as_array).into_iter().flatten();
         let text =
@@ -94,7 +94,7 @@ fn parameters(found: &mut Findings, at: &Place<'_>) {
 }
 
 /// Compares a parameter or a header; both have the same members.
-fn compare_value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.each(at, |found, member| match member.key {
         "description" | "example" | "examples" => found.text(member),
         "deprecated" => found.deprecation(member),
@@ -105,13 +105,13 @@ fn compare_value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
 }
 
 /// Compares `required`. A required parameter must be sent; a required header is always sent.
-fn required(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
 
 /// Compares `security`, a list of alternatives. Each alternative lists schemes that are required
 /// together. An empty list or an empty alternative requires no authentication.
-fn security(found: &mut Findings, at: &Place<'_>) {
+fn security(found: &mut Findings, at: &ComparedPlace<'_>) {
     let alternatives = |list: Option<&Value>| -> Vec<Map<String, Value>> {
         let list = list.and_then(Value::as_array).filter(|list| !list.is_empty());
         list.map_or(vec![Map::new()], |list| {
@@ -135,7 +135,7 @@ fn security(found: &mut Findings, at: &Place<'_>) {
     }
 }
 
-fn request_body(found: &mut Findings, at: &Place<'_>) {
+fn request_body(found: &mut Findings, at: &ComparedPlace<'_>) {
     found.each(at, |found, member| match member.key {
         "description" => found.text(member),
         "required" => required(found, member, Direction::Sent),
@@ -146,7 +146,7 @@ fn request_body(found: &mut Findings, at: &Place<'_>) {
 
 /// True if `If-None-Match` is a new parameter of the operation, which callers of the published
 /// document do not send.
-fn becomes_conditional(at: &Place<'_>) -> bool {
+fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
         parameters.into_iter().flatten().any(|one| {
@@ -160,7 +160,7 @@ fn becomes_conditional(at: &Place<'_>) -> bool {
 /// Compares responses. Callers handle a new error like other errors of its class, but may take a
 /// new success or redirect for a failure. A new 304 is safe if `If-None-Match` is new too, because
 /// no caller sends this header yet.
-fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
+fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
         let is_error = place.key.starts_with(['4', '5']);
@@ -197,9 +197,9 @@ fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: b
 }
 
 /// The rule that compares the examples of a body: as text, or as error codes of the operation.
-type ExamplesRule = fn(&mut Findings, &Place<'_>);
+type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
-fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
+fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
     found.each(at, |found, member| match member.key {
         "description" => found.text(member),
         "headers" => found.each(member, header),
@@ -210,7 +210,7 @@ fn response(found: &mut Findings, at: &Place<'_>, examples: ExamplesRule) {
 }
 
 /// Checks the body of a new error. Callers parse every error as `Error`.
-fn error_body(found: &mut Findings, media_type: &Place<'_>) {
+fn error_body(found: &mut Findings, media_type: &ComparedPlace<'_>) {
     let is_error = media_type.key == "application/json"
         && media_type.new.and_then(|new| component(new.get("schema")?)) == Some("Error");
     if !is_error {
@@ -220,7 +220,7 @@ fn error_body(found: &mut Findings, media_type: &Place<'_>) {
 }
 
 /// Compares the examples of an error, which are named by the operation's codes.
-fn codes(found: &mut Findings, examples: &Place<'_>) {
+fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);
         match (place.old, place.new) {
@@ -238,7 +238,7 @@ fn codes(found: &mut Findings, examples: &Place<'_>) {
 }
 
 /// Compares the outcome of a response, the result that clients return for it.
-fn outcome(found: &mut Findings, at: &Place<'_>) {
+fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");
     }
@@ -249,7 +249,7 @@ fn outcome(found: &mut Findings, at: &Place<'_>) {
 }
 
 /// Compares a response header. The changelog names a shared header without its operation.
-fn header(found: &mut Findings, header: &Place<'_>) {
+fn header(found: &mut Findings, header: &ComparedPlace<'_>) {
     let shared = header.component().map(|name| header.named(name));
     let place = shared.unwrap_or_else(|| header.part(header.key));
     match (place.old, place.new) {
@@ -259,7 +259,12 @@ fn header(found: &mut Findings, header: &Place<'_>) {
     }
 }
 
-fn content(found: &mut Findings, at: &Place<'_>, direction: Direction, examples: ExamplesRule) {
+fn content(
+    found: &mut Findings,
+    at: &ComparedPlace<'_>,
+    direction: Direction,
+    examples: ExamplesRule,
+) {
     found.each(at, |found, media_type| match media_type.both() {
         None => found.breaking(&media_type.part(media_type.key), media_type.transition()),
         Some(_) => found.each(media_type, |found, member| match member.key {

@@ -1,7 +1,7 @@
 //! Compares the extensions that promise something to callers: `x-stability`, `x-sunset` and
 //! `x-plans`.
 
-use super::findings::{Findings, Place};
+use super::findings::{ComparedPlace, Findings};
 use super::resolved::all_operations;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
 /// Compares `x-stability`. An operation may become more stable, never less. Without `x-stability`,
 /// an operation is stable, but adding an explicit `stable` is an addition, and removing an explicit
 /// `stable` is breaking.
-pub(super) fn stability(found: &mut Findings, at: &Place<'_>) {
+pub(super) fn stability(found: &mut Findings, at: &ComparedPlace<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {
             found.addition(at, at.transition());
@@ -59,7 +59,7 @@ const SUNSET_NOTICE: Days = Days::new(90);
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. The day may only
 /// move to a later day, or be removed together with the deprecation. A new day must be at least 90
 /// days ahead.
-pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
+pub(super) fn sunset(found: &mut Findings, at: &ComparedPlace<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {
         (None, Some(new)) if at.old.is_none() && new >= earliest => {
@@ -87,7 +87,7 @@ pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
 
 /// Compares `x-plans`, the rate limits of each plan. Callers rely on these limits and on the
 /// absence of further limits.
-pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
+pub(super) fn plans(found: &mut Findings, plans: &ComparedPlace<'_>) {
     found.each(plans, |found, plan| {
         let plan = plan.schema(plan.key);
         match (plan.old, plan.new) {
@@ -102,7 +102,7 @@ pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
 
 /// Compares one limit. `null` means that the limit is agreed with each account. Replacing `null` by
 /// a number is breaking, because the number could be lower than the agreed limit.
-fn figure(found: &mut Findings, limit: &Place<'_>) {
+fn figure(found: &mut Findings, limit: &ComparedPlace<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {
         (Some(old), Some(new)) if new > old => {

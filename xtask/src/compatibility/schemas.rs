@@ -2,12 +2,12 @@
 //! restricts this set independently, so the keywords are compared one by one.
 
 use super::change::Verdict;
-use super::findings::{Direction, Findings, Place, shorten};
+use super::findings::{ComparedPlace, Direction, Findings, shorten};
 use codegen::pointer::component;
 use serde_json::{Value, json};
 
 /// Compares the schemas of a value. An absent schema allows everything.
-pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     let any = json!({});
     let schema = at.component().map_or(at.clone(), |name| at.schema(name));
     let schema = schema.with(at.old.or(Some(&any)), at.new.or(Some(&any)));
@@ -39,7 +39,7 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
 /// Reports that a value refers to another component. What is sent stays the same, but generated
 /// clients name the type after the component. If the old component was removed, another rule
 /// reports the removal.
-fn report_rename(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
+fn report_rename(found: &mut Findings, at: &ComparedPlace<'_>, schema: &ComparedPlace<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
         && old != new
@@ -58,7 +58,12 @@ fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
+fn field(
+    found: &mut Findings,
+    schema: &ComparedPlace<'_>,
+    member: &ComparedPlace<'_>,
+    direction: Direction,
+) {
     let place = member.field(member.key);
     let is_required = list(keyword(schema.new, "required")).iter().any(|name| name == member.key);
     match (place.old, place.new, direction) {
@@ -88,7 +93,12 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
 }
 
 /// Compares `required`. Skips fields that were added or removed, which are reported separately.
-fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
+fn required(
+    found: &mut Findings,
+    schema: &ComparedPlace<'_>,
+    member: &ComparedPlace<'_>,
+    direction: Direction,
+) {
     let (old, new) = (list(member.old), list(member.new));
     let is_field = |schema: Option<&Value>, name: &str| {
         keyword(schema, "properties").is_some_and(|fields| fields.get(name).is_some())
@@ -109,7 +119,7 @@ fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direct
 /// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values
 /// may be added. `fewer` is the verdict on a removed value, and `more` is the verdict on a new
 /// value.
-fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
+fn values(found: &mut Findings, member: &ComparedPlace<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
     let place = |value: &Value| {
         let text = shorten(Some(value));
@@ -124,7 +134,7 @@ fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdic
 }
 
 /// Compares a bound, or an `enum` that only one of the schemas has.
-fn bound(found: &mut Findings, member: &Place<'_>, direction: Direction) {
+fn bound(found: &mut Findings, member: &ComparedPlace<'_>, direction: Direction) {
     let number = |value: Option<&Value>| value.and_then(Value::as_i64);
     let verdict = match (member.old, member.new, number(member.old), number(member.new)) {
         (None, ..) => direction.fewer(),
