@@ -37,8 +37,8 @@ pub(crate) struct Turn<'a> {
     request: Option<u64>,
 }
 
-/// A place in the queue. Dropping it leaves the queue.
-struct Place<'a> {
+/// A call's position in the queue. Dropping it leaves the queue.
+struct QueuePosition<'a> {
     turns: &'a Turns,
     call: u64,
 }
@@ -62,7 +62,7 @@ impl Turns {
         let notify = Arc::new(Notify::new());
         let waiting = Waiting { request: None, notify: notify.clone() };
         self.state().waiting.insert(call, waiting);
-        let _place = Place { turns: self, call };
+        let _position = QueuePosition { turns: self, call };
         let is_too_late = |at: Instant| deadline.is_some_and(|deadline| deadline < at);
         loop {
             let now = Instant::now();
@@ -149,7 +149,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         let mut state = self.turns.state();
         let request = state.waiting.remove(&self.call).and_then(|waiting| waiting.request);
