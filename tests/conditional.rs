@@ -214,7 +214,7 @@ async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
         wait_until("a list waits for its query", async || store.unanswered() >= 2).await;
         store.fail_over();
         store.set(Fault::None);
-        store.answer_questions().await.unwrap();
+        store.answer_queries().await.unwrap();
     };
     let (one, other, ()) =
         tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), fail_over);

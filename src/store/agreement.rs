@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `lease` | until when answers of a primary are valid; when a session may acknowledge changes |
 //! | `journal` | if a primary has a different history |
-//! | `questions` | which query for the last changes a list request uses |
+//! | `shared_queries` | which query for the last changes a list request uses |
 //! | `list` | how a list in memory catches up with the store |
 //! | `reading` | which rows to read, and which change a read in pages has reached |
 //! | `keys` | how cached keys follow the store, and until when they are valid |
@@ -18,5 +18,5 @@ pub mod journal;
 pub mod keys;
 pub mod lease;
 pub mod list;
-pub mod questions;
 pub mod reading;
+pub mod shared_queries;

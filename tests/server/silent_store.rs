@@ -48,7 +48,7 @@ async fn a_cancellation_that_waited_for_its_key_is_answered_five_seconds_after_i
     let request = server.send_with(&key, "DELETE", "/v1/store/orders/1");
     let answer_key_look_up = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        store.answer_questions().await.unwrap();
+        store.answer_queries().await.unwrap();
     };
     let (answer, ()) = tokio::join!(request, answer_key_look_up);
     let took = sent.elapsed();

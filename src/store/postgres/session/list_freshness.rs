@@ -10,7 +10,7 @@ use super::replica::Replica;
 use super::{Session, gather_requests};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::agreement::questions::{SharedQueries, next_from};
+use crate::store::agreement::shared_queries::{SharedQueries, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read_error, unreachable_because};
 use crate::store::postgres::journal::{CHANGE_ID, parse_answer};

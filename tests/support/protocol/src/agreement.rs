@@ -10,7 +10,7 @@ pub mod keys;
 pub mod lease;
 #[path = "../../../../src/store/agreement/list.rs"]
 pub mod list;
-#[path = "../../../../src/store/agreement/questions.rs"]
-pub mod questions;
 #[path = "../../../../src/store/agreement/reading.rs"]
 pub mod reading;
+#[path = "../../../../src/store/agreement/shared_queries.rs"]
+pub mod shared_queries;

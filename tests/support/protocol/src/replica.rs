@@ -8,8 +8,8 @@ use crate::agreement::keys::{
 };
 use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
-use crate::agreement::questions::SharedQueries;
 use crate::agreement::reading::{OrdersRead, ReadScope};
+use crate::agreement::shared_queries::SharedQueries;
 use crate::hosts::{ChangeScope, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 

@@ -9,10 +9,10 @@
 //!   these mutants. Recording a change before the commit is confirmed does not compile.
 //! - `is_all` of a whole read. Without `is_all`, a list may show part of an import's step, but
 //!   still contains everything that its tag claims.
-//! - `is_awaited`, `answered` and the replacement of `next` in `questions.rs`. Without
+//! - `is_awaited`, `answered` and the replacement of `next` in `shared_queries.rs`. Without
 //!   `is_awaited`, queries are sent that no request needs; without `answered`, no query is sent;
-//!   the test of `questions.rs` finds both. Without the replacement of `next`, the code does not
-//!   compile.
+//!   the test of `shared_queries.rs` finds both. Without the replacement of `next`, the code does
+//!   not compile.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -66,7 +66,7 @@ const MUTANTS: [(&str, &str); 32] = [
     ("reached: before, is_all: before == last", "reached: last, is_all: true"),
     ("if is_full { read } else { read.max(before.number) }", "read.max(before.number)"),
     ("is_all: !is_full", "is_all: true"),
-    // questions.rs
+    // shared_queries.rs
     (" && self.under_way < most", ""),
     ("self.under_way += 1;", ""),
 ];

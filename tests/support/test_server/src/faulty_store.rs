@@ -42,7 +42,7 @@ pub struct FaultyStore {
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
     failovers: AtomicU64,
-    /// The number of calls of [`FaultyStore::answer_questions`].
+    /// The number of calls of [`FaultyStore::answer_queries`].
     answered: AtomicUsize,
     /// Freshness queries without an answer, each with the history at the time of the query.
     unanswered: parking_lot::Mutex<Vec<Unanswered>>,
@@ -93,7 +93,7 @@ impl FaultyStore {
     }
 
     /// Answers all pending freshness queries and look-ups of keys.
-    pub async fn answer_questions(&self) -> Result<(), StoreError> {
+    pub async fn answer_queries(&self) -> Result<(), StoreError> {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
         for (sender, history) in self.unanswered.lock().drain(..) {

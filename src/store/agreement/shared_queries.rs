@@ -65,38 +65,38 @@ mod tests {
 
     #[test]
     fn a_list_request_takes_the_first_query_sent_after_it_arrived() {
-        let mut questions = SharedQueries::new(1);
-        assert_eq!(questions.due(2), None);
-        assert_eq!(*questions.join(), 1);
-        assert_eq!(questions.due(2), Some(&1));
-        assert_eq!(questions.send(2), 1);
-        assert_eq!(questions.due(2), None, "no request waits");
-        assert_eq!(*questions.join(), 2, "not the query in flight");
-        assert_eq!(questions.due(1), None);
-        assert_eq!(questions.send(3), 2);
-        questions.join();
-        assert_eq!(questions.due(2), None);
-        questions.answered();
-        assert_eq!(questions.due(2), Some(&3));
+        let mut queries = SharedQueries::new(1);
+        assert_eq!(queries.due(2), None);
+        assert_eq!(*queries.join(), 1);
+        assert_eq!(queries.due(2), Some(&1));
+        assert_eq!(queries.send(2), 1);
+        assert_eq!(queries.due(2), None, "no request waits");
+        assert_eq!(*queries.join(), 2, "not the query in flight");
+        assert_eq!(queries.due(1), None);
+        assert_eq!(queries.send(3), 2);
+        queries.join();
+        assert_eq!(queries.due(2), None);
+        queries.answered();
+        assert_eq!(queries.due(2), Some(&3));
     }
 
     /// Simulates list requests that arrive every millisecond for ten round trips. Returns their
     /// waiting times in milliseconds, in ascending order.
     fn waiting_times_ms(round_trip: u32, most: usize) -> Vec<u32> {
-        let mut questions = SharedQueries::new(Vec::<u32>::new());
+        let mut queries = SharedQueries::new(Vec::<u32>::new());
         let (mut in_flight, mut waits) = (VecDeque::<(u32, Vec<u32>)>::new(), Vec::new());
         let mut free_from = Duration::ZERO;
         for now in 0..10 * round_trip {
             if in_flight.front().is_some_and(|(sent, _)| now - sent == round_trip) {
                 let (_, arrivals) = in_flight.pop_front().unwrap();
                 waits.extend(arrivals.into_iter().map(|arrived| now - arrived));
-                questions.answered();
+                queries.answered();
             }
-            questions.join().push(now);
+            queries.join().push(now);
             let [time, round_trip] = [now, round_trip].map(|ms| Duration::from_millis(ms.into()));
             let may_follow = in_flight.is_empty() || time >= free_from;
-            if may_follow && questions.due(most).is_some() {
-                in_flight.push_back((now, questions.send(Vec::new())));
+            if may_follow && queries.due(most).is_some() {
+                in_flight.push_back((now, queries.send(Vec::new())));
                 free_from = next_from(time, round_trip, most);
             }
         }
