@@ -17,7 +17,7 @@ pub struct OpenapiArgs {
     served: bool,
     /// Version of the API
     #[arg(long, value_enum, default_value = "v1")]
-    api: ApiVersion,
+    api: ApiVersionArg,
     /// The same as `--api v2`, from when version 2 was in beta
     #[arg(long, hide = true, conflicts_with = "api")]
     beta: bool,
@@ -30,7 +30,7 @@ pub struct OpenapiArgs {
 
 /// A version of the API, named as in the base path.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum ApiVersion {
+enum ApiVersionArg {
     /// The whole list of orders
     V1,
     /// The list in pages, with filters and the status of each order
@@ -39,7 +39,7 @@ enum ApiVersion {
 
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let document = if self.beta || self.api == ApiVersion::V2 { &V2 } else { &V1 };
+        let document = if self.beta || self.api == ApiVersionArg::V2 { &V2 } else { &V1 };
         if !self.served {
             return Ok(out.write_all(document.text.as_bytes())?);
         }
