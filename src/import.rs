@@ -12,7 +12,7 @@ mod records;
 pub use bad_rows::{BadRow, BadRows, Problem};
 pub use parsed::{ParseError, Parsed, ParsedRow};
 pub use position::Position;
-pub use record::{FieldProblem, FieldValue, Fields, NewRecord, Record, Unknown};
+pub use record::{FieldProblem, FieldValue, NewRecord, Record, RecordFields, Unknown};
 pub use records::order_ids;
 
 use position::PositionCounter;

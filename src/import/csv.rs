@@ -2,7 +2,9 @@
 
 use super::position::PositionCounter;
 use super::record::field_names;
-use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
+use super::{
+    FieldProblem, FieldValue, ParseError, Parsed, Position, Record, RecordFields, Unknown,
+};
 use csv::{ReaderBuilder, StringRecord};
 
 /// Parses every row after the header row.
@@ -75,5 +77,5 @@ fn record<R: Record>(
         let problem = format!("has {found} cells where the header row has {expected}");
         return Err(vec![problem.into()]);
     }
-    Fields::new(columns, cells.iter().map(FieldValue::Cell), Vec::new()).read()
+    RecordFields::new(columns, cells.iter().map(FieldValue::Cell), Vec::new()).read()
 }

@@ -2,7 +2,9 @@
 
 use super::position::PositionCounter;
 use super::record::{field_names, quote};
-use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
+use super::{
+    FieldProblem, FieldValue, ParseError, Parsed, Position, Record, RecordFields, Unknown,
+};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -72,7 +74,7 @@ fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldPr
     })?;
     let names = names.iter().map(|Name(name)| name.as_ref());
     let (names, problems) = field_names::<R>(names, unknown);
-    Fields::new(&names, values.into_iter().map(FieldValue::Json), problems).read()
+    RecordFields::new(&names, values.into_iter().map(FieldValue::Json), problems).read()
 }
 
 /// The members of an object in order, including repeated names, which a map

@@ -17,7 +17,7 @@ pub trait Record: Sized {
     const REQUIRED: &'static [&'static str];
 
     /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
-    fn read(fields: &mut Fields<'_>) -> Option<Self>;
+    fn read(fields: &mut RecordFields<'_>) -> Option<Self>;
 
     /// The id, unique among records of this type.
     fn id(&self) -> i64;
@@ -91,7 +91,7 @@ impl Unknown {
 }
 
 /// The fields of one record, and the problems with them.
-pub struct Fields<'a> {
+pub struct RecordFields<'a> {
     fields: Vec<(&'static str, FieldValue<'a>)>,
     problems: Vec<FieldProblem>,
 }
@@ -119,7 +119,7 @@ impl From<String> for FieldProblem {
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     /// Pairs the names with the values. `problems` are the problems with the names.
     pub fn new(
         names: &[Option<&'static str>],
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
         problems: Vec<FieldProblem>,
     ) -> Self {
         let fields = names.iter().zip(values).filter_map(|(name, value)| Some(((*name)?, value)));
-        Fields { fields: fields.collect(), problems }
+        RecordFields { fields: fields.collect(), problems }
     }
 
     /// Returns the record, or all its problems.

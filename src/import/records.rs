@@ -2,7 +2,7 @@
 //! the valid values.
 
 use super::record::quote;
-use super::{BadRows, FieldProblem, FieldValue, Fields, NewRecord, Position, Record};
+use super::{BadRows, FieldProblem, FieldValue, NewRecord, Position, Record, RecordFields};
 use crate::store::{NewOrder, OrderUpdate, RecordKind, Records};
 use chrono::{DateTime, Utc};
 use store_orders_api::types::{Pet, parse_date_time, plain_int64};
@@ -13,7 +13,7 @@ impl Record for NewOrder {
         &["id", "petId", "quantity", "shipDate", "complete", "status"];
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
 
-    fn read(fields: &mut Fields<'_>) -> Option<NewOrder> {
+    fn read(fields: &mut RecordFields<'_>) -> Option<NewOrder> {
         // Every field is read, so that all problems are reported.
         let (id, pet_id) = (fields.required("id", int64), fields.required("petId", int64));
         let quantity = fields.required("quantity", quantity);
@@ -50,7 +50,7 @@ impl Record for OrderUpdate {
     const FIELDS: &'static [&'static str] = &["id", "shipDate", "complete"];
     const REQUIRED: &'static [&'static str] = &["id"];
 
-    fn read(fields: &mut Fields<'_>) -> Option<OrderUpdate> {
+    fn read(fields: &mut RecordFields<'_>) -> Option<OrderUpdate> {
         let id = fields.required("id", int64);
         let ship_date = fields.optional("shipDate", date_time);
         let complete = fields.optional("complete", boolean);
@@ -71,7 +71,7 @@ impl Record for Pet {
     const FIELDS: &'static [&'static str] = &["id", "name"];
     const REQUIRED: &'static [&'static str] = &["id", "name"];
 
-    fn read(fields: &mut Fields<'_>) -> Option<Pet> {
+    fn read(fields: &mut RecordFields<'_>) -> Option<Pet> {
         let (id, name) = (fields.required("id", int64), fields.required("name", line_of_text));
         Some(Pet { id: id?, name: name? })
     }
