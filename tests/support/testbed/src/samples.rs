@@ -44,7 +44,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(3);
 
 /// The effect of a proxy on a request. [`start_faulty_proxy`] starts such a proxy.
 #[derive(Clone, Copy)]
-enum Fault {
+enum SampleFault {
     None,
     Refusal(u16, &'static str),
     /// The response is an error with an incomplete body.
@@ -53,8 +53,8 @@ enum Fault {
     LostResponse,
 }
 
-const LIMITED: Fault = Fault::Refusal(429, "rate_limit_exceeded");
-const UNAVAILABLE: Fault = Fault::Refusal(503, "service_unavailable");
+const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
+const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs the samples of one language. `command` returns the command for a version and an operation.
 /// An error names the sample that fails.
@@ -99,7 +99,7 @@ impl Samples<'_> {
         run_concurrently(&[
             &|| {
                 // The proxy refuses the request for the second page once.
-                let faults = &[Fault::None, LIMITED];
+                let faults = &[SampleFault::None, LIMITED];
                 let (limiting, requests) = start_faulty_proxy(address, faults)?;
                 self.check_list("v2", &pending, limiting)?;
                 check_waits(&requests, faults).context("the sample of listOrders of v2")
@@ -145,8 +145,14 @@ impl Samples<'_> {
                 self.check_output("v2", "cancelOrder", &[1042, MISSING], &expected)?;
                 self.check_output("v2", "getOrder", &[], &["1042", "cancelled"])
             },
-            &|| self.check_retries("v1", 4, &[LIMITED, Fault::LostResponse, UNAVAILABLE]),
-            &|| self.check_retries("v2", 5, &[Fault::CutOff, Fault::LostResponse, LIMITED]),
+            &|| self.check_retries("v1", 4, &[LIMITED, SampleFault::LostResponse, UNAVAILABLE]),
+            &|| {
+                self.check_retries(
+                    "v2",
+                    5,
+                    &[SampleFault::CutOff, SampleFault::LostResponse, LIMITED],
+                )
+            },
         ])?;
         let cancelled = [3, 4, 5, 1042, LARGE];
         all.retain(|id| !cancelled.contains(id));
@@ -237,7 +243,7 @@ impl Samples<'_> {
         &self,
         version: &str,
         id: i64,
-        faults: &'static [Fault],
+        faults: &'static [SampleFault],
     ) -> anyhow::Result<()> {
         let name = format!("the sample of cancelOrder of {version}");
         let (address, requests) = start_faulty_proxy(self.server.address()?, faults)?;
@@ -285,12 +291,12 @@ fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyho
 
 /// Checks that the sample waited for `Retry-After` after each refusal and then sent another
 /// request.
-fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result<()> {
+fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::Result<()> {
     let times: Vec<_> = requests.try_iter().collect();
     let waits: Vec<_> = times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();
     for (number, fault) in faults.iter().enumerate() {
         let has_waited = waits.get(number).is_some_and(|wait| *wait >= RETRY_AFTER);
-        if matches!(fault, Fault::Refusal(..)) && !has_waited {
+        if matches!(fault, SampleFault::Refusal(..)) && !has_waited {
             bail!("it does not wait for Retry-After: {waits:?}");
         }
     }
@@ -301,7 +307,7 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[Fault]) -> anyhow::Result
 /// to each. Returns the proxy's address and the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
-    faults: &'static [Fault],
+    faults: &'static [SampleFault],
 ) -> anyhow::Result<(SocketAddr, Receiver<Instant>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -309,7 +315,7 @@ fn start_faulty_proxy(
     // The thread is not joined, because it may wait for another connection forever. The thread ends
     // with this program.
     std::thread::spawn(move || -> std::io::Result<()> {
-        let faults = faults.iter().copied().chain(std::iter::repeat(Fault::None));
+        let faults = faults.iter().copied().chain(std::iter::repeat(SampleFault::None));
         for (client, fault) in listener.incoming().zip(faults) {
             let mut client = client?;
             let request = read_request(&client)?;
@@ -317,15 +323,15 @@ fn start_faulty_proxy(
                 break;
             }
             let response = match fault {
-                Fault::Refusal(status, code) => refusal(status, code),
-                Fault::CutOff => {
+                SampleFault::Refusal(status, code) => refusal(status, code),
+                SampleFault::CutOff => {
                     let mut response = refusal(503, "service_unavailable");
                     response.pop();
                     response
                 }
-                Fault::None | Fault::LostResponse => forward(server, &request)?,
+                SampleFault::None | SampleFault::LostResponse => forward(server, &request)?,
             };
-            if !matches!(fault, Fault::LostResponse) {
+            if !matches!(fault, SampleFault::LostResponse) {
                 client.write_all(&response)?;
             }
         }
