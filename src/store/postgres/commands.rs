@@ -37,7 +37,7 @@ use crate::store::{
     ChangeScope, CheckReport, ImportOutcome, LastChanges, OperatorStore, OrderCommands, Records,
     StoreError,
 };
-use blocking::{Blocking, Write};
+use blocking::{Blocking, PendingWrite};
 use futures::future::{join_all, try_join_all};
 use inserts::is_duplicate_id;
 use parking_lot::Mutex;
@@ -188,7 +188,7 @@ pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
     (number, last_changes): (i64, LastChanges),
-    writes: Vec<Write>,
+    writes: Vec<PendingWrite>,
 ) -> Result<bool, StoreError> {
     let Connection { client, link, .. } = connection;
     let is_of_orders = scope.scope() == ChangeScope::Orders;

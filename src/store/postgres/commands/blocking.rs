@@ -16,7 +16,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 /// A statement that writes, with its parameters.
-pub type Write = (String, Vec<Value>);
+pub type PendingWrite = (String, Vec<Value>);
 
 /// Runs queries, and collects writes.
 pub struct Blocking<'a, C> {
@@ -25,7 +25,7 @@ pub struct Blocking<'a, C> {
     /// A connection or transaction.
     pub client: &'a C,
     /// The collected writes.
-    pub writes: RefCell<Vec<Write>>,
+    pub writes: RefCell<Vec<PendingWrite>>,
 }
 
 impl<'a, C> Blocking<'a, C> {
