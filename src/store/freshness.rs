@@ -36,7 +36,7 @@ pub enum ChangeScope {
 }
 
 /// The last changes, and the time at which they were current.
-pub type PolledChanges = keys::PolledChanges<BootInstant>;
+pub type PolledChanges = keys::ChangesAsOf<BootInstant>;
 
 /// The last changes, with the accounts and keys that changed, read at one moment.
 #[derive(Clone, Debug)]

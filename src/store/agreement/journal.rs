@@ -5,7 +5,7 @@
 //! A primary's answer is accepted if the lease is valid and the history is the same as before.
 
 use super::change_numbers::LastChanges;
-use super::keys::PolledChanges;
+use super::keys::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
 
 /// A row of the journal.
@@ -127,9 +127,9 @@ impl<I> Answer<I> {
         lease: &Lease<T>,
         asked: T,
         seen: &mut Seen<I>,
-    ) -> Result<PolledChanges<T>, AnswerRejected> {
+    ) -> Result<ChangesAsOf<T>, AnswerRejected> {
         let as_of = lease.as_of(asked).ok_or(AnswerRejected::LeaseExpired)?;
-        Ok(PolledChanges::new(self.accept(generation, seen)?, as_of))
+        Ok(ChangesAsOf::new(self.accept(generation, seen)?, as_of))
     }
 
     /// Returns the last changes without checking the lease, and records them as seen.

@@ -52,18 +52,18 @@ pub fn may_enter_cache(read: ChangeNumber, cached: ChangeNumber) -> bool {
 
 /// The last changes, with the time at which they were current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PolledChanges<T> {
+pub struct ChangesAsOf<T> {
     /// The last changes.
     pub last_changes: LastChanges,
     /// Every change that was acknowledged before this time is included.
     pub as_of: T,
 }
 
-impl<T: Time> PolledChanges<T> {
+impl<T: Time> ChangesAsOf<T> {
     /// Creates the answer of a store. `as_of` is the earlier of two times: the start of the query,
     /// and the sending of the last confirmed heartbeat.
-    pub fn new(last_changes: LastChanges, as_of: T) -> PolledChanges<T> {
-        PolledChanges { last_changes, as_of }
+    pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
+        ChangesAsOf { last_changes, as_of }
     }
 }
 

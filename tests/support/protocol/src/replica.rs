@@ -4,7 +4,7 @@
 use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::keys::{
-    KeysCatchUp, PolledChanges, keys_are_current, keys_catch_up, may_enter_cache,
+    ChangesAsOf, KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
 };
 use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
@@ -133,7 +133,7 @@ pub enum KeyPoll {
     #[default]
     None,
     Asked(Tick, Answer<u8>, ChangedKeys),
-    Accepted(PolledChanges<Tick>, ChangedKeys),
+    Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
 /// A look-up of the key, with the changes that its row contains.
@@ -475,7 +475,7 @@ impl Replica {
 
     /// Returns the last changes in an answer about keys, with their `as_of`: they include every
     /// change that was acknowledged before that time. Returns `None` if the answer is rejected.
-    fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<PolledChanges<Tick>> {
+    fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);
         if polled == Err(AnswerRejected::OtherHistory) {
