@@ -2,8 +2,8 @@
 //! tablet and a phone, in light and dark mode, with the session in `tests/external_checks/browser`.
 
 use crate::Outcome;
+use crate::check_report::CheckReport;
 use crate::external_checks::{FIRST_ORDER, LiveServer, Tools, lines, output, output_lines};
-use crate::report::Report;
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -101,7 +101,7 @@ pub fn browse(
     let server = LiveServer::start(&program)?;
     let set = LiveServer::start_with(&program, &SETTINGS)?;
     let key = server.key("browser", 1_000)?;
-    let mut report = Report::new(out);
+    let mut report = CheckReport::new(out);
     let run = |view: &str| -> anyhow::Result<Vec<String>> {
         let mut session = tools.command("node");
         session.arg(directory.join("built/session.js")).arg(view);

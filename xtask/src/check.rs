@@ -24,7 +24,7 @@ pub use promises::{check_promises, check_served, no_version};
 pub use texts::check_texts;
 
 use crate::Outcome;
-use crate::report::Report;
+use crate::check_report::CheckReport;
 use std::io::Write;
 
 /// A check, and the statement that is true if the check finds no problem.
@@ -71,7 +71,7 @@ fn run(
     is_fixing: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let mut report = Report::new(out);
+    let mut report = CheckReport::new(out);
     for check in checks {
         let mut result = (check.run)(inputs);
         if let (Ok(problems), true) = (&result, is_fixing) {

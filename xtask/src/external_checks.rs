@@ -22,7 +22,7 @@ pub use server::{FIRST_ORDER, LiveServer};
 pub use tools::{Tools, lines, output, output_lines};
 
 use crate::Outcome;
-use crate::report::Report;
+use crate::check_report::CheckReport;
 use crate::repository::Repository;
 use clap::builder::PossibleValuesParser;
 use setup::Setup;
@@ -124,7 +124,7 @@ pub fn run_external_checks(
     needs.collect::<BTreeSet<_>>().into_iter().try_for_each(|need| tools.check(need))?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
-    let mut report = Report::new(out);
+    let mut report = CheckReport::new(out);
     report
         .add_each(&checks, |ExternalCheck(_, claim, _, run)| ((*claim).to_string(), run(&setup)))?;
     Ok(report.finish("external checks")?)

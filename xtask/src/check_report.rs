@@ -11,12 +11,12 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The writer, and the outcomes of the results printed so far.
-pub struct Report<'a> {
+pub struct CheckReport<'a> {
     out: &'a mut dyn Write,
     outcomes: Vec<Outcome>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> CheckReport<'a> {
     /// Returns an empty report that prints to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out, outcomes: Vec::new() }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn each_item_runs_once_and_the_worst_outcome_is_returned() {
         let mut printed = Vec::new();
-        let mut report = Report::new(&mut printed);
+        let mut report = CheckReport::new(&mut printed);
         let run = |number: &u32| {
             let findings = if *number == 7 { vec!["a finding".to_string()] } else { Vec::new() };
             (number.to_string(), Ok(findings))
