@@ -6,7 +6,7 @@
 //! | `database` | a new database and connections to it |
 //! | `own_servers` | cases that start their own servers |
 //! | `handbook` | the handbook's sessions, on such servers |
-//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `serving` | the other cases |
+//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
 mod checking;
 mod connecting;
@@ -20,7 +20,7 @@ mod migrating;
 mod own_servers;
 mod replicas;
 mod restoring;
-mod serving;
+mod sessions;
 
 pub use database::{Database, PostgresUnderTest};
 
@@ -82,17 +82,17 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         journal::the_last_change_that_servers_have_seen_is_kept,
         journal::a_list_after_a_restore_is_refused,
         journal::old_changes_are_removed_except_the_last,
-        serving::last_uses_are_recorded_except_those_of_locked_keys,
-        serving::a_server_reports_that_it_cannot_cancel,
-        serving::no_request_is_executed_after_its_deadline,
-        serving::a_failed_statement_does_not_end_the_session,
-        serving::locked_counts_refuse_requests_but_keep_the_session,
-        serving::a_ban_that_waits_for_the_change_lock_delays_nothing_else,
-        serving::pets_and_keys_are_read_while_orders_are_read,
-        serving::changed_keys_are_read_while_a_pet_is_looked_up,
-        serving::role_settings_do_not_affect_sessions,
-        serving::a_command_waits_for_a_server_regardless_of_clocks,
-        serving::sessions_and_their_server_use_tcp_keepalives,
+        sessions::last_uses_are_recorded_except_those_of_locked_keys,
+        sessions::a_server_reports_that_it_cannot_cancel,
+        sessions::no_request_is_executed_after_its_deadline,
+        sessions::a_failed_statement_does_not_end_the_session,
+        sessions::locked_counts_refuse_requests_but_keep_the_session,
+        sessions::a_ban_that_waits_for_the_change_lock_delays_nothing_else,
+        sessions::pets_and_keys_are_read_while_orders_are_read,
+        sessions::changed_keys_are_read_while_a_pet_is_looked_up,
+        sessions::role_settings_do_not_affect_sessions,
+        sessions::a_command_waits_for_a_server_regardless_of_clocks,
+        sessions::sessions_and_their_server_use_tcp_keepalives,
         connecting::each_sslmode_accepts_the_right_certificates,
         connecting::errors_about_passwords_are_one_line_without_the_password,
         own_servers::a_server_starts_while_the_first_host_is_suspended,

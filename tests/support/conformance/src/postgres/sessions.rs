@@ -1,4 +1,4 @@
-//! A running server while others hold locks or the network fails.
+//! Sessions while others hold locks or statements fail, and the settings that sessions override.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
