@@ -30,7 +30,7 @@ use slog::{Logger, warn};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use store_orders_api::limits::{DAY_SECONDS, MINUTE_SECONDS};
+use store_orders_api::limit_constants::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
 /// A request with a valid key.

@@ -6,7 +6,7 @@
 //! implement. The shared parts are written by hand: requests and responses ([`answer`]), strict
 //! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
 //! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
-//! texts ([`limits`], [`key_form`]).
+//! texts ([`limit_constants`], [`key_form`]).
 
 pub mod answer;
 pub mod documents;
@@ -14,7 +14,7 @@ pub mod emission;
 pub mod errors;
 pub mod headers;
 pub mod key_form;
-pub mod limits;
+pub mod limit_constants;
 pub mod parameters;
 pub mod plans;
 pub mod schemas;

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use slog::Level;
 use std::path::PathBuf;
 use std::time::Duration;
-use store_orders_api::limits::UNAUTHENTICATED_PER_MINUTE;
+use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 
 /// The time at the end of `shutdown_timeout` that is reserved for the last counts and log lines,
 /// but at most a quarter of `shutdown_timeout`.

@@ -4,7 +4,7 @@ use super::timestamp::Timestamp;
 use super::{RateLimitStatus, Window};
 use crate::clock::Now;
 use std::time::Duration;
-use store_orders_api::limits::{
+use store_orders_api::limit_constants::{
     BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS, STRIKES_BEGIN_AFTER_SECONDS,
 };
 
