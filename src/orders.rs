@@ -142,7 +142,7 @@ impl OrderList {
 
     /// Returns a list that reflects all changes committed before the query `freshness` was sent.
     /// Also returns the list's entity tag.
-    pub async fn tagged_list(
+    pub async fn refresh_tagged_list(
         &self,
         mut freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {

@@ -128,7 +128,7 @@ impl AccountsCommand {
                 with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
-                Ok(printer.show(&changed_account(&*store, new_name)?, text)?)
+                Ok(printer.show(&read_changed_account(&*store, new_name)?, text)?)
             }
             AccountsCommand::Close { name, yes } => {
                 let name = &store.resolve_account(name)?;
@@ -138,7 +138,7 @@ impl AccountsCommand {
                 let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
-                let account = &changed_account(&*store, name)?;
+                let account = &read_changed_account(&*store, name)?;
                 Ok(printer.show(&ClosedAccount { account, revoked_keys: revoked }, text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
@@ -165,7 +165,7 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
 }
 
 /// Reads an account from the store after a command changed it.
-fn changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
+fn read_changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
     store
         .account(name, Utc::now().timestamp_millis())
         .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
@@ -177,7 +177,7 @@ fn show(
     done: &str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let account = &changed_account(store, name)?;
+    let account = &read_changed_account(store, name)?;
     let PlanLimits { per_minute, per_day } = account.limits;
     if per_minute.min(per_day) == 0 {
         warn(format_args!(

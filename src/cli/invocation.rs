@@ -54,7 +54,7 @@ impl Invocation {
         })?;
         refuse_ignored_options(&matches)?;
         refuse_ids_beside_input(&matches)?;
-        let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
+        let file = find_config_path(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
             let command = with_set_variables(file.as_defaults(super::command()));
             matches = command.try_get_matches_from(&arguments)?;
@@ -166,7 +166,7 @@ fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
 
 /// Returns the path of the configuration file, or `None` if neither an argument nor the environment
 /// names one.
-fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
+fn find_config_path(matches: &ArgMatches) -> Option<PathBuf> {
     let mut leaf = matches;
     while let Some((_, subcommand)) = leaf.subcommand() {
         leaf = subcommand;

@@ -81,7 +81,7 @@ impl Setting {
     /// setting.
     fn from_arg(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
-        let texts = redacted_values(key, matches)?;
+        let texts = redact_values(key, matches)?;
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
         let (origin, place) = match matches.value_source(key) {
             Some(ValueSource::CommandLine) => {
@@ -107,7 +107,7 @@ impl Setting {
 
 /// Returns the values of a setting as text, without passwords; `None` if the command does not take
 /// the setting.
-fn redacted_values(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
+fn redact_values(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
     match key {
         "store" => {
             let url = matches.try_get_one::<PostgresUrl>(key).ok()?;

@@ -45,7 +45,7 @@ impl Docs {
         let mut pages = vec![
             ("/docs/docs.css", asset(STYLE, include_str!("docs/assets/docs.css"))),
             ("/docs/docs.js", asset(SCRIPT, include_str!("docs/assets/docs.js"))),
-            ("/docs/scalar.js", ServedPage::compressed(SCRIPT, Policy::Asset, scalar)),
+            ("/docs/scalar.js", ServedPage::from_gzip(SCRIPT, Policy::Asset, scalar)),
             ("/docs/pages.css", asset(STYLE, include_str!("docs/assets/pages.css"))),
             ("/changelog", ServedPage::plain(HTML, Policy::Text, changelog)),
             ("/changelog.atom", asset(FEED, feed)),

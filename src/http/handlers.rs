@@ -123,7 +123,7 @@ impl v2::Api for Handlers {
         let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
-            None => cancelled_order(&request, id).await.map_err(v2_error(&request))?,
+            None => read_cancelled_order(&request, id).await.map_err(v2_error(&request))?,
         };
         let Some(json) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -161,8 +161,8 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {
-        Some(freshness) => orders.tagged_list(freshness.clone()).await,
-        None => async { orders.tagged_list(orders.query_freshness()?).await }.await,
+        Some(freshness) => orders.refresh_tagged_list(freshness.clone()).await,
+        None => async { orders.refresh_tagged_list(orders.query_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Freshness(_) => HandlerFailure::unavailable(error),
@@ -171,7 +171,7 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
 }
 
 /// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
-async fn cancelled_order(
+async fn read_cancelled_order(
     request: &Request<'_>,
     id: i64,
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {

@@ -126,7 +126,7 @@ impl LimitsFile {
                 let monotonic = Timestamp::from(now.monotonic);
                 let age_nanos = nanos(saved.age(now, self.clock.boot().as_ref()));
                 let offset = monotonic.as_nanos().saturating_sub(age_nanos);
-                self.limits.restore(saved.limits.shifted(offset), monotonic);
+                self.limits.restore(saved.limits.shift(offset), monotonic);
                 self.limits.remove_expired(monotonic);
             }
             Ok(Some(_)) => {

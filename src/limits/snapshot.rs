@@ -13,10 +13,10 @@ pub struct LimitsSnapshot {
 
 impl LimitsSnapshot {
     /// Converts every timestamp to a clock that is ahead by this offset.
-    pub fn shifted(mut self, offset_nanos: i64) -> LimitsSnapshot {
+    pub fn shift(mut self, offset_nanos: i64) -> LimitsSnapshot {
         for (_, windows) in &mut self.accounts {
-            windows.minute.closes_at = windows.minute.closes_at.shifted(offset_nanos);
-            windows.day.closes_at = windows.day.closes_at.shifted(offset_nanos);
+            windows.minute.closes_at = windows.minute.closes_at.shift(offset_nanos);
+            windows.day.closes_at = windows.day.closes_at.shift(offset_nanos);
         }
         self
     }

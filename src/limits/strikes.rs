@@ -33,7 +33,7 @@ impl KeyBan {
         let ends_at = Timestamp::from_nanos(self.ends_at_ms.saturating_mul(1_000_000));
         let remaining = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());
         let length = Timestamp::from(Duration::from_secs(self.seconds.into())).as_nanos();
-        Timestamp::from(now.monotonic).shifted(remaining.min(length))
+        Timestamp::from(now.monotonic).shift(remaining.min(length))
     }
 }
 

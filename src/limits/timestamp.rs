@@ -28,7 +28,7 @@ impl Timestamp {
     }
 
     /// Converts this timestamp to a clock that is ahead by this many nanoseconds.
-    pub fn shifted(self, offset_nanos: i64) -> Timestamp {
+    pub fn shift(self, offset_nanos: i64) -> Timestamp {
         Timestamp(self.0.saturating_add(offset_nanos))
     }
 }
@@ -43,6 +43,6 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn add(self, duration: Duration) -> Timestamp {
-        self.shifted(Timestamp::from(duration).0)
+        self.shift(Timestamp::from(duration).0)
     }
 }

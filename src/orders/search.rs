@@ -203,7 +203,7 @@ mod tests {
 
     type Model = BTreeMap<i64, Fields>;
 
-    fn listed_order(id: i64, fields: Fields) -> ListedOrder<'static> {
+    fn build_listed_order(id: i64, fields: Fields) -> ListedOrder<'static> {
         let Fields { pet_id, complete, is_shipped, .. } = fields;
         let ship_date = fields.date.map(|date| DATES[date]);
         ListedOrder { id, pet_id, quantity: 1, ship_date, complete, is_shipped }
@@ -274,7 +274,7 @@ mod tests {
         apply_changes(
             list,
             changes.iter().map(|(id, change)| match change {
-                Some(fields) => OrderChange::Listed(listed_order(*id, *fields)),
+                Some(fields) => OrderChange::Listed(build_listed_order(*id, *fields)),
                 None => OrderChange::Removed(*id),
             }),
         )
@@ -317,7 +317,8 @@ mod tests {
                 let on_page: Vec<_> = expected.by_ref().take(*limit).collect();
                 prop_assert_eq!(actual.len(), on_page.len());
                 for (order, (id, fields)) in actual.iter().zip(on_page) {
-                    let mut expected = serde_json::to_value(listed_order(*id, *fields)).unwrap();
+                    let listed = build_listed_order(*id, *fields);
+                    let mut expected = serde_json::to_value(listed).unwrap();
                     expected["status"] = (if fields.is_shipped { "shipped" } else { "pending" }).into();
                     prop_assert_eq!(order, &expected);
                 }
@@ -335,7 +336,7 @@ mod tests {
             let date_index = usize::try_from(id % 3).unwrap();
             let fields =
                 Fields { pet_id: id, date: Some(date_index), complete: false, is_shipped: false };
-            OrderChange::Listed(listed_order(id, fields))
+            OrderChange::Listed(build_listed_order(id, fields))
         };
         apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(change))
     }

@@ -33,7 +33,7 @@ impl ServedPage {
     }
 
     /// Creates a page that was compressed when the program was built.
-    pub fn compressed(
+    pub fn from_gzip(
         content_type: &'static str,
         policy: Policy,
         gzip: &'static [u8],

@@ -58,7 +58,7 @@ impl SavedLimits {
                 let since = since_boot(&boot, now);
                 (boot.id, since)
             }),
-            limits: limits.shifted(nanos(now.monotonic).saturating_neg()),
+            limits: limits.shift(nanos(now.monotonic).saturating_neg()),
         }
     }
 

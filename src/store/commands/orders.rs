@@ -66,7 +66,7 @@ pub trait OrderCommands {
 impl<E: Engine> OrderCommands for E {
     fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
         let query = format!("SELECT {COLUMNS} FROM orders WHERE id = $1");
-        self.read(|statements| statements.query_optional(&query, &[&id], stored_order))
+        self.read(|statements| statements.query_optional(&query, &[&id], read_stored_order))
     }
 
     fn orders_from(
@@ -80,7 +80,7 @@ impl<E: Engine> OrderCommands for E {
              ORDER BY id LIMIT {PAGE_ORDERS}"
         );
         let status = status.map(Status::as_str);
-        self.read(|statements| statements.query_all(&query, &[&first, &status], stored_order))
+        self.read(|statements| statements.query_all(&query, &[&first, &status], read_stored_order))
     }
 
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
@@ -148,7 +148,7 @@ fn statuses<E: Engine>(
     Ok(rows.into_iter().collect())
 }
 
-fn stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
+fn read_stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
     Ok(StoredOrder {
         id: row.get(0)?,
         pet_id: row.get(1)?,

@@ -49,7 +49,7 @@ pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Resul
     let freshness = orders.query_freshness()?;
     store.wait(freshness.clone().wait())?;
     commands.update_orders(&[OrderUpdate { id: 1, ship_date: None, complete: Some(true) }])?;
-    let list = store.wait(orders.tagged_list(freshness))?.0;
+    let list = store.wait(orders.refresh_tagged_list(freshness))?.0;
     let order = String::from_utf8(find_order(&list, 1).context("it is listed")?)?;
     ensure!(order.contains("2026-12-01T08:00:00Z"), "{order}");
     Ok(())

@@ -28,7 +28,7 @@ impl Server {
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             let (_, tag) =
-                self.store.wait(self.orders.tagged_list(self.orders.query_freshness()?))?;
+                self.store.wait(self.orders.refresh_tagged_list(self.orders.query_freshness()?))?;
             Ok(tag.value.to_str()?.to_string())
         };
         let (first, second) = (tag()?, tag()?);
