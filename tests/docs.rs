@@ -1,7 +1,7 @@
 //! The public pages over plain HTTP: their content, links and security headers. Requests for public
 //! pages are not counted. `cargo xtask browser` opens the pages in a browser.
 
-use codegen::pointer::resolved;
+use codegen::pointer::resolve_references;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -238,7 +238,7 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
         ));
     }
     for (status, response) in operation["responses"].as_object().unwrap() {
-        let response = resolved(document, response);
+        let response = resolve_references(document, response);
         let description = response["description"].as_str().unwrap().split('`').next().unwrap();
         texts.push(format!("<strong>{status}</strong> {}", description.trim_end_matches('.')));
         let examples = &response["content"]["application/json"]["examples"];

@@ -46,12 +46,13 @@ pub use resolved::all_operations;
 
 use chrono::NaiveDate;
 use findings::{ComparedPlace, Findings};
+use resolved::resolve_operations;
 use serde_json::Value;
 
 /// Returns every change between two documents, in the order of the document, with its verdict on
 /// this day. Ignores `info.version`, because the changes determine the version.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
-    let (old, new) = (resolved::resolved(published), resolved::resolved(document));
+    let (old, new) = (resolve_operations(published), resolve_operations(document));
     let mut findings = Findings { today, changes: Vec::new() };
     document::compare(&mut findings, &ComparedPlace::documents(&old, &new));
     let changes = findings.changes;

@@ -27,7 +27,7 @@ pub fn publish(
         return Ok(outcome);
     }
     let published = Published::read(repository)?;
-    let documents = match unpublished(repository, &published)? {
+    let documents = match find_unpublished(repository, &published)? {
         Ok(documents) => documents,
         Err(reason) => {
             writeln!(out, "Nothing was published: {reason}.")?;
@@ -53,7 +53,7 @@ pub fn publish(
 
 /// Returns the versions that are not published yet, with their documents, or the reason not to
 /// publish.
-fn unpublished(
+fn find_unpublished(
     repository: &Repository,
     published: &Published,
 ) -> anyhow::Result<Result<Vec<(Version, String)>, String>> {

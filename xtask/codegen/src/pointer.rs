@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The key that [`resolved`] adds to the target of a reference. Its value is the text of the
-/// reference, such as `#/components/schemas/Order`.
+/// The key that [`resolve_references`] adds to the target of a reference. Its value is the text of
+/// the reference, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
 /// Returns the pointer to a member or element of the value at `parent`.
@@ -51,7 +51,7 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
 
 /// Returns a value of a document with each reference replaced by its target. A reference to another
 /// document, to nothing or to an enclosing value stays as it is.
-pub fn resolved(document: &Value, value: &Value) -> Value {
+pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }
 
@@ -113,7 +113,7 @@ mod tests {
             "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
             "schemas": { "S": { "type": "string" } },
         }, "x": [{ "$ref": "#/components/headers/H" }] });
-        let header = &resolved(&document, &document["x"])[0];
+        let header = &resolve_references(&document, &document["x"])[0];
         let reference = "#/components/schemas/S";
         assert_eq!(header["schema"], json!({ "type": "string", "x-component": reference }));
         assert_eq!((component(header), component(&header["schema"])), (Some("H"), Some("S")));
@@ -124,6 +124,6 @@ mod tests {
         let reference = json!({ "$ref": "#/components/schemas/Tree" });
         let document = json!({ "components": { "schemas": { "Tree": { "items": reference } } } });
         let tree = json!({ "items": reference, "x-component": "#/components/schemas/Tree" });
-        assert_eq!(resolved(&document, &reference), tree);
+        assert_eq!(resolve_references(&document, &reference), tree);
     }
 }

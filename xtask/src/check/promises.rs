@@ -53,7 +53,7 @@ pub fn check_served(
             continue;
         }
         let place = format!("{PUBLISHED}/{}", file_name(&version));
-        let document = parsed(&place, bytes)?;
+        let document = parse_published(&place, bytes)?;
         let stay = operations_that_stay(&document, today);
         if !stay.is_empty() {
             let fix = format!(
@@ -72,7 +72,7 @@ pub fn check_served(
     Ok(problems)
 }
 
-fn parsed(name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
+fn parse_published(name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
     let text = std::str::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     canonical_json::parse(name, text)
 }
@@ -88,7 +88,7 @@ pub fn check_promises(
 ) -> anyhow::Result<Vec<Problem>> {
     let Some((published_version, bytes)) = published.newest(of) else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
-    let published = parsed(&name, bytes)?;
+    let published = parse_published(&name, bytes)?;
     let Some(version) = version::from_document(document) else {
         return Ok(vec![no_version(of.file, document)]);
     };

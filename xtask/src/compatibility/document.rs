@@ -27,7 +27,7 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
         }
         "paths" => operations::compare(found, member),
         "components" => components(found, member, published),
-        // `resolved` has copied `security` to each operation, where it is compared.
+        // `resolve_operations` has copied `security` to each operation, where it is compared.
         "security" => {}
         "tags" | "externalDocs" => found.text(member),
         _ => found.other(member),
@@ -101,7 +101,7 @@ fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
             if schema.new.is_none() {
-                removed_schema(found, &schema.schema(schema.key), published);
+                report_removed_schema(found, &schema.schema(schema.key), published);
             }
         }),
         "securitySchemes" => found.each(member, |found, scheme| {
@@ -133,7 +133,7 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
 
 /// Reports a removed schema. The removal is not breaking if all operations that used the schema may
 /// be removed.
-fn removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
+fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);
     let users: Vec<_> =

@@ -24,11 +24,11 @@ pub(super) fn operation_name<'a>(operation: &'a Value, path: &'a str) -> &'a str
 }
 
 /// Returns the document with its operations resolved.
-pub(super) fn resolved(document: &Value) -> Value {
+pub(super) fn resolve_operations(document: &Value) -> Value {
     let mut resolved = document.clone();
     let security = document.get("security").cloned().unwrap_or_else(|| json!([]));
     if let Some(paths) = resolved.get_mut("paths") {
-        *paths = pointer::resolved(document, paths);
+        *paths = pointer::resolve_references(document, paths);
         for item in paths.as_object_mut().into_iter().flat_map(|paths| paths.values_mut()) {
             for method in METHODS {
                 if let Some(operation) = item.get_mut(method).and_then(Value::as_object_mut) {
@@ -50,7 +50,7 @@ mod tests {
             "security": [{ "k": [] }],
             "paths": { "/x": { "get": {}, "put": { "security": [] } } },
         });
-        let path = &resolved(&document)["paths"]["/x"];
+        let path = &resolve_operations(&document)["paths"]["/x"];
         assert_eq!(path["get"]["security"], json!([{ "k": [] }]));
         assert_eq!(path["put"]["security"], json!([]));
     }

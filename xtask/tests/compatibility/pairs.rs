@@ -44,7 +44,7 @@ fn all_pairs() -> Vec<Pair> {
 const THINGS: &str = "/paths/~1things/get";
 
 /// Returns the document around a fragment, and the pointer to the fragment.
-fn framed(frame: &str, fragment: &Value) -> (Value, String) {
+fn frame_fragment(frame: &str, fragment: &Value) -> (Value, String) {
     let json_content = || json!({ "application/json": { "schema": fragment } });
     let with = |key: &str, value: Value| {
         let mut operation = Map::new();
@@ -119,8 +119,8 @@ fn every_pair_has_its_verdict_and_its_place() {
     for pair in all_pairs() {
         assert!(names.insert(pair.row.clone()), "{} is listed twice", pair.row);
         assert!(!pair.rule.is_empty(), "{} cites no rule", pair.row);
-        let (old, place) = framed(&pair.frame, &pair.old);
-        let (new, _) = framed(&pair.frame, &pair.new);
+        let (old, place) = frame_fragment(&pair.frame, &pair.old);
+        let (new, _) = frame_fragment(&pair.frame, &pair.new);
         let today = pair.today.as_deref().unwrap_or(TODAY).parse().unwrap();
         let forward = (&old, &new, Some(&pair.forward), pair.name.as_deref());
         let reversed = (&new, &old, pair.reversed.as_ref(), None);
@@ -150,7 +150,7 @@ fn the_first_optional_parameter_makes_the_clients_method_a_builder() {
         |name: &str| json!({ "in": "query", "name": name, "schema": { "type": "string" } });
     let document = |names: &[&str]| {
         let parameters: Vec<_> = names.iter().map(|name| parameter(name)).collect();
-        framed("operation", &json!({ "parameters": parameters })).0
+        frame_fragment("operation", &json!({ "parameters": parameters })).0
     };
     let text = |old: &[&str], new: &[&str]| {
         let changes = changes(&document(old), &document(new), TODAY.parse().unwrap());

@@ -7,7 +7,7 @@ use super::promise::Promise;
 use super::response::{self, parameter_label};
 use super::schema::Reader;
 use super::undocumented::{self, Subject};
-use codegen::pointer::resolved;
+use codegen::pointer::resolve_references;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ impl WireCheck {
     /// unknown paths.
     pub(super) fn from_documents(documents: &[Value], reader: Reader) -> WireCheck {
         let documents: Vec<_> =
-            documents.iter().map(|document| resolved(document, document)).collect();
+            documents.iter().map(|document| resolve_references(document, document)).collect();
         let operations = documents.iter().flat_map(|document| {
             let version = version_of(document);
             let paths = document["paths"].as_object().unwrap();
