@@ -160,7 +160,7 @@ pub trait Limits: Send + Sync {
     ) -> Decision;
 
     /// Counts a request without a valid key against its address, or rejects it.
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
+    async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
     /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;

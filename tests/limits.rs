@@ -4,11 +4,11 @@
 mod agreement;
 pub mod bans;
 mod crash;
-mod keyless;
 mod limits_file;
 mod model;
 mod operator;
 mod persistence;
 mod plans;
+mod unauthenticated;
 pub mod unavailable;
 mod windows;

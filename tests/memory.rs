@@ -149,7 +149,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
             };
             // The requests are spread over three minutes, so that windows close and new ones
             // replace them.
-            let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
+            let decision = limits.admit_unauthenticated(address, now(number * 180 / 1_000_000));
             if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;
             }

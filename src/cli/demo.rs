@@ -52,9 +52,11 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         ..ServerConfig::default()
     };
     config.listen = args.listen.clone().unwrap_or_else(|| free_address(config.listen));
-    let keyless = config.unauthenticated_per_minute;
+    let unauthenticated_per_minute = config.unauthenticated_per_minute;
     run(
-        async |clock, log: &Logger| ServedStore::embedded(store, keyless, clock, log),
+        async |clock, log: &Logger| {
+            ServedStore::embedded(store, unauthenticated_per_minute, clock, log)
+        },
         config,
         HangUp::Stops,
         |server| {

@@ -33,7 +33,8 @@ pub fn serve(
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
     };
-    let (confirms, keyless) = (config.confirm_lists, config.unauthenticated_per_minute);
+    let confirms = config.confirm_lists;
+    let unauthenticated_per_minute = config.unauthenticated_per_minute;
     let open = async |clock: Arc<SystemClock>, log: &Logger| {
         for OldName { old, new } in old_names {
             warn!(log, "setting renamed"; "old" => old, "new" => new);
@@ -43,12 +44,13 @@ pub fn serve(
         }
         match location {
             StoreLocation::Directory(directory) => {
-                ServedStore::embedded(SqliteStore::open(directory)?, keyless, clock, log)
+                let store = SqliteStore::open(directory)?;
+                ServedStore::embedded(store, unauthenticated_per_minute, clock, log)
             }
             StoreLocation::Postgres(url) => {
                 let url = (**url).clone();
                 let store = PostgresStore::open(url, confirms, SILENT_FOR, log.clone()).await?;
-                Ok(ServedStore::shared(store, keyless, log))
+                Ok(ServedStore::shared(store, unauthenticated_per_minute, log))
             }
         }
     };

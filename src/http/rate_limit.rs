@@ -42,7 +42,7 @@ pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>>
 /// decides whether to refuse the request.
 pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     let now = scope.server().clock.now();
-    let decision = scope.server().limits.admit_keyless(scope.client, now).await;
+    let decision = scope.server().limits.admit_unauthenticated(scope.client, now).await;
     scope.limit_status = Some((decision.status(), now));
     decision
 }

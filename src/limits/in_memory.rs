@@ -130,7 +130,7 @@ impl Limits for InMemoryLimits {
         self.strike(&request, key_id, decision, now)
     }
 
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
+    async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
         let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
         self.addresses.lock().admit(address, now, self.unauthenticated_per_minute)
     }

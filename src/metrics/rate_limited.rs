@@ -13,7 +13,7 @@ pub struct RateLimitedRequests {
     /// The counters of each plan, in the order of `Plan::ALL`.
     plans: Arc<[PlanCounters]>,
     /// The counters of requests without a valid key.
-    keyless: WindowCounters,
+    unauthenticated: WindowCounters,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl RateLimitedRequests {
             limited: windows(plan.as_str()),
             banned: banned.with_label_values(&[plan.as_str()]),
         });
-        Ok(RateLimitedRequests { plans: plans.collect(), keyless: windows("none") })
+        Ok(RateLimitedRequests { plans: plans.collect(), unauthenticated: windows("none") })
     }
 
     /// Counts the decision if it leads to a 429.
@@ -63,7 +63,7 @@ impl RateLimitedRequests {
         match decision {
             Decision::Admitted(_) | Decision::Unavailable(_) => {}
             Decision::Limited(_, window) => {
-                let windows = plan.map_or(&self.keyless, |plan| &plan.limited);
+                let windows = plan.map_or(&self.unauthenticated, |plan| &plan.limited);
                 match window {
                     Window::Minute => windows.minute.inc(),
                     Window::Day => windows.day.inc(),

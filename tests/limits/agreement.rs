@@ -37,7 +37,7 @@ enum Step {
         key: i64,
         times: u32,
     },
-    Keyless {
+    Unauthenticated {
         address: usize,
         times: u32,
     },
@@ -89,7 +89,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         12 => (0..3_i64, 0..3_i64, 1..12_u32)
             .prop_map(|(account, key, times)| Step::Requests { account, key: account * 10 + key, times }),
         2 => (0..ADDRESSES.len(), 1..5_u32)
-            .prop_map(|(address, times)| Step::Keyless { address, times }),
+            .prop_map(|(address, times)| Step::Unauthenticated { address, times }),
         2 => (0..3_i64, any_limits()).prop_map(|(account, limits)| Step::Plan { account, limits }),
         1 => (0..3_i64, 0..3_i64).prop_map(|(account, key)| Step::Unban(account * 10 + key)),
         4 => any_duration().prop_map(Step::Advance),
@@ -171,7 +171,9 @@ impl Both {
             Step::Requests { account, key, times } => {
                 (0..times).for_each(|_| self.request(account, key))
             }
-            Step::Keyless { address, times } => (0..times).for_each(|_| self.keyless(address)),
+            Step::Unauthenticated { address, times } => {
+                (0..times).for_each(|_| self.request_unauthenticated(address))
+            }
             Step::Plan { account, limits } => self.plans[account as usize] = limits,
             Step::Unban(key) => {
                 let number = self.rows.get(&key).map_or(0, |ban| ban.number) + 1;
@@ -266,13 +268,16 @@ impl Both {
         assert_eq!(self.outcome(decision), expected, "account {account}, key {key}, {limits:?}");
     }
 
-    fn keyless(&mut self, address: usize) {
+    fn request_unauthenticated(&mut self, address: usize) {
         let now = self.clock.now();
         let ip = ADDRESSES[address].parse().unwrap();
-        let decision = futures::executor::block_on(self.limits.admit_keyless(ip, now));
+        let decision = futures::executor::block_on(self.limits.admit_unauthenticated(ip, now));
         self.last_reset = decision.status().resets_in;
-        let expected =
-            self.model.keyless(COUNTED_AS[address], UNAUTHENTICATED_PER_MINUTE, self.wall());
+        let expected = self.model.request_unauthenticated(
+            COUNTED_AS[address],
+            UNAUTHENTICATED_PER_MINUTE,
+            self.wall(),
+        );
         assert_eq!(self.outcome(decision), expected, "{ip}");
     }
 

@@ -156,7 +156,12 @@ impl Model {
         }
     }
 
-    pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> Outcome {
+    pub fn request_unauthenticated(
+        &mut self,
+        address: &str,
+        per_minute: u32,
+        wall: Time,
+    ) -> Outcome {
         let now = self.now;
         let window = self.addresses.entry(address.to_string()).or_default();
         let (end, counted) = window.state_at(now, MINUTE);

@@ -43,8 +43,8 @@ impl Limits for Unreachable {
         Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
     }
 
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
-        self.addresses.admit_keyless(address, now).await
+    async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
+        self.addresses.admit_unauthenticated(address, now).await
     }
 
     fn bans(&self) -> &BegunBans {
@@ -70,9 +70,9 @@ async fn a_request_that_cannot_be_counted_is_refused() {
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }
     // The refused requests were not counted against the address.
-    let keyless = server.send("GET", "/v1/store/orders", &[]).await;
-    keyless.assert_error(401, "unauthorized");
-    assert_eq!(keyless.rate_limit(), (5, 4, 60));
+    let unauthenticated = server.send("GET", "/v1/store/orders", &[]).await;
+    unauthenticated.assert_error(401, "unauthorized");
+    assert_eq!(unauthenticated.rate_limit(), (5, 4, 60));
 }
 
 #[tokio::test]

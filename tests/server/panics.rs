@@ -20,7 +20,7 @@ impl Limits for Panicking {
         panic!("a test lets the limits panic")
     }
 
-    async fn admit_keyless(&self, _: IpAddr, _: Now) -> Decision {
+    async fn admit_unauthenticated(&self, _: IpAddr, _: Now) -> Decision {
         panic!("a test lets the limits panic")
     }
 

@@ -243,8 +243,8 @@ impl Limits for PostgresLimits {
         unavailable(&request)
     }
 
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
-        self.shared.memory.admit_keyless(address, now).await
+    async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
+        self.shared.memory.admit_unauthenticated(address, now).await
     }
 
     fn bans(&self) -> &BegunBans {
