@@ -180,10 +180,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
-                    // The examples are compared as text, not as error codes, because the new
-                    // response need not list every code of the wider response.
                     Some(wider) => {
-                        response(found, &place.with(Some(wider), place.new), Findings::text);
+                        response(found, &place.with(Some(wider), place.new), codes_under_wider);
                     }
                     None => found.each(&place, |found, member| {
                         if member.key == "content" {
@@ -196,7 +194,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// The rule that compares the examples of a body: as text, or as error codes of the operation.
+/// The rule that compares the examples of a body: as text, or as error codes of the operation or of
+/// a wider response.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
@@ -233,6 +232,18 @@ fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
                 }),
                 _ => found.text(member),
             }),
+        }
+    });
+}
+
+/// Compares the codes of a new error with those of the wider response that described its status. The
+/// new error need not list every code of the wider response.
+fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
+    found.each(examples, |found, code| {
+        let place = code.part(code.key);
+        match place.old {
+            None => found.addition(&place, "is a new code"),
+            Some(_) => found.text(&place),
         }
     });
 }
