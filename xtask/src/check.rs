@@ -16,7 +16,7 @@ mod published;
 mod texts;
 
 pub use document::check_document;
-pub use imports::modules_in_map;
+pub use imports::{module_imports, modules_in_map};
 pub use inputs::Inputs;
 pub use major_version::check_major_version;
 pub use problem::{Fix, Problem};

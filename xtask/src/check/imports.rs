@@ -25,9 +25,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 /// Returns the problems of the crate whose root file is `name` in `directory`: imports of modules
 /// higher in the map, and modules that the map lacks.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
-    let root = directory.join(name);
-    let (mut uses, text) = (Vec::new(), read(&root)?);
-    read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
+    let (uses, text) = (module_imports(directory, name)?, read(&directory.join(name))?);
     let map = modules_in_map(&text);
     let position = |module: &str| map.iter().position(|other| *other == module);
     let mut problems = Vec::new();
@@ -53,6 +51,14 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     Ok(problems)
 }
 
+/// Returns the imports within the crate whose root file is `name` in `directory`, except imports of
+/// tests.
+pub fn module_imports(directory: &Path, name: &str) -> anyhow::Result<Uses> {
+    let (mut uses, root) = (Vec::new(), directory.join(name));
+    read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
+    Ok(uses)
+}
+
 /// Returns the modules in the map of this root file, from top to bottom.
 pub fn modules_in_map(text: &str) -> Vec<&str> {
     text.lines().filter_map(parse_row).collect()
@@ -66,7 +72,7 @@ fn parse_row(line: &str) -> Option<&str> {
 
 /// Imports within the crate: the file, its top-level module, and the top-level module that it
 /// imports.
-type Uses = Vec<(PathBuf, String, String)>;
+pub type Uses = Vec<(PathBuf, String, String)>;
 
 fn read(file: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
