@@ -16,6 +16,7 @@ use serde_json::Value;
 pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
     let page =
         |name: &str, source, text| GeneratedFile { name: format!("{PAGES}/{name}"), source, text };
+    let changelog = &changelog::with_links(changelog);
     let mut pages = vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),

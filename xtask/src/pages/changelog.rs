@@ -33,6 +33,17 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
+/// Turns code that is the path of one of the server's pages, such as `/docs/v2`, into a link.
+pub fn with_links(changelog: &str) -> String {
+    let is_page = |code: &str| code.starts_with("/docs") || code.starts_with("/openapi");
+    let parts = changelog.split('`').enumerate().map(|(number, part)| match number % 2 {
+        0 => part.to_string(),
+        _ if is_page(part) => format!("[`{part}`]({part})"),
+        _ => format!("`{part}`"),
+    });
+    parts.collect()
+}
+
 /// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str) -> String {
     let text = with_headings(changelog, |level, title| {
@@ -66,6 +77,15 @@ mod tests {
 
     fn render(text: &str) -> String {
         page(text).strip_prefix(HEAD).unwrap().strip_suffix(FOOT).unwrap().to_string()
+    }
+
+    #[test]
+    fn the_path_of_a_page_is_a_link_and_other_code_is_not() {
+        assert_eq!(
+            with_links("at `/docs/v2#a` or `/openapi-v2.json`, below `/v2`: `GET /docs`"),
+            "at [`/docs/v2#a`](/docs/v2#a) or [`/openapi-v2.json`](/openapi-v2.json), below `/v2`: \
+             `GET /docs`"
+        );
     }
 
     #[test]
