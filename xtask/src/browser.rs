@@ -1,5 +1,5 @@
-//! `cargo xtask browser`: tests the public pages in Chromium, at the width of a desktop, a
-//! tablet and a phone, in light and dark mode, with the session in `tests/external_checks/browser`.
+//! `cargo xtask browser`: tests the public pages in Chromium with the session in
+//! `tests/external_checks/browser`. `VIEWS` lists the widths, the colour schemes and the other views.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;
