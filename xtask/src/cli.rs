@@ -84,10 +84,12 @@ enum Command {
 
     /// Run third-party tools against the documents and the live server.
     ///
-    /// Runs Redocly's lint on the documents, and against the server schemathesis with random
-    /// requests, the documents' code samples, and clients that openapi-typescript and
-    /// openapi-python-client generate, all pinned in tests/external_checks. With Debian's tools,
-    /// runs the shell sessions of README and handbook and checks the metrics. Any finding fails.
+    /// With tools pinned in tests/external_checks, lints the documents (Redocly), validates the
+    /// handbook's manifests (kubernetes-validate), sends random requests to the server
+    /// (schemathesis), and runs the code samples for TypeScript and clients that
+    /// openapi-typescript and openapi-python-client generate. With Debian's tools, which are not
+    /// pinned, checks the alerts and the metrics (promtool), and runs the code samples for curl
+    /// and Python and the shell sessions of README and handbook. Any finding fails.
     /// The servers listen on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
