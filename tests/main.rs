@@ -1,8 +1,9 @@
 //! Tests of the program from outside: its commands, the server over the wire, and the generated
 //! client.
 //!
-//! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
-//!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log.
+//! - `list_orders`, `order_pages`, `get_order`, `cancel_order`, `get_pet`, `docs`,
+//!   `paths_and_methods`: a file per route. `conditional`: entity tags. `traces`: the trace of a
+//!   request in the log. `log_secrets`: no key is in the log or in a response.
 //! - `authentication`, `last_used`, `limits`: keys and limits.
 //! - `odd_requests`: invalid and unusual requests. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
