@@ -1,4 +1,5 @@
-//! Reads the `X-RateLimit-*` headers, which every response of the API has.
+//! Reads the `X-RateLimit-*` headers. Most responses have them. Responses that a proxy sends itself
+//! lack them, and so do responses to requests that are not counted, such as malformed HTTP.
 
 use crate::retry_after::server_now;
 use chrono::{DateTime, Utc};
