@@ -48,7 +48,7 @@ pub fn in_transaction<T>(
 }
 
 /// Reports the error as a failed read, because most errors are of reads. For other actions,
-/// [`doing`] replaces the word `read`.
+/// `doing` replaces the word `read`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
