@@ -72,6 +72,7 @@ async fn requests_that_queue_during_a_batch_form_the_next_one() {
     let mut first = Box::pin(cancel(&writer, 1));
     assert!((&mut first).now_or_never().is_none());
     wait_until("the first batch begins", || async { writer.running.age().is_some() }).await;
+    assert!((&mut first).now_or_never().is_none());
     let mut others = Box::pin(join_all((2..=20).map(|id| cancel(&writer, id))));
     assert!((&mut others).now_or_never().is_none());
     other.execute_batch("ROLLBACK").unwrap();
