@@ -93,10 +93,7 @@ impl Setup {
         orders: u64,
         preload: Option<&Preload>,
     ) -> anyhow::Result<Builds<Served>> {
-        self.programs.map(|program| {
-            let store = self.store(program, None, orders)?;
-            Ok(Served { server: serve_with(&store.data, preload)?, store })
-        })
+        self.programs.map(|program| self.store(program, None, orders)?.serve_with(preload))
     }
 
     /// Measures the answers per second of each build under a load, and compares them with a
@@ -124,7 +121,11 @@ impl Builds<Store> {
 
 impl Store {
     pub fn serve(self) -> anyhow::Result<Served> {
-        Ok(Served { server: serve(&self.data)?, store: self })
+        self.serve_with(None)
+    }
+
+    fn serve_with(self, preload: Option<&Preload>) -> anyhow::Result<Served> {
+        Ok(Served { server: serve_with(&self.data, preload)?, store: self })
     }
 }
 
