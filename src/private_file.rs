@@ -1,22 +1,61 @@
-//! The mode and owner of the files that are created in a data directory.
+//! Opens and creates the files of a data directory.
+//!
+//! The operator runs commands as root in the directory of a service, whose user can replace each of
+//! its files. If a command followed a symbolic link or a hard link there, it would write to another
+//! file of root's, or give that file to the service. So a file must be a regular file with one
+//! name, links are not followed, and only a file that this call created changes its owner.
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use rustix::fs::OFlags;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// Opens a file of the data directory for reading and writing. A missing file is created with mode
 /// 0600, for the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    give_to_owner(&file, directory)?;
+    match open_private_file(path, OpenOptions::new().read(true).write(true)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        result => return result,
+    }
+    let mut create = OpenOptions::new();
+    match create.read(true).write(true).create_new(true).mode(0o600).open(path) {
+        // Another process created the file.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            open_private_file(path, OpenOptions::new().read(true).write(true))
+        }
+        Err(error) => Err(error),
+        Ok(file) => {
+            give_to_owner(&file, directory)?;
+            Ok(file)
+        }
+    }
+}
+
+/// Opens an existing file of the data directory.
+pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
+    require_one_name(path, &path.symlink_metadata()?)?;
+    // The file may have been replaced since it was checked. NONBLOCK: opening a pipe would wait for
+    // another process.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = access.custom_flags(flags.bits().cast_signed()).open(path)?;
+    require_one_name(path, &file.metadata()?)?;
     Ok(file)
+}
+
+/// Fails unless the file at this path is a regular file with one name.
+pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
+    let kind = file.file_type();
+    let problem = if kind.is_symlink() {
+        "is a symbolic link"
+    } else if !kind.is_file() {
+        "is not a regular file"
+    } else if file.nlink() > 1 {
+        "has another name (a hard link)"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
 /// If root created the file, gives it to the directory's owner, so that a server that runs as this
@@ -28,4 +67,55 @@ fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
         fchown(file, Some(directory.uid()), Some(directory.gid()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_regular_files_with_one_name_are_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let open = |name: &str| private_file(&path(name), directory.path());
+        std::fs::write(path("other"), "root's").unwrap();
+        symlink(path("other"), path("link")).unwrap();
+        symlink(path("nowhere"), path("dangling")).unwrap();
+        std::fs::hard_link(path("other"), path("second")).unwrap();
+        let (mode, kind) = (rustix::fs::Mode::RUSR, rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), kind, mode, 0).unwrap();
+        std::fs::create_dir(path("directory")).unwrap();
+        for (name, problem) in [
+            ("link", "a symbolic link"),
+            ("dangling", "a symbolic link"),
+            ("second", "another name"),
+            ("pipe", "not a regular file"),
+            ("directory", "not a regular file"),
+        ] {
+            let error = open(name).unwrap_err().to_string();
+            assert!(error.contains(problem), "{name}: {error}");
+        }
+        assert!(!path("nowhere").exists());
+        open("new").unwrap();
+        open("new").unwrap();
+    }
+
+    /// Without root, every file has the same owner.
+    #[test]
+    fn only_created_files_are_given_to_the_directorys_owner() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("existing"), "").unwrap();
+        let owner = |path: &Path| path.metadata().unwrap().uid();
+        let before = owner(&path("existing"));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(directory.path(), Some(65_534), Some(65_534)).unwrap();
+        }
+        for name in ["existing", "new"] {
+            private_file(&path(name), directory.path()).unwrap();
+        }
+        assert_eq!(owner(&path("existing")), before);
+        assert_eq!(owner(&path("new")), owner(directory.path()));
+    }
 }
