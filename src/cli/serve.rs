@@ -15,8 +15,8 @@ use crate::clock::SystemClock;
 use crate::config::{OldName, ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
 use crate::store::postgres::{PostgresStore, SILENT_FOR};
-use crate::store::sqlite::{ServerLock, SqliteStore};
-use slog::{Logger, warn};
+use crate::store::sqlite::{self, ServerLock, SqliteStore};
+use slog::{Logger, info, warn};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -29,7 +29,7 @@ pub fn serve(
     config: &ServerConfig,
     old_names: &[OldName],
 ) -> anyhow::Result<()> {
-    let mut lock = match location {
+    let lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
     };
@@ -44,7 +44,11 @@ pub fn serve(
         }
         match location {
             StoreLocation::Directory(directory) => {
+                let is_new = !sqlite::exists(directory)?;
                 let store = SqliteStore::open(directory)?;
+                if is_new {
+                    info!(log, "new store created"; "directory" => %directory.display());
+                }
                 ServedStore::embedded(store, unauthenticated_per_minute, clock, log)
             }
             StoreLocation::Postgres(url) => {
@@ -55,7 +59,7 @@ pub fn serve(
         }
     };
     run(open, config.clone(), HangUp::Reloads, |server| {
-        if let Some(lock) = &mut lock {
+        if let Some(lock) = &lock {
             lock.record_addresses(server.address(), server.admin_address())?;
         }
         announce(server)

@@ -6,6 +6,7 @@ use testbed::CliSandbox;
 fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let sandbox = CliSandbox::new();
     let first = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    assert!(first.log().contains(r#""msg":"new store created""#), "{}", first.log());
     let address = first.address().unwrap();
     let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
     let pid = first.process().pid().unwrap();
@@ -17,8 +18,15 @@ fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let orders = sandbox.run(&["orders", "list", "--json"]).json();
     assert_eq!(orders[0]["id"], 7);
 
-    // A killed server leaves its lock file behind, but the file is no longer locked.
+    // The directory is locked, not the file that describes the server.
+    std::fs::remove_file(sandbox.path("store-orders-data/server.pid")).unwrap();
+    let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
+    assert!(error.starts_with("a server has the store in "), "{error}");
+
+    // A killed server holds no lock.
     first.kill().unwrap();
-    assert!(sandbox.path("store-orders-data/server.lock").exists());
+    let second = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    second.kill().unwrap();
+    assert!(sandbox.path("store-orders-data/server.pid").exists());
     sandbox.serve(&["--listen", "127.0.0.1:0"]);
 }

@@ -1,14 +1,17 @@
-//! Ensures that a store has at most one server, by a lock file in the data directory. Most of the
+//! Ensures that a store has at most one server, by a lock on the data directory. Most of the
 //! operator's commands do not take the lock, since they can run while a server runs.
+//!
+//! The directory itself is locked (flock(2)), because a lock file could be removed, and then a second
+//! server would lock a new file.
 
 use super::directory::{create, existing_store};
-use crate::private_file::private_file;
+use crate::private_file::{open_private_file, private_file};
 use crate::store::StoreError;
 use crate::store::error::advice;
-use std::fs::{File, TryLockError};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The maximum time that a starting server waits for a command that keeps servers away.
@@ -16,54 +19,60 @@ const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The lock file in the data directory. It is never removed: only the lock on it matters, which the
-/// system releases when the holder ends in any way.
-const LOCK_FILE_NAME: &str = "server.lock";
+/// The file in the data directory with the running server's process id and addresses, for messages.
+const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
-/// The exclusive right to serve a store. Dropping it releases the lock.
+/// More bytes than a description has.
+const MAX_DESCRIPTION_BYTES: u64 = 1_000;
+
+/// The exclusive right to serve a store. Dropping it releases the lock, and so does the system when
+/// the process ends in any way.
 #[derive(Debug)]
 pub struct ServerLock {
-    file: File,
+    directory: PathBuf,
+    _lock: File,
 }
 
 impl ServerLock {
     /// Takes the lock of this data directory. Creates the directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
-        let file = open(directory)?;
+        let lock = open(directory)?;
         let started = Instant::now();
-        while let Err(error) = file.try_lock() {
+        while let Err(error) = lock.try_lock() {
             match error {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
                 // If a shared lock succeeds, the holder is a command: servers lock exclusively.
-                TryLockError::WouldBlock if file.try_lock_shared().is_ok() => {
+                TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
-                error => return Err(refusal(error, file, directory)),
+                error => return Err(refusal(error, directory)),
             }
         }
-        let mut lock = ServerLock { file };
-        lock.write(&format!("pid {}", std::process::id()))
-            .map_err(|error| lock_error(directory, error))?;
+        let lock = ServerLock { directory: directory.to_path_buf(), _lock: lock };
+        lock.describe(&format!("pid {}", std::process::id())).map_err(|error| {
+            StoreError::unwritable(&directory.join(DESCRIPTION_FILE_NAME), error)
+        })?;
         Ok(lock)
     }
 
-    /// Writes the addresses of this server and its admin listener to the lock file. The operator's
-    /// commands show the addresses, and so does the error of a second server.
+    /// Writes the addresses of this server and its admin listener to the data directory. The
+    /// operator's commands show the addresses, and so does the error of a second server.
     pub fn record_addresses(
-        &mut self,
+        &self,
         address: SocketAddr,
         admin: Option<SocketAddr>,
     ) -> io::Result<()> {
         let admin = admin.map_or("off".to_string(), |admin| admin.to_string());
-        self.write(&format!("pid {}, {address}, admin {admin}", std::process::id()))
+        self.describe(&format!("pid {}, {address}, admin {admin}", std::process::id()))
     }
 
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(text.as_bytes())
+    fn describe(&self, server: &str) -> io::Result<()> {
+        let path = self.directory.join(DESCRIPTION_FILE_NAME);
+        let mut file = private_file(&path, &self.directory)?;
+        file.set_len(0)?;
+        file.write_all(server.as_bytes())
     }
 }
 
@@ -71,35 +80,32 @@ impl ServerLock {
 /// commands that change what a server relies on. Creates the directory if it is missing. Fails if a
 /// server has the store.
 pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
-    let file = open(directory)?;
-    match file.try_lock_shared() {
-        Ok(()) => Ok(file),
-        Err(error) => Err(refusal(error, file, directory)),
+    let lock = open(directory)?;
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(lock),
+        Err(error) => Err(refusal(error, directory)),
     }
 }
 
-/// Returns the description that a running server wrote to the lock file, or `None` if no server has
-/// the store in this directory.
+/// Returns the description that a running server wrote to the data directory, or `None` if no server
+/// has the store in this directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
-    let mut file = open(directory)?;
-    match file.try_lock_shared() {
+    match open(directory)?.try_lock_shared() {
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file))),
+        Err(TryLockError::WouldBlock) => Ok(Some(read_description(directory))),
         Err(TryLockError::Error(error)) => Err(lock_error(directory, error)),
     }
 }
 
 fn open(directory: &Path) -> Result<File, StoreError> {
-    let file =
-        create(directory).and_then(|()| private_file(&directory.join(LOCK_FILE_NAME), directory));
-    file.map_err(|error| lock_error(directory, error))
+    let directory_file = create(directory).and_then(|()| File::open(directory));
+    directory_file.map_err(|error| lock_error(directory, error))
 }
 
-/// The error for a lock file that cannot be created or locked.
+/// The error for a directory that cannot be created or locked.
 fn lock_error(directory: &Path, error: io::Error) -> StoreError {
-    let path = directory.join(LOCK_FILE_NAME);
-    let doing = format!("lock {}{}", path.display(), advice(&error));
+    let doing = format!("lock the data directory {}{}", directory.display(), advice(&error));
     StoreError::File { doing, source: error.into() }
 }
 
@@ -111,16 +117,16 @@ fn used_by_command(directory: &Path) -> StoreError {
 }
 
 /// The error for a lock that cannot be taken, usually because a server has it.
-fn refusal(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
+fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     match error {
         TryLockError::Error(error) => lock_error(directory, error),
         TryLockError::WouldBlock => {
-            let holder = match read_holder(&mut file) {
-                holder if holder.is_empty() => holder,
-                holder => format!(" ({holder})"),
+            let server = match read_description(directory) {
+                server if server.is_empty() => server,
+                server => format!(" ({server})"),
             };
             StoreError::Refused(format!(
-                "a server{holder} has the store in {} already; stop it first, or choose another \
+                "a server{server} has the store in {} already; stop it first, or choose another \
                  --data-dir",
                 directory.display()
             ))
@@ -128,9 +134,16 @@ fn refusal(error: TryLockError, mut file: File, directory: &Path) -> StoreError 
     }
 }
 
-/// Reads the holder's description of itself. The result is empty if the holder is still writing.
-fn read_holder(file: &mut File) -> String {
-    std::io::read_to_string(file).unwrap_or_default()
+/// Reads the running server's description of itself. The result is empty if the server is still
+/// writing it, or if the file was removed.
+fn read_description(directory: &Path) -> String {
+    let path = directory.join(DESCRIPTION_FILE_NAME);
+    let mut description = String::new();
+    if let Ok(file) = open_private_file(&path, OpenOptions::new().read(true)) {
+        // An incomplete description is shown as it is.
+        let _ = file.take(MAX_DESCRIPTION_BYTES).read_to_string(&mut description);
+    }
+    description
 }
 
 #[cfg(test)]
@@ -140,13 +153,17 @@ mod tests {
     #[test]
     fn a_store_has_at_most_one_server() {
         let directory = tempfile::tempdir().unwrap();
-        let mut first = ServerLock::take(directory.path()).unwrap();
+        let first = ServerLock::take(directory.path()).unwrap();
         first.record_addresses("127.0.0.1:8080".parse().unwrap(), None).unwrap();
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         let named = format!("(pid {}, 127.0.0.1:8080, admin off)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");
         let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
+        // The lock does not depend on a file that can be removed.
+        std::fs::remove_file(directory.path().join(DESCRIPTION_FILE_NAME)).unwrap();
+        let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
+        assert!(refusal.starts_with("a server has the store"), "{refusal}");
         drop(first);
         let command = keep_servers_away(directory.path()).unwrap();
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
