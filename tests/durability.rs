@@ -10,12 +10,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store_orders::store::sqlite::{back_up, restore};
+use store_orders::store::OrderCommands;
+use store_orders::store::sqlite::{SqliteStore, back_up, restore};
 use store_orders_client::Client;
 use test_server::error_of;
 use test_server::wire_check::WireCheckProxy;
 use testbed::relay::Relay;
-use testbed::{DataDir, Key, Report, ServerProcess, wait_until};
+use testbed::{DataDir, Key, Report, ServerProcess, Signal, wait_until};
 
 /// The server can detect a failed disk only because it syncs each cancellation before the answer.
 #[cfg(target_os = "linux")]
@@ -141,6 +142,62 @@ async fn without_its_files_a_server_acknowledges_nothing() {
             let listed = client.list_orders().await.unwrap();
             assert!(listed.iter().all(|order| *order.id != 1), "a cancellation is lost");
         }
+    }
+}
+
+/// SQLite's locks are in the log's index. After it was removed, a command creates another one, so
+/// server and command no longer exclude each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_logs_index_was_removed_only_one_process_writes() {
+    for signal in [Signal::KILL, Signal::TERM] {
+        let (data, key, server, (_proxy, client), admin) = serve_with_one_cancelled().await;
+        let command_before = SqliteStore::open_for_command(data.path()).unwrap();
+        let index = data.path().join("store.sqlite-shm");
+        std::fs::remove_file(&index).unwrap();
+        let other = data.issue_key("other", "business").unwrap();
+        data.run(&["keys", "revoke", &other.id]).unwrap();
+        data.run(&["orders", "ship", "2"]).unwrap();
+        assert_refuses_without_file(&server, &client, &admin, &index).await;
+        let error = command_before.ship_orders(&[3]).unwrap_err().to_string();
+        assert!(error.contains("store.sqlite-shm was removed or moved"), "{error}");
+        data.import_pending(31..=40).unwrap();
+        server.signal(signal).unwrap();
+        server.wait().unwrap();
+        drop(command_before);
+
+        data.run(&["check"]).unwrap();
+        let server = data.serve(&[]).unwrap();
+        let (_proxy, client) = crate::server::client(&server, &key);
+        let listed = client.list_orders().await.unwrap();
+        let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
+        assert_eq!(ids, (2..=40).collect::<Vec<i64>>(), "{signal:?}");
+        assert_eq!(error_of(client.cancel_order(2).await).0, 409);
+        client.cancel_order(3).await.unwrap();
+        let (_proxy, revoked) = crate::server::client(&server, &other);
+        assert_eq!(error_of(revoked.list_orders().await).0, 401);
+        server.stop().unwrap();
+    }
+}
+
+/// `cp` keeps the inode, and SQLite does not notice it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
+    let (data, _, server, (_proxy, client), admin) = serve_with_one_cancelled().await;
+    let (store, backup) = (data.path().join("store.sqlite"), data.path().with_extension("backup"));
+    back_up(data.path(), &backup, &|_, _| (), &|| false).unwrap();
+    std::fs::copy(&backup, &store).unwrap();
+    for id in 2..=21 {
+        assert_eq!(error_of(client.cancel_order(id).await).0, 503);
+    }
+    let (status, body) = ask(&admin, "/readyz").await;
+    let why = format!("{} was overwritten while it was in use", store.display());
+    assert!(status == 503 && body.contains(&why), "{body}");
+    server.kill().unwrap();
+    // The log belongs to the overwritten file.
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["orders", "list"]] {
+        let output = data.command().args(arguments).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(&why), "{error}");
     }
 }
 

@@ -113,6 +113,7 @@ impl PlanArgs {
 
 impl AccountsCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let new_store = options.directory_without_store()?;
         let store = match self {
             AccountsCommand::Create { .. } => options.open_or_create_store()?,
             _ => options.open_store()?,
@@ -121,7 +122,13 @@ impl AccountsCommand {
         match self {
             AccountsCommand::Create { name, plan } => {
                 with_notice(|_| store.create_account(name, plan.plan, plan.custom_limits(), now))?;
-                show(&*store, name.trim(), "created account", printer)
+                let created = match new_store {
+                    Some(directory) => {
+                        format!("created a new store in {}\ncreated account", directory.display())
+                    }
+                    None => "created account".to_string(),
+                };
+                show(&*store, name.trim(), &created, printer)
             }
             AccountsCommand::Rename { name, new_name } => {
                 let name = &store.resolve_account(name)?;

@@ -77,6 +77,7 @@ impl FailureCode {
                 | StoreError::Newer { .. }
                 | StoreError::Unusable(_)
                 | StoreError::Directory { .. }
+                | StoreError::Damaged(_)
                 | StoreError::Engine { .. },
             ) => FailureCode::StoreUnavailable,
             Some(StoreError::Refused(_) | StoreError::Unconfirmed | StoreError::File { .. })

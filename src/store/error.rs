@@ -42,7 +42,8 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
-    /// The database has no store, or one of a version that this program cannot use.
+    /// The store cannot be used as it is: it is empty, its file has a second name, or it has a version
+    /// that this program does not support.
     #[error("{0}")]
     Unusable(String),
     /// The operator named an order, account or key that does not exist.
@@ -62,6 +63,9 @@ pub enum StoreError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The engine found damage.
+    #[error("the store is damaged (fix: restore a backup; `store-orders check` lists the damage)")]
+    Damaged(#[source] Box<dyn Error + Send + Sync>),
     /// The engine failed.
     #[error("the store cannot be {doing}")]
     Engine {

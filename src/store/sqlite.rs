@@ -14,7 +14,7 @@
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and a new id after a restore |
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
-//! | `open_files` | detects that open files were removed or replaced |
+//! | `open_files`, `store_header` | detects that open files were removed, replaced or overwritten |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; the store's file in it |
 
@@ -31,6 +31,7 @@ mod schema;
 mod server_lock;
 mod serving;
 mod shared_statements;
+mod store_header;
 mod wal_index;
 mod write_access;
 
@@ -40,17 +41,20 @@ pub use directory::exists;
 pub use server_lock::{ServerLock, running_server};
 
 use super::{StoreError, history_of};
+use backup::create_store;
 use connection::{connect, doing};
-use directory::{FILE_NAME, existing_store, store_file};
+use directory::{FILE_NAME, existing_store, require_no_traces};
 use identity::store_id;
 use last_changes::CachedLastChanges;
 use open_files::OpenFiles;
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use server_lock::keep_servers_away;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use store_header::StoreHeader;
 use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -87,8 +91,10 @@ impl SqliteStore {
     /// process that is the only user of the store. Creates a missing store and migrates an older
     /// one. SQLite does not check CHECK constraints on writes of this process.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
-        let path = create(directory)?;
+        create_if_missing(directory)?;
+        let path = existing_store(directory)?;
         let open = || {
+            let header = open_header(&path)?;
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
@@ -96,17 +102,24 @@ impl SqliteStore {
             // cancelled order, SQLite would use a temporary table, which costs a tenth of a
             // cancellation.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
-            SqliteStore::with(directory, writer)
+            SqliteStore::with(directory, writer, header)
         };
         open().map_err(doing("opened"))
     }
 
-    /// Opens or creates the store for a command. If a server is running, leaves migrations and
-    /// checkpoints to the server.
+    /// Opens or creates the store for a command.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
-        let path = create(directory)?;
+        create_if_missing(directory)?;
+        SqliteStore::open_existing(directory)
+    }
+
+    /// Opens the store for a command. Fails if there is no store in this directory. If a server is
+    /// running, leaves migrations and checkpoints to the server.
+    pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
+        let path = existing_store(directory)?;
         let no_server = keep_servers_away(directory);
         let open = || {
+            let header = open_header(&path)?;
             let mut writer = connect(&path)?;
             if let Err(StoreError::Refused(reason)) = &no_server {
                 if !schema::is_newest(&writer, &path)? {
@@ -117,18 +130,16 @@ impl SqliteStore {
                 writer.pragma_update(None, "wal_autocheckpoint", 0)?;
             }
             schema::migrate(&mut writer, &path)?;
-            SqliteStore::with(directory, writer)
+            SqliteStore::with(directory, writer, header)
         };
         open().map_err(doing("opened"))
     }
 
-    /// Opens the store for a command. Fails if there is no store in this directory.
-    pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
-        existing_store(directory)?;
-        SqliteStore::open_for_command(directory)
-    }
-
-    fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
+    fn with(
+        directory: &Path,
+        writer: Connection,
+        header: StoreHeader,
+    ) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let scanner = connect(&path)?;
         // This connection sorts changed orders. SQLite must sort in memory, because the file system
@@ -137,7 +148,7 @@ impl SqliteStore {
         let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
         let last_changes = CachedLastChanges::open(&path)?;
         let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
-        let files = Arc::new(OpenFiles::new(&path).map_err(unusable)?);
+        let files = Arc::new(OpenFiles::new(&path, header).map_err(unusable)?);
         Ok(SqliteStore {
             writer: WriteAccess::new(writer, directory, Arc::clone(&files))?,
             scanner: Mutex::new(scanner),
@@ -170,11 +181,57 @@ impl SqliteStore {
     }
 }
 
-/// Creates the directory and the store's file in it, if missing. Returns the file's path.
-fn create(directory: &Path) -> Result<PathBuf, StoreError> {
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        if self.files.require_checkpointable().is_ok() {
+            return;
+        }
+        // The last connection that closes would make a checkpoint and delete the write-ahead log, by
+        // its path.
+        let connections = [
+            self.writer.connection_mut(),
+            self.scanner.get_mut(),
+            self.keys.get_mut(),
+            self.reader.get_mut(),
+            self.last_changes.get_mut().connection_mut(),
+        ];
+        for connection in connections {
+            // SQLite always knows this setting.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
+}
+
+/// Creates the directory and a new store in it, if missing.
+fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     directory::create(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
-    store_file(directory)
+    if exists(directory)? {
+        return Ok(());
+    }
+    require_no_traces(directory)?;
+    create_store(directory).or_else(|error| {
+        // Another process may have created the store.
+        if exists(directory)? { Ok(()) } else { Err(error) }
+    })
+}
+
+/// Opens the header of the store's file. Fails if a backup was copied over the file of a store that
+/// was in use: SQLite would combine the backup with changes in the write-ahead log that do not
+/// belong to it.
+fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
+    let header = StoreHeader::open(path)
+        .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;
+    let log = directory::side_file(path, directory::LOG);
+    if !header.uses_log() && log.metadata().is_ok_and(|log| log.len() > 0) {
+        return Err(StoreError::Unusable(format!(
+            "{} was overwritten while it was in use, and {} belongs to the store before: move the \
+             data directory away and restore a backup with `store-orders restore`",
+            path.display(),
+            log.display()
+        )));
+    }
+    Ok(header)
 }
 
 #[cfg(test)]
@@ -189,9 +246,16 @@ mod tests {
             store.writer.lock().pragma_query_value(None, name, |row| row.get(0)).unwrap()
         };
         let lock = ServerLock::take(directory.path()).unwrap();
+        drop(open().unwrap());
+        let set_version = |version: i64| {
+            let connection = Connection::open(directory.path().join(FILE_NAME)).unwrap();
+            connection.pragma_update(None, "user_version", version).unwrap();
+        };
+        set_version(schema::NEWEST - 1);
         let refusal = open().unwrap_err().to_string();
         let named = format!("a server (pid {}) has the store", std::process::id());
         assert!(refusal.contains("migration") && refusal.contains(&named), "{refusal}");
+        set_version(schema::NEWEST);
         let server = SqliteStore::open(directory.path()).unwrap();
         let settings = |store: &SqliteStore| {
             ["wal_autocheckpoint", "journal_size_limit", "ignore_check_constraints"]

@@ -6,6 +6,7 @@ use testbed::{CliSandbox, str};
 fn accounts_have_plans_and_refused_commands_change_nothing() {
     CliSandbox::new().session(str![[r#"
 $ store-orders accounts create acme --plan pro
+created a new store in [DIRECTORY]/store-orders-data
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 0 --json
 {"id":2,"name":"globex","plan":"enterprise","perMinute":5000,"perDay":0,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"}
@@ -41,6 +42,7 @@ fn an_account_can_be_renamed_and_no_name_contains_a_key() {
     sandbox.write("64", &long);
     sandbox.session(str![[r#"
 $ store-orders accounts create ' acme ' --plan pro
+created a new store in [DIRECTORY]/store-orders-data
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders accounts create globex --plan free
 created account "globex": free, 60 requests a minute, 1000 a day

@@ -116,6 +116,7 @@ $ store-orders config check --tls-key key.pem
 $ STORE_ORDERS_TLS_CERT=cert.pem store-orders config check
 (1) error: STORE_ORDERS_TLS_CERT: --tls-cert also needs --tls-key
 $ STORE_ORDERS_LISTEN=here store-orders accounts create acme --plan pro
+created a new store in [DIRECTORY]/store-orders-data
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ STORE_ORDERS_LISTEN=here store-orders serve
 (1) {"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"STORE_ORDERS_LISTEN: invalid value \"here\": no port; write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or :8080 for every IPv4 address"}

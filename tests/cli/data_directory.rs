@@ -100,7 +100,7 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     }
     for arguments in [&["restore", "b.sqlite"][..], &["serve", "--admin-listen", "off"]] {
         let error = refused(arguments, 1);
-        let expected = format!("cannot lock ./store-orders-data/server.lock {fix}");
+        let expected = format!("cannot lock the data directory ./store-orders-data {fix}");
         assert!(error.contains(&expected), "{arguments:?}: {error}");
     }
     mode("store-orders-data", 0o700);
@@ -121,7 +121,7 @@ fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     let names = sandbox.names("store-orders-data");
     let expected = [
         "limits.snapshot",
-        "server.lock",
+        "server.pid",
         "store.sqlite",
         "store.sqlite-shm",
         "store.sqlite-wal",
@@ -143,13 +143,109 @@ fn a_linked_directory_is_used_and_a_linked_store_is_not() {
     sandbox.import_pending([1]);
     sandbox.session(str![[r#"
 $ ln -s store-orders-data linked; mkdir other; ln -s ../store-orders-data/store.sqlite other
+$ mkdir hard; ln store-orders-data/store.sqlite hard/store.sqlite
+$ store-orders orders list --data-dir hard
+(4) error: hard/store.sqlite has another name (a hard link), so another process could use the store by another name, and they would overwrite each other's changes; keep the file under one name in its directory, and link or mount the directory instead
+$ store-orders orders list
+(4) error: ./store-orders-data/store.sqlite has another name (a hard link), so another process could use the store by another name, and they would overwrite each other's changes; keep the file under one name in its directory, and link or mount the directory instead
+$ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
+"error":"./store-orders-data/store.sqlite has another name (a hard link), so another process could use the store by another name, and they would overwrite each other's changes; keep the file under one name in its directory, and link or mount the directory instead"}
+$ rm hard/store.sqlite
 $ store-orders orders list --data-dir linked
 id  petId  quantity  complete  status
  1      1         1  false     pending
 $ store-orders orders list --data-dir other
-(1) error: other/store.sqlite is a symbolic link: the locks and the -wal file of a store have to be in its directory; name that with --data-dir, or link the directory instead
+(4) error: other/store.sqlite is a symbolic link, so another process could use the store by another name, and they would overwrite each other's changes; keep the file under one name in its directory, and link or mount the directory instead
 $ ls -A other
 store.sqlite
+"#]]);
+}
+
+/// A power cut or a full disk can leave an empty file. With an empty store, every caller would get
+/// 401, and the loss would be hidden.
+#[test]
+fn an_emptied_store_is_not_replaced_by_a_new_one() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    drop(sandbox.serve(&["--listen", "127.0.0.1:0"]));
+    sandbox.session(str![[r#"
+$ rm store-orders-data/store.sqlite-*; : > store-orders-data/store.sqlite
+$ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
+"error":"./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
+$ store-orders keys list
+(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+$ store-orders accounts create acme --plan pro
+(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+$ ls store-orders-data
+limits.snapshot
+server.pid
+store.sqlite
+write-intent.lock
+$ mkdir only; : > only/store.sqlite
+$ store-orders orders list --data-dir only
+(4) error: only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+$ store-orders serve --data-dir only --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
+"error":"only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
+$ ls only
+server.pid
+store.sqlite
+$ store-orders accounts create acme --plan pro --data-dir new/store
+created a new store in [DIRECTORY]/new/store
+created account "acme": pro, 300 requests a minute, 10000 a day
+$ store-orders accounts create other --plan pro --data-dir new/store
+created account "other": pro, 300 requests a minute, 10000 a day
+"#]]);
+}
+
+/// A killed restore leaves its temporary directory.
+#[test]
+fn an_unfinished_restore_counts_as_a_store() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    sandbox.session(str![[r#"
+$ mkdir -p new/.store-orders-restore-1; : > new/.store-orders-restore-1/copy.sqlite
+$ store-orders serve --data-dir new --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
+"error":"a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run `store-orders restore` again; for a new store, empty the directory"}
+$ store-orders accounts create acme --plan pro --data-dir new
+(1) error: a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run `store-orders restore` again; for a new store, empty the directory
+$ store-orders restore b.sqlite --data-dir new
+restored new
+orders    1 pending, 0 shipped, 0 cancelled; change 1
+pets      0
+accounts  0
+keys      0; change 0
+$ ls -A new
+server.pid
+store.sqlite
+"#]]);
+}
+
+/// The owner of a data directory must not make root's commands write elsewhere.
+#[test]
+fn files_of_a_data_directory_are_not_opened_through_links() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    sandbox.session(str![[r#"
+$ echo other > other; rm store-orders-data/write-intent.lock
+$ ln -s ../other store-orders-data/write-intent.lock
+$ store-orders orders ship 1
+(4) error: cannot use the data directory ./store-orders-data: ./store-orders-data/write-intent.lock is a symbolic link
+$ store-orders orders list
+(4) error: cannot use the data directory ./store-orders-data: ./store-orders-data/write-intent.lock is a symbolic link
+$ ln -f other store-orders-data/write-intent.lock
+$ store-orders orders ship 1
+(4) error: cannot use the data directory ./store-orders-data: ./store-orders-data/write-intent.lock has another name (a hard link)
+$ rm store-orders-data/write-intent.lock; ln -s ../other store-orders-data/server.pid
+$ store-orders serve --admin-listen off 2>&1 | tail -n 1
+{"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"cannot write ./store-orders-data/server.pid: ./store-orders-data/server.pid is a symbolic link"}
+$ store-orders status
+./store-orders-data: no server runs
+$ rm store-orders-data/server.pid; ln -s ../other store-orders-data/store.sqlite-wal
+$ store-orders orders ship 1
+(4) error: ./store-orders-data/store.sqlite-wal is a symbolic link
+$ cat other
+other
 "#]]);
 }
 

@@ -88,7 +88,7 @@ $ store-orders accounts create acme --plan pro --data-dir file/below
 $ store-orders accounts create acme --plan pro --data-dir /proc/store-orders
 (4) error: cannot use the data directory /proc/store-orders: No such file or directory (os error 2)
 $ store-orders accounts create acme --plan pro --data-dir closed
-(4) error: data directory closed: the store cannot be opened: Is a directory (os error 21)
+(4) error: closed/store.sqlite is not a regular file, so another process could use the store by another name, and they would overwrite each other's changes; keep the file under one name in its directory, and link or mount the directory instead
 "#]]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::admin::ask;
 use rusqlite::Connection;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
@@ -16,9 +16,8 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
-/// the first order of the page, without an error.
-fn tear_page(data: &DataDir) {
+/// Opens the store's file. Returns it with the positions of the first and the last page of orders.
+fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     let path = data.path().join("store.sqlite");
     let page_at = |page: u32| u64::from(page - 1) * 4096;
     let root: u32 = {
@@ -26,13 +25,28 @@ fn tear_page(data: &DataDir) {
         Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
     };
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // The header of a page contains its kind, the number of cells and the rightmost child
+    // The header of a page contains its kind, the number of cells and the rightmost child. Pointers
+    // to the cells follow. A cell begins with its left child
     // (https://sqlite.org/fileformat2.html, 1.6).
-    let mut header = [0; 12];
-    file.read_exact_at(&mut header, page_at(root)).unwrap();
-    assert_eq!(header[0], 5, "the root is an interior page");
-    let last = u32::from_be_bytes(header[8..].try_into().unwrap());
-    file.write_all_at(&1_u16.to_be_bytes(), page_at(last) + 3).unwrap();
+    let mut page = [0; 4096];
+    file.read_exact_at(&mut page, page_at(root)).unwrap();
+    assert_eq!(page[0], 5, "the root is an interior page");
+    let child = |at: usize| u32::from_be_bytes(page[at..at + 4].try_into().unwrap());
+    let first_cell = u16::from_be_bytes([page[12], page[13]]);
+    (file, [child(first_cell.into()), child(8)].map(page_at))
+}
+
+/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
+/// the first order of the page, without an error.
+fn tear_page(data: &DataDir) {
+    let (file, [_, last]) = pages_of_orders(data);
+    file.write_all_at(&1_u16.to_be_bytes(), last + 3).unwrap();
+}
+
+/// Overwrites the first page of orders. SQLite cannot read the page's orders.
+fn overwrite_page(data: &DataDir) {
+    let (file, [first, _]) = pages_of_orders(data);
+    file.write_all_at(&[0xff; 4096], first).unwrap();
 }
 
 /// Damages the store in a way that only the check after the start finds.
@@ -104,6 +118,22 @@ async fn a_list_that_lacks_orders_is_never_sent() {
     drop(server);
     let server = serve(&data, &["--serve-damaged"]);
     assert!(expect_served(&server, &key, damage).await < ORDERS as usize);
+}
+
+#[tokio::test]
+async fn a_store_whose_orders_cannot_be_read_is_not_served_unless_the_operator_wants_it() {
+    let (data, key) = data();
+    overwrite_page(&data);
+    let damage = "database disk image is malformed";
+    let server = serve(&data, &[]);
+    expect_refused(&server, &key, damage).await;
+    drop(server);
+    let server = serve(&data, &["--serve-damaged"]);
+    let served = expect_served(&server, &key, damage).await;
+    // A page has some 100 orders.
+    assert!((ORDERS as usize - 200..ORDERS as usize).contains(&served), "{served} orders");
+    assert_eq!(send(&server, &key, "DELETE", "/store/orders/999").await.0, 204);
+    assert_eq!(expect_served(&server, &key, damage).await, served - 1);
 }
 
 #[tokio::test]

@@ -111,7 +111,7 @@ pub fn check_rows(
 /// The engine's message, without the failed action.
 fn cause(error: StoreError) -> String {
     match error {
-        StoreError::Engine { source, .. } => source.to_string(),
+        StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
         other => other.to_string(),
     }
 }

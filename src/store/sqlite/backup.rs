@@ -2,18 +2,20 @@
 //! sync it and then rename it into place.
 
 use super::check::{examine, open_existing, quick_check};
-use super::connection::doing;
-use super::directory::{FILE_NAME, existing_store};
+use super::connection::{STORE_ACCESS, connect_with, doing};
+use super::directory::{FILE_NAME, LOG, UNFINISHED_RESTORE, existing_store, side_file};
 use super::identity::begin_new_store;
 use super::schema;
 use super::server_lock::keep_servers_away;
 use crate::private_file::private_file;
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::OFlags;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
@@ -29,23 +31,19 @@ pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
 /// Converts an error of copying `file` to `target` to an error that names the files.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
-    let StoreError::Engine { source, .. } = &error else {
-        return match error {
-            StoreError::NotAStore { path } => {
-                StoreError::Refused(format!("{} is not a store of Store Orders", path.display()))
-            }
-            StoreError::NoStore(path) => {
-                StoreError::Refused(format!("there is no store at {}", path.display()))
-            }
-            error => error,
-        };
-    };
-    match source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code) {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => unsound(file, source),
-        _ => StoreError::File {
+    match error {
+        StoreError::Damaged(damage) => unsound(file, damage),
+        StoreError::NotAStore { path } => {
+            StoreError::Refused(format!("{} is not a store of Store Orders", path.display()))
+        }
+        StoreError::NoStore(path) => {
+            StoreError::Refused(format!("there is no store at {}", path.display()))
+        }
+        error @ StoreError::Engine { .. } => StoreError::File {
             doing: format!("copy {} to {}", file.display(), target.display()),
             source: Box::new(error),
         },
+        error => error,
     }
 }
 
@@ -78,8 +76,8 @@ pub fn back_up(
 ) -> Result<u64, StoreError> {
     let path = existing_store(directory)?;
     let failed = |error| copy_error(&path, file, error);
-    let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
-    let copy = StagedCopy::create(file, file)?;
+    let store = open_existing(&path, STORE_ACCESS).map_err(failed)?;
+    let copy = StagedCopy::create(file, file, ".store-orders-backup-")?;
     // After an interrupt, `fill` returns an incomplete copy or an error. So check for interrupts
     // before the result is used.
     let filled = copy.fill(&store, progress, is_interrupted);
@@ -109,10 +107,10 @@ pub fn restore(
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     let _no_server = keep_servers_away(directory)?;
     // SQLite would apply the leftover files of an old store to the new one.
-    for ending in ["-wal", "-journal"] {
-        refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
+    for ending in [LOG, "-journal"] {
+        refuse_existing(&side_file(&path, ending))?;
     }
-    let copy = StagedCopy::create(&path, file)?;
+    let copy = StagedCopy::create(&path, file, UNFINISHED_RESTORE)?;
     let mut connection = copy.fill(&backup, progress, &|| false).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
@@ -124,27 +122,45 @@ pub fn restore(
     Ok(report)
 }
 
-/// A copy that is not published yet. Dropping it removes the copy.
+/// Creates an empty store in this directory. The file gets its name once it is complete, so that a
+/// process that is killed leaves no empty file.
+pub fn create_store(directory: &Path) -> Result<(), StoreError> {
+    let path = directory.join(FILE_NAME);
+    let store = StagedCopy::create(&path, &path, ".store-orders-new-")?;
+    let mut connection = store.connect().map_err(|error| doing("written")(error.into()))?;
+    schema::apply_missing(&mut connection).map_err(doing("written"))?;
+    store.publish(connection)?;
+    Ok(())
+}
+
+/// A file of a store that has no name yet. Dropping it removes the file.
 struct StagedCopy {
     target: PathBuf,
     /// A directory on the target's file system, so that a rename can publish the copy. Files that
     /// SQLite creates next to the copy are removed with the directory.
     directory: TempDir,
+    /// Locked until this process ends, so that others do not remove the directory.
+    _lock: File,
 }
 
 impl StagedCopy {
-    /// Creates an empty copy. Errors name `file`, the path that the operator gave.
-    fn create(target: &Path, file: &Path) -> Result<StagedCopy, StoreError> {
+    /// Creates an empty file, and removes what killed processes have left next to the target.
+    /// `prefix` begins the name of the temporary directory. Errors name `file`, the path that the
+    /// operator gave.
+    fn create(target: &Path, file: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
         refuse_existing(target)?;
         let unwritable = |error: io::Error| StoreError::unwritable(file, error);
         // Check the directory first, because an error of `tempdir_in` would name the temporary
         // directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
+        remove_abandoned(parent(target), prefix);
         let directory = tempfile::Builder::new()
-            .prefix(".store-orders-")
+            .prefix(prefix)
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
-        let copy = StagedCopy { target: target.to_path_buf(), directory };
+        let lock = File::open(directory.path()).map_err(unwritable)?;
+        lock.lock().map_err(unwritable)?;
+        let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
         Ok(copy)
     }
@@ -161,13 +177,20 @@ impl StagedCopy {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Connection, StoreError> {
         let fill = || {
-            let mut copy = Connection::open(self.path())?;
+            let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
             // Outside WAL mode the copy is a single file, which can be moved and read anywhere.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
         fill().map_err(doing("copied"))
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let copy = connect_with(&self.path(), STORE_ACCESS)?;
+        // Do not sync each step: `publish` syncs the complete copy.
+        copy.pragma_update(None, "synchronous", "OFF")?;
+        Ok(copy)
     }
 
     /// Syncs the copy and renames it to the target. Returns its length in bytes.
@@ -195,8 +218,6 @@ fn copy_pages(
     progress: CopyProgress<'_>,
     is_interrupted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<()> {
-    // Do not sync each step: `StagedCopy::publish` syncs the complete copy.
-    copy.pragma_update(None, "synchronous", "OFF")?;
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let backup = Backup::new(&snapshot, copy)?;
@@ -211,6 +232,19 @@ fn copy_pages(
         }
     }
     Ok(())
+}
+
+/// Removes the temporary directories that killed processes have left in this directory, as far as
+/// this user may.
+fn remove_abandoned(directory: &Path, prefix: &str) {
+    let mut open = OpenOptions::new();
+    open.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_staged = entry.file_name().to_string_lossy().starts_with(prefix);
+        if is_staged && open.open(entry.path()).is_ok_and(|staged| staged.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn refuse_existing(path: &Path) -> Result<(), StoreError> {

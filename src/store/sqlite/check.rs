@@ -1,7 +1,7 @@
 //! Checks the soundness of a store with SQLite's checks and our own. Does not change the store;
 //! servers can keep running.
 
-use super::connection::{connect_with, doing};
+use super::connection::{STORE_ACCESS, connect_with, doing};
 use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
 use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
@@ -13,8 +13,7 @@ use std::path::Path;
 
 /// Checks the store in this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
-    let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    Ok(examine(&open_existing(&existing_store(directory)?, access)?))
+    Ok(examine(&open_existing(&existing_store(directory)?, STORE_ACCESS)?))
 }
 
 /// Opens a connection to an existing store, without migrating it.

@@ -2,8 +2,8 @@
 
 use super::write_access::WriteGuard;
 use crate::store::StoreError;
-use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// SQLite's busy timeout, which applies while a store is opened and migrated. Later writes wait in
@@ -13,17 +13,28 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of statements that a connection caches: enough for all statements of a server.
 const PREPARED_STATEMENTS: usize = 32;
 
-/// Opens a connection to the store in this file. Creates the file if it is missing.
+/// The flags for a store. SQLite creates no file, and follows no symbolic link.
+pub const STORE_ACCESS: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
+/// Opens a connection to the store in this file.
 pub fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    connect_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+    connect_with(path, STORE_ACCESS)
 }
 
-/// Opens a connection with these flags.
+/// Opens a connection to an existing file with these flags.
 pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(resolve_directory(path), access)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
     Ok(connection)
+}
+
+/// Resolves symbolic links of the file's directory, which SQLITE_OPEN_NOFOLLOW would refuse.
+fn resolve_directory(path: &Path) -> PathBuf {
+    let resolve = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    resolve().unwrap_or_else(|| path.to_path_buf())
 }
 
 /// Waits for the writes of other processes and runs `work` in one transaction. On an error nothing
@@ -47,11 +58,22 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Reports the error as a failed read, because most errors are of reads. For other actions,
-/// `doing` replaces the word `read`.
+/// Reports an error other than damage as a failed read, because most errors are of reads. For other
+/// actions, `doing` replaces the word `read`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
-        StoreError::Engine { doing: "read", source: Box::new(source) }
+        let is_damage = match &source {
+            // The columns have types, so a value of another type comes from a damaged page.
+            rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::Utf8Error(..) => true,
+            other => matches!(
+                other.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+        };
+        match is_damage {
+            true => StoreError::Damaged(source.into()),
+            false => StoreError::Engine { doing: "read", source: source.into() },
+        }
     }
 }
 

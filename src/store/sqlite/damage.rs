@@ -1,5 +1,6 @@
 //! Checks the structure of a store while a server runs.
 
+use super::connection::doing;
 use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
@@ -25,14 +26,12 @@ fn first_problem(row: rusqlite::Result<String>) -> Result<Option<String>, StoreE
     match row {
         Ok(row) if row == "ok" => Ok(None),
         Ok(row) => Ok(Some(problems_in(&row).next().unwrap_or(&row).to_string())),
-        Err(error) => match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Ok(Some(error.to_string()))
-            }
-            Some(ErrorCode::OperationInterrupted) => {
-                Err(StoreError::Refused("the check took too long and was ended".to_string()))
-            }
-            _ => Err(StoreError::Engine { doing: "checked", source: error.into() }),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+            Err(StoreError::Refused("the check took too long and was ended".to_string()))
+        }
+        Err(error) => match doing("checked")(error.into()) {
+            StoreError::Damaged(damage) => Ok(Some(damage.to_string())),
+            error => Err(error),
         },
     }
 }

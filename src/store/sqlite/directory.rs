@@ -2,10 +2,12 @@
 
 use super::write_access::INTENT_FILE_NAME;
 use crate::limits::LIMITS_FILE_NAME;
-use crate::private_file::private_file;
+use crate::private_file::require_one_name;
 use crate::store::StoreError;
 use rustix::fs::Access;
 use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,6 +15,15 @@ use std::path::{Path, PathBuf};
 
 /// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
+
+/// The prefix of the temporary directory in which a restore prepares the store's file.
+pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
+
+/// The ending of the write-ahead log's name.
+pub const LOG: &str = "-wal";
+
+/// The ending of the name of the index of the write-ahead log. SQLite's locks are in this file.
+pub const LOG_INDEX: &str = "-shm";
 
 /// Creates the directory if it is missing. Only its owner can access it.
 pub fn create(directory: &Path) -> io::Result<()> {
@@ -35,50 +46,99 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Returns the path of the store's file in this directory. Fails if it does not exist.
+/// Returns the path of the store's file in this directory. Fails if the file does not exist, is
+/// empty, or has a second name: SQLite finds the write-ahead log and the locks by the name, so
+/// processes that open the store by different names overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
-    if exists(directory)? {
-        return Ok(path);
+    if !exists(directory)? {
+        return Err(StoreError::NoStore(path));
     }
-    Err(StoreError::NoStore(path))
+    let metadata = path
+        .symlink_metadata()
+        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
+    require_one_name(&path, &metadata).map_err(|problem| second_name(&problem))?;
+    if is_mounted(&path) {
+        return Err(second_name(&format_args!("{} is mounted by itself", path.display())));
+    }
+    for ending in [LOG, LOG_INDEX] {
+        let file = side_file(&path, ending);
+        if let Ok(metadata) = file.symlink_metadata() {
+            require_one_name(&file, &metadata)
+                .map_err(|problem| StoreError::Unusable(problem.to_string()))?;
+        }
+    }
+    match metadata.len() {
+        0 => Err(emptied(&path)),
+        _ => Ok(path),
+    }
+}
+
+/// The path of the file that SQLite keeps beside the store's file under a name with this ending.
+pub fn side_file(store: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(store);
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+/// The error for a store's file that other processes may find by another name.
+fn second_name(problem: &dyn Display) -> StoreError {
+    StoreError::Unusable(format!(
+        "{problem}, so another process could use the store by another name, and they would \
+         overwrite each other's changes; keep the file under one name in its directory, and link or \
+         mount the directory instead"
+    ))
+}
+
+/// The error for a store's file without tables.
+pub fn emptied(path: &Path) -> StoreError {
+    StoreError::Unusable(format!(
+        "{} is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the \
+         directory away and restore a backup with `store-orders restore`; for a new store, empty \
+         the directory",
+        path.display()
+    ))
+}
+
+/// Returns true if the file itself is a mount point, as a file that was mounted into a container.
+#[cfg(target_os = "linux")]
+fn is_mounted(path: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    // Kernels before 5.8 do not report the attribute.
+    statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE)
+        .is_ok_and(|file| file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_mounted(_: &Path) -> bool {
+    false
 }
 
 /// Files that show that a directory had a store: its write-ahead log, the saved request counts, and
 /// the lock file of commands.
 const TRACES: [&str; 3] = ["store.sqlite-wal", LIMITS_FILE_NAME, INTENT_FILE_NAME];
 
-/// Fails if the directory lost its store. Creating an empty store would hide the loss, and SQLite
-/// would delete the write-ahead log.
-fn refuse_lost_store(directory: &Path) -> Result<(), StoreError> {
-    let has_file = |name: &str| directory.join(name).exists();
-    let trace = TRACES.into_iter().find(|name| has_file(name));
-    let Some(trace) = trace.filter(|_| !has_file(FILE_NAME)) else { return Ok(()) };
+/// Fails if the directory lost its store, or if a restore into it did not finish. Creating an empty
+/// store would hide the loss, and SQLite would delete the write-ahead log.
+pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
+    let unfinished = std::fs::read_dir(directory)
+        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .find(|name| name.starts_with(UNFINISHED_RESTORE));
+    let trace = TRACES.into_iter().find(|name| directory.join(name).exists());
     let directory = directory.display();
-    Err(StoreError::Refused(format!(
-        "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it back, \
-         with {FILE_NAME}-wal if you have that, or move the directory away and restore a backup with \
-         `store-orders restore`; for a new store, empty the directory"
-    )))
-}
-
-/// Returns the path of the store's file in this directory. If the file is missing, creates an empty
-/// file that only its owner can access. SQLite gives its `-wal` and `-shm` files the same mode.
-pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
-    let path = directory.join(FILE_NAME);
-    if path.is_symlink() {
-        return Err(StoreError::Refused(format!(
-            "{} is a symbolic link: the locks and the -wal file of a store have to be in its \
-             directory; name that with --data-dir, or link the directory instead",
-            path.display()
-        )));
-    }
-    refuse_lost_store(directory)?;
-    match private_file(&path, directory) {
-        Ok(_) => Ok(path),
-        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
-            Err(StoreError::Directory { path: directory.to_path_buf(), source })
-        }
-        Err(error) => Err(StoreError::Engine { doing: "opened", source: error.into() }),
+    match (unfinished, trace) {
+        (Some(unfinished), _) => Err(StoreError::Refused(format!(
+            "a restore into {directory} has not finished, as {unfinished} in it shows: if no \
+             restore is running, run `store-orders restore` again; for a new store, empty the \
+             directory"
+        ))),
+        (None, Some(trace)) => Err(StoreError::Refused(format!(
+            "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it \
+             back, with {FILE_NAME}-wal if you have that, or move the directory away and restore a \
+             backup with `store-orders restore`; for a new store, empty the directory"
+        ))),
+        (None, None) => Ok(()),
     }
 }

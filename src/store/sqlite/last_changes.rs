@@ -69,6 +69,11 @@ impl CachedLastChanges {
         Ok(CachedLastChanges { connection, wal_index, header: None, last_changes })
     }
 
+    /// The connection that reads the last changes.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
     /// Returns the last changes, including every change committed before this call.
     pub fn get(&mut self) -> rusqlite::Result<LastChanges> {
         let header = self.wal_index.header();
@@ -89,7 +94,8 @@ mod tests {
     fn commits_of_other_connections_are_seen_with_and_without_the_wal_index() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.sqlite");
-        let mut other = connect(&path).unwrap();
+        let mut other = Connection::open(&path).unwrap();
+        schema::apply_missing(&mut other).unwrap();
         schema::migrate(&mut other, &path).unwrap();
         let mut with = CachedLastChanges::open(&path).unwrap();
         let mut without = CachedLastChanges::open(&path).unwrap();

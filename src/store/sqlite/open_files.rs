@@ -1,40 +1,47 @@
-//! Detects that the files of an open store were removed or replaced. SQLite continues to use the
-//! files that it has open, so acknowledged changes would be lost at the next start.
+//! Detects that the files of an open store were removed, replaced or overwritten. SQLite continues to
+//! use the files that it has open. Then either the next start does not find the changes that this
+//! process acknowledges, or another process uses other files, so that the two overwrite each other's
+//! changes.
 
+use super::directory::{LOG, LOG_INDEX, side_file};
+use super::store_header::StoreHeader;
 use crate::store::StoreError;
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The device and the inode of a file.
-type FileId = (u64, u64);
-
 /// The time for which reads reuse the result of a check. Checking for each list took a third of the
 /// time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
-/// The paths of the store's file and its write-ahead log, with the ids of the opened files.
+/// The files of an open store.
 #[derive(Debug)]
 pub struct OpenFiles {
-    files: [(PathBuf, FileId); 2],
+    store: OpenFile,
+    header: StoreHeader,
+    log: OpenFile,
+    /// SQLite's locks are in this file, so processes that have different ones do not exclude each
+    /// other.
+    index: OpenFile,
     opened: Instant,
     /// The time of the last check if it succeeded, in milliseconds after `opened`; otherwise 0.
     in_place_at_ms: AtomicU64,
 }
 
 impl OpenFiles {
-    /// Records the ids of the store's file and its log. A connection must have read the store,
-    /// which creates the log.
-    pub fn new(store: &Path) -> io::Result<OpenFiles> {
-        let mut log = OsString::from(store);
-        log.push("-wal");
-        let (store, log) = (store.to_path_buf(), PathBuf::from(log));
-        let ids = (file_id(&store)?, file_id(&log)?);
-        let files = [(store, ids.0), (log, ids.1)];
-        Ok(OpenFiles { files, opened: Instant::now(), in_place_at_ms: AtomicU64::new(0) })
+    /// Records which files these are. A connection must have read the store, which creates the log
+    /// and its index. `header` must have been opened before.
+    pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
+        Ok(OpenFiles {
+            store: OpenFile::new(store.to_path_buf())?,
+            header,
+            log: OpenFile::new(side_file(store, LOG))?,
+            index: OpenFile::new(side_file(store, LOG_INDEX))?,
+            opened: Instant::now(),
+            in_place_at_ms: AtomicU64::new(0),
+        })
     }
 
     /// Like [`Self::require_in_place`], but reuses a success of the last [`REUSE_CHECK_FOR`].
@@ -44,8 +51,7 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if a path no longer names the opened file. While that file is open, no other file can
-    /// get its inode number.
+    /// Fails if a path no longer names the opened file, or if the store's file was overwritten.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let result = self.check();
@@ -54,28 +60,82 @@ impl OpenFiles {
         result
     }
 
+    /// Fails if a checkpoint would damage the store that others find at its path. If the store's
+    /// file was moved, or the log was removed, a checkpoint saves what only this process can read.
+    pub fn require_checkpointable(&self) -> Result<(), StoreError> {
+        if self.store.displaced().is_some() {
+            return Ok(());
+        }
+        self.require_not_overwritten()?;
+        self.require_index()
+    }
+
     fn check(&self) -> Result<(), StoreError> {
-        for (path, opened) in &self.files {
-            match file_id(path) {
-                Ok(id) if id == *opened => {}
-                Ok(_) => return Err(misplaced(path, "another file has its name")),
-                Err(error) => return Err(misplaced(path, &error.to_string())),
+        for file in [&self.store, &self.log] {
+            if let Some(why) = file.displaced() {
+                return Err(refusal(format!(
+                    "{} was removed or moved while it was in use ({why}), so changes would be \
+                     lost; move the data directory back, or stop the server with SIGTERM, so that \
+                     it saves what it can",
+                    file.path.display()
+                )));
             }
         }
-        Ok(())
+        self.require_index()?;
+        self.require_not_overwritten()
+    }
+
+    fn require_index(&self) -> Result<(), StoreError> {
+        let Some(why) = self.index.displaced() else { return Ok(()) };
+        Err(refusal(format!(
+            "{} was removed or moved while it was in use ({why}), so this process and others could \
+             overwrite each other's changes; no acknowledged change is lost: stop the server and \
+             start it again",
+            self.index.path.display()
+        )))
+    }
+
+    fn require_not_overwritten(&self) -> Result<(), StoreError> {
+        if self.header.uses_log() {
+            return Ok(());
+        }
+        Err(refusal(format!(
+            "{} was overwritten while it was in use; stop the server, move the data directory away \
+             and restore a backup with `store-orders restore`",
+            self.store.path.display()
+        )))
     }
 }
 
-fn file_id(path: &Path) -> io::Result<FileId> {
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
+fn refusal(problem: String) -> StoreError {
+    let section = "see \"Files that vanish\" in `store-orders handbook operating`";
+    StoreError::Refused(format!("{problem}; {section}"))
 }
 
-fn misplaced(path: &Path, why: &str) -> StoreError {
-    StoreError::Refused(format!(
-        "{} was removed or moved while it was in use ({why}), so changes would be lost; move the \
-         data directory back, or stop the server with SIGTERM, so that it saves what it can, and \
-         see \"Files that vanish\" in `store-orders handbook operating`",
-        path.display()
-    ))
+/// A file that this process has open.
+#[derive(Debug)]
+struct OpenFile {
+    path: PathBuf,
+    /// The device and the inode. No other file can get the inode while this one is open.
+    id: (u64, u64),
+}
+
+impl OpenFile {
+    fn new(path: PathBuf) -> io::Result<OpenFile> {
+        Ok(OpenFile { id: file_id(&path)?, path })
+    }
+
+    /// Returns why the path no longer names this file, or `None` if it does.
+    fn displaced(&self) -> Option<String> {
+        match file_id(&self.path) {
+            Ok(id) if id == self.id => None,
+            Ok(_) => Some("another file has its name".to_string()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+fn file_id(path: &Path) -> io::Result<(u64, u64)> {
+    let file = std::fs::metadata(path)?;
+    Ok((file.dev(), file.ino()))
 }

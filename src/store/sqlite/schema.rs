@@ -1,5 +1,6 @@
 //! Checks the schema version of a store and migrates it to the newest.
 
+use super::directory::emptied;
 use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
@@ -19,7 +20,7 @@ const MIGRATIONS: [&str; 7] = [
 ];
 
 /// The newest schema version.
-const NEWEST: i64 = MIGRATIONS.len() as i64;
+pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Returns true if the store needs no migration.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
@@ -29,6 +30,9 @@ pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreErro
 /// Sets the connection's modes and applies the missing migrations.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let version = read_version(connection, path)?;
+    if version == 0 {
+        return Err(emptied(path));
+    }
     if version > NEWEST {
         return Err(newer(path, version));
     }

@@ -22,7 +22,7 @@ use crate::store::{
     Store, StoreError, Structure,
 };
 use async_trait::async_trait;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use slog::{Logger, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -120,10 +120,9 @@ impl Store for Arc<SqliteStore> {
             // One read transaction, so that the rows match the last changes.
             let transaction = connection.transaction()?;
             let last_change = read_last_changes(&transaction)?.orders_change();
-            send_rows_since(&transaction, after.number, &to)?;
-            if after.number == 0
-                && let Some(damage) = find_missing_rows(&transaction)?
-            {
+            if after.number > 0 {
+                Sending::new(&to).rows_since(&transaction, after.number)?;
+            } else if let Some(damage) = send_all_rows(&transaction, &to)? {
                 let _ = store.damage.set(damage);
             }
             Ok(OrdersRead { reached: last_change, is_all: true })
@@ -246,30 +245,106 @@ impl Store for Arc<SqliteStore> {
     }
 }
 
-fn send_rows_since(
-    connection: &Connection,
-    after: i64,
-    to: &OrderSender,
-) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached(if needs_full_scan(connection, after)? {
-        // Scans the table in order of id. If `after` is 0, the caller's list is empty, so cancelled
-        // orders need not be removed from it.
-        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-         FROM orders NOT INDEXED
-         WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
-    } else {
-        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-         FROM orders INDEXED BY orders_by_version WHERE version > ?1 ORDER BY id"
-    })?;
-    let mut rows = statement.query([after])?;
-    let mut orders = Vec::new();
-    while let Some(row) = rows.next()? {
-        orders.push(changed_order(row)?);
-        if orders.len() == SENT_ORDERS {
-            send(to, std::mem::take(&mut orders))?;
+/// Sends all orders that are not cancelled. If the store is damaged, sends the orders that can be
+/// read, and returns a description of the damage.
+fn send_all_rows(connection: &Connection, to: &OrderSender) -> Result<Option<String>, StoreError> {
+    let mut sending = Sending::new(to);
+    let read = sending
+        .rows_since(connection, 0)
+        .and_then(|()| find_missing_rows(connection).map_err(StoreError::from));
+    match read {
+        Err(StoreError::Damaged(damage)) => {
+            sending.readable_rows(connection)?;
+            Ok(Some(damage.to_string()))
         }
+        damage => damage,
     }
-    send(to, orders)
+}
+
+/// Sends rows in ascending order of id.
+struct Sending<'a> {
+    to: &'a OrderSender,
+    unsent: Vec<ChangedOrder>,
+    last_id: Option<i64>,
+}
+
+/// The columns that [`changed_order`] reads.
+const CHANGED_ORDER: &str = "
+    id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'";
+
+impl Sending<'_> {
+    fn new(to: &OrderSender) -> Sending<'_> {
+        Sending { to, unsent: Vec::new(), last_id: None }
+    }
+
+    /// Sends the orders that changed after this change. If `after` is 0, the receiver's list is
+    /// empty, so cancelled orders need not be removed from it.
+    fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
+        let select = if needs_full_scan(connection, after)? {
+            // Scans the table in order of id.
+            format!(
+                "SELECT {CHANGED_ORDER} FROM orders NOT INDEXED
+                 WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
+            )
+        } else {
+            format!(
+                "SELECT {CHANGED_ORDER} FROM orders INDEXED BY orders_by_version
+                 WHERE version > ?1 ORDER BY id"
+            )
+        };
+        let mut statement = connection.prepare_cached(&select)?;
+        let mut rows = statement.query([after])?;
+        while let Some(row) = rows.next()? {
+            self.push(changed_order(row)?)?;
+        }
+        self.flush()
+    }
+
+    /// Sends the orders after the last one that was sent, without those in damaged pages. Takes
+    /// their ids from the index, and looks each order up by itself.
+    fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut ids: Vec<i64> = Vec::new();
+        let mut statement =
+            connection.prepare("SELECT id FROM orders INDEXED BY orders_by_version")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = unless_damaged(rows.next().map_err(StoreError::from))?.flatten() {
+            ids.push(row.get(0)?);
+        }
+        ids.sort_unstable();
+        let select =
+            format!("SELECT {CHANGED_ORDER} FROM orders WHERE id = ?1 AND status <> 'cancelled'");
+        let mut statement = connection.prepare(&select)?;
+        let sent = self.last_id;
+        for id in ids.into_iter().filter(|id| sent.is_none_or(|last| *id > last)) {
+            let order = statement.query_row([id], changed_order).optional();
+            if let Some(order) = unless_damaged(order.map_err(StoreError::from))?.flatten() {
+                self.push(order)?;
+            }
+        }
+        self.flush()
+    }
+
+    fn push(&mut self, order: ChangedOrder) -> Result<(), StoreError> {
+        self.last_id = Some(order.id);
+        self.unsent.push(order);
+        if self.unsent.len() == SENT_ORDERS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.to.blocking_send(std::mem::take(&mut self.unsent)).map_err(|_| StoreError::Engine {
+            doing: "read",
+            source: "nothing takes the orders any more".into(),
+        })
+    }
+}
+
+/// Returns `None` if the value cannot be read because the store is damaged.
+fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(StoreError::Damaged(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn changed_order(row: &Row<'_>) -> rusqlite::Result<ChangedOrder> {
@@ -285,13 +360,6 @@ fn changed_order(row: &Row<'_>) -> rusqlite::Result<ChangedOrder> {
         ship_date: row.get(3)?,
         complete: row.get(4)?,
         status,
-    })
-}
-
-fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
-    to.blocking_send(orders).map_err(|_| StoreError::Engine {
-        doing: "read",
-        source: "nothing takes the orders any more".into(),
     })
 }
 

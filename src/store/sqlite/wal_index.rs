@@ -8,7 +8,7 @@
 //! and one system call (1.5 µs on a busy machine). `PRAGMA data_version` would take 2,112
 //! instructions and two system calls (7 µs). Measured with SQLite 3.54, callgrind and strace.
 
-use std::ffi::OsString;
+use super::directory::{LOG_INDEX, side_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -34,9 +34,8 @@ impl WalIndex {
     /// Opens the index of the store in this file. A connection that has read the store must stay
     /// open, because it keeps the index file from being deleted.
     pub fn open(store: &Path) -> WalIndex {
-        let mut path = OsString::from(store);
-        path.push("-shm");
-        WalIndex { file: File::open(path).ok().map(|file| &*Box::leak(Box::new(file))) }
+        let file = File::open(side_file(store, LOG_INDEX));
+        WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }
     }
 
     /// Reads the header. Returns `None` if it cannot be read or has another format; then the caller

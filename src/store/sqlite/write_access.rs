@@ -81,6 +81,11 @@ impl WriteAccess {
         Ok(WriteAccess { connection, commits: AtomicU32::new(0), intent, files, lacks_room })
     }
 
+    /// The connection.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        self.connection.get_mut()
+    }
+
     /// Locks the connection for a command.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
@@ -109,8 +114,9 @@ pub struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
-    /// Waits for the writes of other processes, then begins a transaction that writes.
-    pub fn begin(&mut self) -> rusqlite::Result<WriteTransaction<'_>> {
+    /// Waits for the writes of other processes, then begins a transaction that writes. Fails if the
+    /// files of the store were removed or replaced.
+    pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
@@ -133,7 +139,11 @@ impl WriteGuard<'_> {
         if !self.is_server {
             let _ = intent.unlock();
         }
-        transaction
+        let transaction = transaction?;
+        // A process with another index of the write-ahead log may write to the log at this moment. A
+        // transaction that is rolled back before it writes does not disturb that process.
+        self.require_in_place()?;
+        Ok(transaction)
     }
 
     /// Fails if the files of the store were removed or replaced, because commits to them are lost.
@@ -170,7 +180,7 @@ impl WriteGuard<'_> {
         }
     }
 
-    fn make_room(&self) -> rusqlite::Result<()> {
+    fn make_room(&self) -> Result<(), StoreError> {
         if self.access.lacks_room.load(Ordering::Relaxed) {
             self.checkpoint()?;
             self.access.lacks_room.store(false, Ordering::Relaxed);
@@ -180,7 +190,8 @@ impl WriteGuard<'_> {
 
     /// Moves the write-ahead log into the store's file and empties it. Returns false if the log
     /// could not be emptied because another process reads or writes.
-    pub fn checkpoint(&self) -> rusqlite::Result<bool> {
+    pub fn checkpoint(&self) -> Result<bool, StoreError> {
+        self.access.files.require_checkpointable()?;
         let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         Ok(busy == 0)
     }
@@ -253,7 +264,7 @@ mod tests {
     use super::super::SqliteStore;
     use super::super::connection::{connect, in_transaction};
     use super::CHECKPOINT_COMMITS;
-    use crate::store::AccountCommands;
+    use crate::store::{AccountCommands, StoreError};
     use chrono::DateTime;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::Path;
@@ -393,7 +404,8 @@ mod tests {
         stopped.execute_batch("BEGIN IMMEDIATE").unwrap();
         let mut writer = store.writer.lock_for_server(timeout).unwrap();
         let error = writer.begin().err().unwrap();
-        assert!(super::is_busy(&error), "{error}");
+        let StoreError::Engine { source, .. } = &error else { panic!("{error}") };
+        assert!(super::is_busy(source.downcast_ref().unwrap()), "{source}");
         stopped.execute_batch("ROLLBACK").unwrap();
         writer.begin().unwrap();
     }

@@ -5,6 +5,7 @@ mod commands;
 mod connect_burst;
 mod embedded;
 mod full_disk;
+mod mounted_file;
 mod nginx;
 mod proxy;
 
@@ -15,6 +16,7 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("sqlite::commands", commands::run),
         scenario!("sqlite::connect_burst", connect_burst::run),
         scenario!("sqlite::full_disk", full_disk::run).untimed(),
+        scenario!("sqlite::mounted_file", mounted_file::run).untimed(),
         scenario!("sqlite::proxy", proxy::run),
     ]
 }

@@ -1,6 +1,6 @@
-//! A small disk that can be filled: a tmpfs.
+//! Mounts: a small disk that can be filled (a tmpfs), and a single file.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -82,11 +82,33 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Unmount lazily, because a process that is still ending may hold a file open.
-        let unmounted = as_root("umount").arg("--lazy").arg(self.path()).status();
-        if !unmounted.is_ok_and(|status| status.success()) {
-            let _ = writeln!(anstream::stderr(), "still mounted: {}", self.path().display());
-        }
+        unmount(self.path());
+    }
+}
+
+/// A file that is also mounted at another path, as into a container. Dropping it unmounts the file.
+pub struct MountedFile(PathBuf);
+
+impl MountedFile {
+    /// Mounts `file` over the existing file `target`.
+    pub fn mount(file: &Path, target: &Path) -> anyhow::Result<MountedFile> {
+        let mounted = as_root("mount").arg("--bind").args([file, target]).status()?;
+        ensure!(mounted.success(), "no file can be mounted, which needs root or sudo");
+        Ok(MountedFile(target.to_path_buf()))
+    }
+}
+
+impl Drop for MountedFile {
+    fn drop(&mut self) {
+        unmount(&self.0);
+    }
+}
+
+fn unmount(path: &Path) {
+    // Unmount lazily, because a process that is still ending may hold a file open.
+    let unmounted = as_root("umount").arg("--lazy").arg(path).status();
+    if !unmounted.is_ok_and(|status| status.success()) {
+        let _ = writeln!(anstream::stderr(), "still mounted: {}", path.display());
     }
 }
 

@@ -1,0 +1,65 @@
+//! Reads the header of the store's file, to detect that another file was copied over it. SQLite does
+//! not notice: it continues to combine the file's pages with those in its write-ahead log.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
+const FORMAT: &[u8] = b"SQLite format 3\0";
+
+/// The versions for writing and reading of a database that uses a write-ahead log. In a backup, both
+/// are 1. The page size stands between [`FORMAT`] and the versions.
+const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
+
+/// The header of an open store.
+#[derive(Debug)]
+pub struct StoreHeader {
+    /// Never closed: a process that closes any handle to a file loses its locks on the file
+    /// (fcntl(2)), which would include the locks of SQLite's connections.
+    file: &'static File,
+}
+
+impl StoreHeader {
+    /// Opens the header of this file.
+    pub fn open(store: &Path) -> io::Result<StoreHeader> {
+        Ok(StoreHeader { file: Box::leak(Box::new(File::open(store)?)) })
+    }
+
+    /// True if the file uses a write-ahead log, as every store does once it was opened. False if it
+    /// was overwritten with a backup or with something else.
+    pub fn uses_log(&self) -> bool {
+        let mut start = [0; 20];
+        self.file.read_exact_at(&mut start, 0).is_ok()
+            && start.starts_with(FORMAT)
+            && start.ends_with(VERSIONS_WITH_LOG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::{SqliteStore, back_up};
+    use crate::store::{NewOrder, OperatorStore, Records};
+    use std::time::Duration;
+
+    #[test]
+    fn a_backup_and_an_empty_file_use_no_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let header = StoreHeader::open(store.path()).unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let orders: Vec<_> = (1..1_000).map(NewOrder::pending).collect();
+        store.import(Records::Orders(&orders), false).unwrap();
+        assert!(store.checkpoint(Duration::from_secs(60)).unwrap() && header.uses_log());
+        std::fs::copy(store.path(), path("current")).unwrap();
+        back_up(directory.path(), &path("backup"), &|_, _| (), &|| false).unwrap();
+        std::fs::write(path("empty"), "").unwrap();
+        for (name, uses_log) in [("backup", false), ("current", true), ("empty", false)] {
+            // Keeps the inode, as `cp` does.
+            std::fs::copy(path(name), store.path()).unwrap();
+            assert_eq!(header.uses_log(), uses_log, "{name}");
+        }
+    }
+}
