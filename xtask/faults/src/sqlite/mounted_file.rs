@@ -16,7 +16,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     for arguments in [&["orders", "list"][..], &["serve", "--listen", "127.0.0.1:0"]] {
         let output = mounted.command().args(arguments).output().context("cannot run")?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_refused = !output.status.success() && error.contains("it is mounted by itself");
+        let is_refused = !output.status.success() && error.contains("is mounted by itself");
         report.expect(is_refused, || format!("{arguments:?}: {}, {error:?}", output.status));
     }
     // Under its own name, the store is used.
