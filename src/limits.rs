@@ -162,6 +162,9 @@ pub trait Limits: Send + Sync {
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
+    /// The status of an address, for the headers of a request that is not counted.
+    fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus;
+
     /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 

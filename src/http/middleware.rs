@@ -94,7 +94,7 @@ impl Middleware {
                 if scope.limit_status.is_none() {
                     // Even a 500 has the rate limit headers. If the panic came before the rate
                     // limiter's decision, their values come from the count of the client's address.
-                    rate_limit::status_by_address(&mut scope).await;
+                    rate_limit::show_status_of_address(&mut scope);
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
                 scope.panicked(why.or(panic.downcast_ref().copied()).unwrap_or("no message"))
@@ -132,7 +132,9 @@ async fn admit(
             ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))
         }
         Err(Unauthenticated::KeysOutdated) => {
-            rate_limit::status_by_address(scope).await;
+            // The key may be valid. If its request were counted, callers without a key at the same
+            // address would get 429 after the outage.
+            rate_limit::show_status_of_address(scope);
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.unavailable(&why))
         }

@@ -30,7 +30,9 @@ pub fn by_account(
 
 /// Counts a request without a valid key against its address. Breaks with a 429 above the limit.
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
-    let decision = status_by_address(scope).await;
+    let now = scope.server().clock.now();
+    let decision = scope.server().limits.admit_unauthenticated(scope.client, now).await;
+    scope.limit_status = Some((decision.status(), now));
     scope.server().metrics.rate_limited.count(None, &decision);
     if let Decision::Limited(status, _) = decision {
         scope.server().keys.shed(scope.client, status.resets_in);
@@ -38,13 +40,12 @@ pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>>
     refusal(decision, scope)
 }
 
-/// Counts a request against its address and sets the status for the rate limit headers. The caller
-/// decides whether to refuse the request.
-pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
+/// Sets the rate limit headers of a request that is refused without being counted: they show the
+/// status of its address.
+pub fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
-    let decision = scope.server().limits.admit_unauthenticated(scope.client, now).await;
-    scope.limit_status = Some((decision.status(), now));
-    decision
+    let status = scope.server().limits.unauthenticated_status(scope.client, now);
+    scope.limit_status = Some((status, now));
 }
 
 fn refusal(decision: Decision, scope: &RequestScope) -> ControlFlow<Response<Body>> {

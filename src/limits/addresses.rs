@@ -3,7 +3,7 @@
 
 use super::timestamp::Timestamp;
 use super::window::FixedWindow;
-use super::{Decision, Window};
+use super::{Decision, RateLimitStatus, Window};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -72,6 +72,14 @@ impl AddressTable {
         decision
     }
 
+    /// The status of this address. Counts no request.
+    pub fn status(&self, address: AddressKey, now: Timestamp, per_minute: u32) -> RateLimitStatus {
+        let is_full = self.windows.len() >= self.max_addresses;
+        let unknown = if is_full { self.overflow } else { FixedWindow::default() };
+        let window = self.windows.get(&address).copied().unwrap_or(unknown);
+        window.current_status(now, Window::Minute, per_minute)
+    }
+
     /// Removes closed windows, at most once per [`SWEEP_INTERVAL`].
     fn sweep(&mut self, now: Timestamp) {
         if now >= self.next_sweep {
@@ -106,5 +114,22 @@ mod tests {
         assert_eq!(remaining(&mut addresses, 4, 60), None, "the second has not");
         assert_eq!(remaining(&mut addresses, 4, 90), Some(2));
         assert_eq!(addresses.windows.len(), 2);
+    }
+
+    #[test]
+    fn the_status_of_an_address_counts_nothing() {
+        let mut addresses = AddressTable::new(1);
+        let status = |addresses: &AddressTable, address, seconds| {
+            let now = Timestamp::from(Duration::from_secs(seconds));
+            let status = addresses.status(AddressKey::V4(address), now, 3);
+            (status.remaining, status.resets_in.as_secs())
+        };
+        assert_eq!([status(&addresses, 1, 0), status(&addresses, 1, 10)], [(3, 60); 2]);
+        assert_eq!(remaining(&mut addresses, 1, 10), Some(2));
+        assert_eq!(status(&addresses, 1, 20), (2, 50));
+        assert_eq!(status(&addresses, 1, 70), (3, 60), "the window has closed");
+        assert_eq!(remaining(&mut addresses, 2, 20), Some(2));
+        assert_eq!(status(&addresses, 3, 30), (2, 50), "new addresses share a window");
+        assert_eq!(remaining(&mut addresses, 3, 30), Some(1));
     }
 }

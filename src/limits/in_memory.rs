@@ -7,7 +7,7 @@ use super::snapshot::LimitsSnapshot;
 use super::strikes::Strikes;
 use super::timestamp::Timestamp;
 use super::window::AccountWindows;
-use super::{Decision, KeyedRequest, Limits, log_ban};
+use super::{Decision, KeyedRequest, Limits, RateLimitStatus, log_ban};
 use crate::clock::Now;
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -133,6 +133,11 @@ impl Limits for InMemoryLimits {
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
         let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
         self.addresses.lock().admit(address, now, self.unauthenticated_per_minute)
+    }
+
+    fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus {
+        let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
+        self.addresses.lock().status(address, now, self.unauthenticated_per_minute)
     }
 
     fn bans(&self) -> &BegunBans {

@@ -28,6 +28,11 @@ impl FixedWindow {
         if self.is_open(now) { self } else { new }
     }
 
+    /// The status before another request is counted.
+    pub fn current_status(self, now: Timestamp, window: Window, limit: u32) -> RateLimitStatus {
+        self.current(now, window).status(now, limit)
+    }
+
     fn status(self, now: Timestamp, limit: u32) -> RateLimitStatus {
         RateLimitStatus {
             limit,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
-use test_server::{Answer, TestServer, TestSetup};
-use testbed::Key;
+use test_server::{Answer, Fault, TestServer, TestSetup, unknown_key};
+use testbed::{Key, wait_until};
 
 async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
     let headers: Vec<_> = forwarded_for.iter().map(|value| ("x-forwarded-for", *value)).collect();
@@ -91,4 +91,31 @@ async fn with_a_limit_of_0_every_request_without_a_key_gets_429() {
     let refused = send_without_key(&server, &[]).await;
     assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
     assert_eq!(server.list_with(&key).await.status, 200);
+}
+
+/// During an outage good keys cannot be checked. Their requests must not use up the limit of other
+/// callers at the same address.
+#[tokio::test]
+async fn requests_whose_key_cannot_be_checked_are_not_counted_by_address() {
+    let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);
+    let store = setup.add_faulty_store();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    assert_eq!(send_without_key(&server, &[]).await.rate_limit(), (5, 4, 60));
+    store.set(Fault::Fails);
+    wait_until("keys cannot be checked", || async {
+        server.list_with(&unknown_key()).await.status == 503
+    })
+    .await;
+    for _ in 0..10 {
+        let refused = server.list_with(&unknown_key()).await;
+        refused.assert_error(503, "service_unavailable");
+        assert_eq!(refused.rate_limit(), (5, 4, 60));
+    }
+    store.set(Fault::None);
+    wait_until("keys are checked again", || async { server.list_with(&key).await.status == 200 })
+        .await;
+    let unauthenticated = send_without_key(&server, &[]).await;
+    unauthenticated.assert_error(401, "unauthorized");
+    assert_eq!(unauthenticated.rate_limit(), (5, 3, 60));
 }

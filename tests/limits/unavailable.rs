@@ -47,6 +47,10 @@ impl Limits for Unreachable {
         self.addresses.admit_unauthenticated(address, now).await
     }
 
+    fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus {
+        self.addresses.unauthenticated_status(address, now)
+    }
+
     fn bans(&self) -> &BegunBans {
         self.addresses.bans()
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
-use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits};
+use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits, RateLimitStatus};
 use test_server::CapturedLog;
 use testbed::wait_until;
 
@@ -21,6 +21,10 @@ impl Limits for Panicking {
     }
 
     async fn admit_unauthenticated(&self, _: IpAddr, _: Now) -> Decision {
+        panic!("a test lets the limits panic")
+    }
+
+    fn unauthenticated_status(&self, _: IpAddr, _: Now) -> RateLimitStatus {
         panic!("a test lets the limits panic")
     }
 

@@ -5,7 +5,8 @@
 use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
 use crate::clock::{BootInstant, Now};
 use crate::limits::{
-    AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, Timestamp,
+    AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
+    Timestamp,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine_error;
@@ -245,6 +246,10 @@ impl Limits for PostgresLimits {
 
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
         self.shared.memory.admit_unauthenticated(address, now).await
+    }
+
+    fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus {
+        self.shared.memory.unauthenticated_status(address, now)
     }
 
     fn bans(&self) -> &BegunBans {
