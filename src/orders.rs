@@ -49,6 +49,9 @@ pub enum ListError {
     /// The store could not say whether the list is fresh.
     #[error("the store cannot say whether the list is fresh")]
     Freshness(#[source] Arc<StoreError>),
+    /// The store failed over after the list was read.
+    #[error("the store failed over meanwhile")]
+    FailedOver,
     /// The refresh of the list panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
@@ -158,6 +161,11 @@ impl OrderList {
             // the new history, so the list is requested again.
             freshness = self.query_freshness()?;
         }
+    }
+
+    /// Fails if the store has another history than this one.
+    pub fn require_history(&self, history: u64) -> Result<(), ListError> {
+        if self.store.history()? == history { Ok(()) } else { Err(ListError::FailedOver) }
     }
 
     /// Prepares a part of the list for sending, as gzip if the client accepts gzip. Fails if the

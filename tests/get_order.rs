@@ -2,7 +2,8 @@
 
 use store_orders_api::plans::Plan;
 use store_orders_client::v2;
-use test_server::{TestSetup, error_of};
+use test_server::{Fault, TestSetup, error_of};
+use testbed::wait_until;
 
 #[tokio::test]
 async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
@@ -36,4 +37,31 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     let fields: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
     let expected = ["id", "petId", "quantity", "complete", "status", "cancelledAt"];
     assert_eq!(fields, expected);
+}
+
+/// The old primary had cancelled order 5, and the new primary has it as pending. So neither the old
+/// list nor the new row of a cancelled order shows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
+    let mut setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1]);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let read = async || server.send_with(&key, "GET", "/v2/store/orders/5").await;
+    read().await.assert_error(404, "order_not_found");
+    store.set(Fault::Silent);
+    let fail_over = async {
+        wait_until("the list is read", || async {
+            store.answer_queries().await.unwrap();
+            store.order_reads() == 2
+        })
+        .await;
+        store.fail_over();
+        server.setup.pending([5]);
+        store.set(Fault::None);
+    };
+    let (answer, ()) = tokio::join!(read(), fail_over);
+    answer.assert_error(503, "service_unavailable");
+    assert_eq!(read().await.json()["status"], "pending");
 }

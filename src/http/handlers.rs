@@ -120,10 +120,12 @@ impl v2::Api for Handlers {
         header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
+        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
-            None => read_cancelled_order(&request, id).await.map_err(v2_error(&request))?,
+            None => read_cancelled_order(&request, id, tag.history())
+                .await
+                .map_err(v2_error(&request))?,
         };
         let Some(json) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -165,15 +167,19 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
         None => async { orders.refresh_tagged_list(orders.query_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
-        ListError::Store(_) | ListError::Freshness(_) => HandlerFailure::unavailable(error),
+        ListError::Store(_) | ListError::Freshness(_) | ListError::FailedOver => {
+            HandlerFailure::unavailable(error)
+        }
         ListError::CutShort => HandlerFailure::internal(error),
     })
 }
 
 /// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
+/// `history` is the history of the list, which lacks the order.
 async fn read_cancelled_order(
     request: &Request<'_>,
     id: i64,
+    history: u64,
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {
     let row = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
     let to_order = |row: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
@@ -188,7 +194,10 @@ async fn read_cancelled_order(
         })
     };
     let Some(order) = row.map(to_order).transpose().map_err(HandlerFailure::internal)? else {
-        return Ok(None);
+        // An order that the old primary had cancelled may be pending at the new primary. Then
+        // neither the old list nor the new row shows the order, although it exists.
+        let is_same = request.context.orders.require_history(history);
+        return is_same.map(|()| None).map_err(HandlerFailure::unavailable);
     };
     serde_json::to_vec(&order).map(Some).map_err(HandlerFailure::internal)
 }

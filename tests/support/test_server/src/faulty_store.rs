@@ -41,6 +41,7 @@ pub struct FaultyStore {
     fault: parking_lot::Mutex<Fault>,
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
+    order_reads: AtomicUsize,
     failovers: AtomicU64,
     /// The number of calls of [`FaultyStore::answer_queries`].
     answered: AtomicUsize,
@@ -55,12 +56,13 @@ impl FaultyStore {
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
-        let answered = AtomicUsize::new(0);
+        let [answered, order_reads] = Default::default();
         Arc::new(FaultyStore {
             store,
             fault,
             last_used,
             readiness_checks,
+            order_reads,
             failovers,
             answered,
             unanswered,
@@ -80,6 +82,11 @@ impl FaultyStore {
     /// The number of readiness checks so far.
     pub fn readiness_checks(&self) -> usize {
         self.readiness_checks.load(Ordering::SeqCst)
+    }
+
+    /// The number of reads of single orders that have begun.
+    pub fn order_reads(&self) -> usize {
+        self.order_reads.load(Ordering::SeqCst)
     }
 
     /// Changes the history, as a failover to another primary does.
@@ -171,6 +178,7 @@ impl Store for FaultyStore {
     }
 
     async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.order_reads.fetch_add(1, Ordering::SeqCst);
         self.wait_while_silent().await;
         self.store()?.cancelled_order(id).await
     }
