@@ -20,22 +20,19 @@ use crate::orders::{OrderList, RunningBatch};
 use crate::store::{ROW_LOOK_UPS, Store};
 use crate::store_check::StoreCheck;
 use anyhow::Context;
-use ban_recorder::record_bans;
+use ban_recorder::BanRecorder;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
 use slog::{Logger, info, warn};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Time for dropshot's accept loop to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
-
-/// Time to store the last bans after the listeners have closed.
-const LAST_BANS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Time for the admin listener to close after the API's listener.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -64,11 +61,12 @@ pub struct Server {
     certificate: Option<Arc<ReloadableCertificate>>,
     /// The background tasks, which are aborted when this set is dropped.
     background: JoinSet<()>,
-    ban_recorder: JoinHandle<()>,
+    ban_recorder: BanRecorder,
     _key_refresh: KeyRefresh,
     log: Logger,
     stop_delay: Duration,
     drain_timeout: Duration,
+    last_bans_timeout: Duration,
 }
 
 impl Server {
@@ -121,7 +119,7 @@ impl Server {
             key_refresh.context("the thread that refreshes keys cannot be started")?;
         let (ban_sender, bans) = mpsc::unbounded_channel();
         context.limits.bans().send_to(Some(ban_sender));
-        let ban_recorder = record_bans(Arc::clone(&context.store), bans, log.clone());
+        let ban_recorder = BanRecorder::start(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
         // If the socket was found in /proc, connections can be counted there too.
@@ -131,7 +129,6 @@ impl Server {
         let admin_context = AdminContext::new(context, log_buffer, open, ends_at)?;
         let admin_context = Arc::new(admin_context);
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
-        let drain_timeout = config.drain_timeout();
         let server = Server {
             http,
             socket,
@@ -139,11 +136,12 @@ impl Server {
             admin_context,
             certificate,
             background,
-            ban_recorder: tokio::spawn(ban_recorder),
+            ban_recorder,
             _key_refresh: key_refresh,
             log,
             stop_delay: config.stop_delay,
-            drain_timeout,
+            drain_timeout: config.drain_timeout(),
+            last_bans_timeout: config.last_bans_timeout(),
         };
         server.log_start(config);
         Ok(server)
@@ -196,19 +194,20 @@ impl Server {
         let context = Arc::clone(self.http.app_private());
         context.store_check.stop();
         tokio::time::sleep(self.stop_delay).await;
+        let bans_deadline = Instant::now() + self.last_bans_timeout;
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
                 "seconds" => self.drain_timeout.as_secs_f64());
         }
-        if let Some(admin) = self.admin {
-            // Scrapers may reconnect at any time, so a timeout is normal.
-            let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
-        }
+        let close_admin = async {
+            if let Some(admin) = self.admin {
+                // Scrapers may reconnect at any time, so a timeout is normal.
+                let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
+            }
+        };
         // Without a sender, the recorder ends after it has written the last bans.
         context.limits.bans().send_to(None);
-        let recorder = self.ban_recorder.abort_handle();
-        let _ = tokio::time::timeout(LAST_BANS_TIMEOUT, self.ban_recorder).await;
-        recorder.abort();
+        tokio::join!(close_admin, self.ban_recorder.finish(bans_deadline));
         drop(self.background);
     }
 }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 
-/// The time at the end of `shutdown_timeout` that is reserved for the last counts and log lines,
-/// but at most a quarter of `shutdown_timeout`.
+/// The time at the end of `shutdown_timeout` that is reserved for the last bans, counts and log
+/// lines, but at most a quarter of `shutdown_timeout`.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
 /// The minimum stall timeout. The system counts it in seconds, and 0 means no limit.
@@ -215,7 +215,17 @@ impl ServerConfig {
 
     /// Time for requests in progress to finish when the server stops.
     pub fn drain_timeout(&self) -> Duration {
-        self.shutdown_timeout - FINAL_FLUSH_RESERVE.min(self.shutdown_timeout / 4)
+        self.shutdown_timeout - self.final_flush_reserve()
+    }
+
+    /// Time to store the last bans when the server stops. It includes the time for requests in
+    /// progress, and leaves half of the reserve for the last counts and log lines.
+    pub fn last_bans_timeout(&self) -> Duration {
+        self.shutdown_timeout - self.final_flush_reserve() / 2
+    }
+
+    fn final_flush_reserve(&self) -> Duration {
+        FINAL_FLUSH_RESERVE.min(self.shutdown_timeout / 4)
     }
 }
 

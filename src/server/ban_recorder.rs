@@ -3,11 +3,16 @@
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
 use crate::store::Store;
+use futures::FutureExt;
 use slog::{Logger, warn};
+use std::future::pending;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::sleep;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, sleep_until};
 
 /// Maximum number of bans in one change of the store.
 const MAX_BATCH: usize = 100;
@@ -17,26 +22,73 @@ const MAX_BATCH: usize = 100;
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// Writes received bans until the channel is closed.
-pub async fn record_bans(
-    store: Arc<dyn Store>,
-    mut new_bans: UnboundedReceiver<NewBan>,
-    log: Logger,
+/// The consequence of bans that are not stored, for the log.
+const EFFECT: &str = "other servers admit the keys, and this one does after a restart";
+
+/// The task that writes bans to the store.
+pub struct BanRecorder {
+    task: JoinHandle<()>,
+    deadline: oneshot::Sender<Instant>,
+}
+
+impl BanRecorder {
+    /// Starts to write received bans, until the channel is closed. Call it inside a runtime.
+    pub fn start(
+        store: Arc<dyn Store>,
+        mut new_bans: UnboundedReceiver<NewBan>,
+        log: Logger,
+    ) -> BanRecorder {
+        let (deadline, stops_at) = oneshot::channel::<Instant>();
+        let deadline_passed = async {
+            match stops_at.await {
+                Ok(deadline) => sleep_until(deadline.into()).await,
+                Err(_) => pending().await,
+            }
+        };
+        let task = tokio::spawn(async move {
+            let mut bans = Vec::new();
+            tokio::select! {
+                biased;
+                () = write_bans(&*store, &mut new_bans, &mut bans, &log) => {}
+                () = deadline_passed => {
+                    warn!(log, "last bans not stored"; "bans" => bans.len() + new_bans.len(),
+                        "error" => "the store did not write them before the server stopped",
+                        "effect" => EFFECT);
+                }
+            }
+        });
+        BanRecorder { task, deadline }
+    }
+
+    /// Waits until all bans are written, at most until the deadline. Logs the number of bans that
+    /// were not written. The channel must be closed before.
+    pub async fn finish(self, deadline: Instant) {
+        // An error means that the task has ended.
+        let _ = self.deadline.send(deadline);
+        // The only possible error is a panic, which the panic hook logs.
+        let _ = self.task.await;
+    }
+}
+
+/// Writes received bans until the channel is closed. `bans` contains the bans that are being
+/// written.
+async fn write_bans(
+    store: &dyn Store,
+    new_bans: &mut UnboundedReceiver<NewBan>,
+    bans: &mut Vec<NewBan>,
+    log: &Logger,
 ) {
-    let mut bans = Vec::new();
-    while new_bans.recv_many(&mut bans, MAX_BATCH).await > 0 {
+    while new_bans.recv_many(bans, MAX_BATCH).await > 0 {
         for attempt in 1..=ATTEMPTS {
-            let (store, batch) = (Arc::clone(&store), bans.clone());
             // A panic ends only this attempt.
-            let result = tokio::spawn(async move { store.record_bans(batch).await });
-            let error = match result.await {
+            let result = AssertUnwindSafe(store.record_bans(bans.clone())).catch_unwind().await;
+            let error = match result {
                 Ok(Ok(())) => break,
                 Ok(Err(error)) => ErrorChain(&error).to_string(),
-                Err(panicked) => panicked.to_string(),
+                Err(_) => "the store panicked".to_string(),
             };
             warn!(log, "bans not stored"; "error" => error, "bans" => bans.len(),
-                "attempt" => format!("{attempt} of {ATTEMPTS}"),
-                "effect" => "other servers admit the keys, and this one does after a restart");
+                "attempt" => format!("{attempt} of {ATTEMPTS}"), "effect" => EFFECT);
             if attempt < ATTEMPTS {
                 sleep(RETRY_PAUSE).await;
             }

@@ -8,10 +8,11 @@ use store_orders::clock::Clock;
 use store_orders::limits::KeyBan;
 use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
-use test_server::{CapturedLog, NOON, TestServer, TestSetup};
+use test_server::{CapturedLog, Fault, FaultyStore, NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 /// The time after a key's first 429 in which the key gets no strikes.
 pub const BURST: Duration = Duration::from_secs(2);
@@ -303,4 +304,40 @@ async fn a_ban_is_lifted_while_the_server_is_down() {
     assert_eq!(ban(&server, &key).await, 300);
     let server = server.stop().await.serve().await;
     assert_eq!(code(&server, &key).await, "key_banned", "the new ban is not lifted");
+}
+
+/// Starts a server whose store does not answer, and lets a ban begin. The refusals need no store.
+async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyStore>, Key) {
+    let (store, key) = (setup.add_faulty_store(), setup.enterprise_key(1, 1_000));
+    let server = setup.serve().await;
+    assert_admitted(&server, &key, 1).await;
+    server.list_with(&key).await.assert_limited("rate_limit_exceeded");
+    server.setup.clock.advance(BURST);
+    store.set(Fault::Silent);
+    server.list_with(&key).await.assert_limited("key_banned");
+    (server, store, key)
+}
+
+/// A store that is far away needs several round trips to write a ban.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_waits_until_the_last_bans_are_stored() {
+    let (server, store, key) = ban_with_silent_store(TestSetup::new()).await;
+    let stopping = async { server.stop().await.store.key_of_id(&key.id).unwrap().ban.seconds };
+    let answering = async {
+        sleep(Duration::from_secs(1)).await;
+        store.set(Fault::None);
+    };
+    assert_eq!(tokio::join!(stopping, answering).0, 300);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bans_that_are_not_stored_before_the_server_stops_are_logged_with_their_number() {
+    let log = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&log);
+    setup.config.shutdown_timeout = Duration::from_secs(2);
+    let (server, _store, _) = ban_with_silent_store(setup).await;
+    server.stop().await;
+    let warnings = log.lines("WARN");
+    let lost = warnings.iter().find(|line| line["msg"] == "last bans not stored");
+    assert_eq!(lost.map(|line| &line["bans"]), Some(&json!(1)), "{}", log.text());
 }
