@@ -38,29 +38,42 @@ pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
 ) -> (Vec<Option<&'static str>>, Vec<FieldProblem>) {
-    let (mut matched, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
-    let mut refused = Vec::new();
+    let mut matched = Vec::with_capacity(R::FIELDS.len());
+    let (mut given, mut repeated) = (BTreeSet::new(), Vec::new());
+    let (mut refused, mut refused_count) = (Vec::new(), 0_usize);
     for name in names {
         let field = R::FIELDS.iter().copied().find(|field| field.eq_ignore_ascii_case(name));
         match field {
-            None if !unknown.ignore(name) => refused.push(quote(name)),
-            Some(field) if matched.contains(&Some(field)) => {
-                problems.push(FieldProblem::for_field(field, format!("{field} is given twice")));
+            None if !unknown.ignore(name) => {
+                refused_count += 1;
+                if refused.len() < MAX_NAMES {
+                    refused.push(quote(name));
+                }
+            }
+            Some(field) if !given.insert(field) && !repeated.contains(&field) => {
+                repeated.push(field);
             }
             _ => {}
         }
         matched.push(field);
     }
-    if !refused.is_empty() {
-        let are = if refused.len() == 1 { "is" } else { "are" };
+    let given_twice = |field| FieldProblem::for_field(field, format!("{field} is given twice"));
+    let mut problems: Vec<_> = repeated.into_iter().map(given_twice).collect();
+    if refused_count > 0 {
+        let more = match refused_count - refused.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let are = if refused_count == 1 { "is" } else { "are" };
         let (refused, names) = (refused.join(", "), R::FIELDS.join(", "));
-        problems.push(format!("{refused} {are} unknown; the names are {names}").into());
+        problems.push(format!("{refused}{more} {are} unknown; the names are {names}").into());
     }
     (matched, problems)
 }
 
-/// The number of ignored names that are kept.
-const MAX_IGNORED_NAMES: usize = 20;
+/// The number of unknown names that are kept, so that a record with a million of them fills neither
+/// memory nor screen.
+const MAX_NAMES: usize = 20;
 
 /// The treatment of fields whose names are unknown.
 #[derive(Debug)]
@@ -83,7 +96,7 @@ impl Unknown {
     /// Returns true, and records the name, if unknown fields are ignored.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
-        if names.len() < MAX_IGNORED_NAMES {
+        if names.len() < MAX_NAMES {
             names.insert(without_keys(name));
         }
         true

@@ -205,6 +205,15 @@ fn all_problems_of_a_row_are_in_one_message() {
 }
 
 #[test]
+fn a_record_with_many_wrong_names_has_a_short_message() {
+    let members: String = (0..1_000).map(|name| format!(r#","n{name}":1,"Id":1"#)).collect();
+    let message = complaint::<NewOrder>(&format!(r#"{{"id":1{members}}}"#));
+    assert!(message.starts_with(r#"line 1: id is given twice; "n0", "n1", "#), "{message}");
+    assert!(message.contains(r#", "n19" and 980 more are unknown; the names are "#), "{message}");
+    assert!(message.len() < 500, "{message}");
+}
+
+#[test]
 fn names_and_booleans_may_be_in_any_letter_case() {
     let parsed =
         orders("ID,PetId,QUANTITY,shipdate,Complete,STATUS\n1,2,3,,TRUE,\n2,2,3,,False,\n");
