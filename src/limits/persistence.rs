@@ -179,6 +179,7 @@ mod tests {
     use futures::FutureExt;
     use slog::{Discard, o};
     use std::os::unix::fs::{MetadataExt, chown};
+    use std::process::Command;
     use std::time::Instant;
     use store_orders_api::plans::PlanLimits;
 
@@ -265,6 +266,18 @@ mod tests {
         let restarted = Setup::in_directory(setup.directory);
         assert!(restarted.file.is_available);
         assert_eq!(restarted.limits.snapshot(Timestamp::default()).accounts.len(), 1);
+    }
+
+    /// Opening a FIFO waits for a process that writes to it.
+    #[test]
+    fn a_fifo_in_place_of_the_file_is_unavailable_until_it_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE_NAME);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut setup = Setup::in_directory(directory);
+        assert!(!setup.file.is_available && !setup.file.write());
+        std::fs::remove_file(path).unwrap();
+        assert!(setup.file.write());
     }
 
     /// A file written by a server that runs as root must be readable for a server that runs as the

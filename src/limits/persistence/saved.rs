@@ -9,9 +9,11 @@ use crate::clock::{Boot, Now};
 use crate::limits::snapshot::LimitsSnapshot;
 use crate::limits::timestamp::Timestamp;
 use crate::private_file::private_file;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,7 +76,7 @@ impl SavedLimits {
 
     /// Reads the file. Returns `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
-        let content = match std::fs::read(path) {
+        let content = match read_regular_file(path) {
             Ok(content) => content,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ReadError::Unavailable(error)),
@@ -107,6 +109,18 @@ impl SavedLimits {
         // Sync the directory: otherwise the rename may reach the disk seconds later.
         File::open(directory)?.sync_all()
     }
+}
+
+/// Reads a regular file. Opening or reading another file, such as a FIFO, could wait forever.
+fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file; remove it"));
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
 }
 
 fn checksum(body: &[u8]) -> String {
