@@ -177,8 +177,8 @@ impl Server {
     }
 
     /// The TLS certificate, or `None` if the server does not use TLS.
-    pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
-        self.certificate.as_ref()
+    pub fn certificate(&self) -> Option<&ReloadableCertificate> {
+        self.certificate.as_deref()
     }
 
     /// The batch of cancellations that is running.

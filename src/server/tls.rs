@@ -19,6 +19,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
@@ -49,6 +50,7 @@ pub struct ReloadableCertificate {
     provider: Arc<CryptoProvider>,
     current: ArcSwap<CertifiedKey>,
     versions: Mutex<SeenVersions>,
+    reload_requested: Notify,
 }
 
 /// Versions of the files; `None` while a file is missing.
@@ -78,7 +80,8 @@ impl ReloadableCertificate {
         let seen_versions =
             SeenVersions { loaded: version, last_checked: version, is_unreadable: false };
         let versions = Mutex::new(seen_versions);
-        Ok(ReloadableCertificate { files, provider, current, versions })
+        let reload_requested = Notify::new();
+        Ok(ReloadableCertificate { files, provider, current, versions, reload_requested })
     }
 
     /// Returns the TLS configuration with this certificate, for HTTP/2 and HTTP/1.1.
@@ -101,15 +104,26 @@ impl ReloadableCertificate {
         })
     }
 
-    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate.
-    /// Blocks.
-    pub fn reload(&self, log: &Logger) {
-        self.versions.lock().is_unreadable = false;
-        self.try_reload(log);
+    /// Requests that [`ReloadableCertificate::keep_current`] reload the files even if they look
+    /// unchanged. All requests during a reload lead to one further reload.
+    pub fn request_reload(&self) {
+        self.reload_requested.notify_one();
     }
 
-    /// Reloads the files. A file that cannot be read, for instance because too many files are open,
-    /// is logged once and retried at every check.
+    /// Reloads the files if they have changed, or if a reload was requested. Blocks.
+    fn check(&self, is_requested: bool, log: &Logger) {
+        if is_requested {
+            // Log an unreadable file again.
+            self.versions.lock().is_unreadable = false;
+        }
+        if is_requested || self.has_changed() {
+            self.try_reload(log);
+        }
+    }
+
+    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate. A file
+    /// that cannot be read, for instance because too many files are open, is logged once and retried
+    /// at every check.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);
@@ -132,18 +146,20 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files whenever they change, until the task is dropped.
+    /// Reloads the files whenever they change or a reload is requested, until the task is dropped.
+    /// Reads the files one reload at a time, because each read of a file on a disk that hangs keeps
+    /// a thread.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
         let mut tick = tokio::time::interval(CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            tick.tick().await;
+            let is_requested = tokio::select! {
+                _ = tick.tick() => false,
+                () = self.reload_requested.notified() => true,
+            };
             let (certificate, log) = (Arc::clone(&self), log.clone());
-            let check = spawn_blocking_with_permit((), move || {
-                if certificate.has_changed() {
-                    certificate.try_reload(&log);
-                }
-            });
+            let check =
+                spawn_blocking_with_permit((), move || certificate.check(is_requested, &log));
             // The panic hook logs a panic; the next check retries.
             let _ = check.await;
         }

@@ -2,6 +2,8 @@
 
 use super::{admin, data_with};
 use reqwest::tls::TlsInfo;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -161,6 +163,44 @@ async fn sighup_rereads_files_that_look_unchanged() {
     .await;
     server.signal(Signal::TERM).unwrap();
     assert_eq!(server.exited().await.0.code(), Some(0));
+}
+
+/// Creates a FIFO. Opening it waits for a process that opens the other end, as opening a file on a
+/// disk that hangs waits for the disk.
+fn create_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
+    // More than tokio's blocking threads. A request between two signals gives the server time to
+    // handle the first, because the system merges pending signals.
+    const SIGNALS: i64 = 600;
+    let (data, key) = data_with(SIGNALS);
+    let [old, new] = [(); 2].map(|()| TestCertificate::new());
+    let (server, files) = serve_program(&data, &old);
+    let port = server.address().unwrap().port();
+    let fifo = data.path().join("fifo");
+    create_fifo(&fifo);
+    std::fs::rename(&fifo, &files.certificate).unwrap();
+    let client = client_trusting(&[&old]).build().unwrap();
+    for order in 1..=SIGNALS {
+        server.signal(Signal::HUP).unwrap();
+        let url = format!("https://localhost:{port}/v1/store/orders/{order}");
+        let answer = client.delete(url).bearer_auth(&key.text).send().await.unwrap();
+        assert_eq!(answer.status(), 204, "order {order}");
+    }
+    std::fs::rename(&files.certificate, &fifo).unwrap();
+    new.install(&files);
+    // End the reload that hangs. The signals during it lead to another.
+    std::fs::write(&fifo, "").unwrap();
+    wait_until("the new certificate is loaded", || async {
+        presented_certificate(port, &[&old, &new]).await == new.der
+    })
+    .await;
+    server.signal(Signal::TERM).unwrap();
+    let (ended, log) = server.exited().await;
+    assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
 }
 
 #[cfg(target_os = "linux")]

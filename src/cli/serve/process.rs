@@ -4,7 +4,6 @@
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};
 use super::systemd;
-use crate::blocking::{self, spawn_blocking_with_permit};
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::log::LogBuffer;
@@ -15,6 +14,7 @@ use slog::{Logger, crit, error, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 
 /// Time to write the last log lines after a failed start or a panic.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -115,11 +115,9 @@ impl Process {
                 return Err(EndedBySignal { status, what }.into());
             }
             info!(log, "stopped");
-            let flushing =
-                spawn_blocking_with_permit((), move || buffer.flush(remaining(deadline)));
             // If nothing reads the log, flushing does not end. A signal then ends the wait.
             tokio::select! {
-                _ = flushing => {}
+                () = flush(buffer, deadline) => {}
                 _ = signals.stop_again(HangUp::Reloads) => {}
             }
             Ok(())
@@ -144,9 +142,9 @@ impl Process {
     /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
     /// time before the deadline for the last log lines.
     async fn finish(self, deadline: Instant) {
-        let remaining = move || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
+        let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
-            && !blocking::run(move || persister.finish(remaining())).await
+            && !persister.finish(remaining()).await
         {
             error!(self.log, "last request counts not saved";
                 "effect" => "the next start forgets what was counted since the last save");
@@ -169,14 +167,25 @@ fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
+/// Flushes the log, at most until the deadline. Uses its own thread, because all of tokio's blocking
+/// threads may be waiting for a disk that hangs.
+async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
+    let (sender, flushed) = oneshot::channel();
+    let flush = move || {
+        buffer.flush(remaining(deadline));
+        sender.send(())
+    };
+    // If the thread cannot be started, its sender is dropped, which ends the wait.
+    let _ = std::thread::Builder::new().name("last-lines".to_string()).spawn(flush);
+    let _ = flushed.await;
+}
+
 /// Reloads the certificate at a SIGHUP. Without a certificate, logs that the signal is ignored.
 fn reload(server: &Server, log: &Logger) {
-    let Some(certificate) = server.certificate() else {
-        info!(log, "SIGHUP ignored: there is no certificate to reload");
-        return;
-    };
-    let (certificate, log) = (Arc::clone(certificate), log.clone());
-    spawn_blocking_with_permit((), move || certificate.reload(&log));
+    match server.certificate() {
+        Some(certificate) => certificate.request_reload(),
+        None => info!(log, "SIGHUP ignored: there is no certificate to reload"),
+    }
 }
 
 /// Makes new files of this process readable only by their owner.
@@ -202,4 +211,40 @@ fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
         crit!(log, "thread panicked"; "panic" => message, "location" => location);
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocking::spawn_blocking_with_permit;
+    use crate::store::sqlite::SqliteStore;
+    use slog::{Discard, o};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_stop_ends_while_all_blocking_threads_hang() {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+        let (_release, hanging) = channel::<()>();
+        runtime.block_on(async { spawn_blocking_with_permit((), move || hanging.recv()) });
+        let (config, log) = (ServerConfig::default(), Logger::root(Discard, o!()));
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let clock = Arc::new(SystemClock::start());
+        let served = ServedStore::embedded(store, 1, clock, &log).unwrap();
+        let counts = directory.path().join("limits.snapshot");
+        std::fs::remove_file(&counts).unwrap();
+        let buffer = LogBuffer::start(std::io::sink()).unwrap();
+        let (hang_up, last_lines) = (HangUp::Reloads, Arc::clone(&buffer));
+        let process = Process { config, hang_up, served, log, buffer };
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let stop = async {
+            process.finish(deadline).await;
+            flush(last_lines, deadline).await;
+        };
+        let longest = Duration::from_secs(60);
+        runtime.block_on(async { tokio::time::timeout(longest, stop).await }).unwrap();
+        assert!(counts.exists(), "the last counts are saved");
+        runtime.shutdown_background();
+    }
 }

@@ -4,8 +4,10 @@ use super::LimitsFile;
 use slog::{Logger, info, warn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// The pause between two writes. A crash loses the counts of one pause and one write, which
 /// together must take less than a second.
@@ -20,7 +22,7 @@ pub struct LimitsPersister {
     /// Dropping it stops the thread.
     running: Sender<()>,
     /// Receives true if the last write completed.
-    ended: Receiver<bool>,
+    ended: oneshot::Receiver<bool>,
 }
 
 impl LimitsPersister {
@@ -38,7 +40,7 @@ impl LimitsPersister {
         };
         write(LimitsFile::write);
         let (running, stop) = channel::<()>();
-        let (completed, ended) = channel();
+        let (completed, ended) = oneshot::channel();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
             while stop.recv_timeout(WRITE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 write(LimitsFile::write);
@@ -48,11 +50,11 @@ impl LimitsPersister {
         Ok(LimitsPersister { running, ended })
     }
 
-    /// Writes the file a last time and stops the thread. Blocks until the thread has stopped or the
-    /// timeout has passed. Returns true if the write completed.
-    pub fn finish(self, timeout: Duration) -> bool {
+    /// Writes the file a last time and stops the thread. Waits until the thread has stopped, at most
+    /// for `longest`. Returns true if the write completed.
+    pub async fn finish(self, longest: Duration) -> bool {
         drop(self.running);
-        self.ended.recv_timeout(timeout) == Ok(true)
+        timeout(longest, self.ended).await == Ok(Ok(true))
     }
 }
 
@@ -122,8 +124,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    #[test]
-    fn the_last_write_completes_after_an_earlier_one_panicked() {
+    #[tokio::test]
+    async fn the_last_write_completes_after_an_earlier_one_panicked() {
         let directory = tempfile::tempdir().unwrap();
         let (persister, clock) = start(directory.path());
         clock.panics.store(true, Ordering::Relaxed);
@@ -133,18 +135,18 @@ mod tests {
         clock.panics.store(false, Ordering::Relaxed);
         let file = directory.path().join(FILE_NAME);
         std::fs::remove_file(&file).unwrap();
-        assert!(persister.finish(TIMEOUT));
+        assert!(persister.finish(TIMEOUT).await);
         assert!(file.exists());
     }
 
-    #[test]
-    fn a_last_write_that_fails_or_panics_is_not_reported_as_complete() {
+    #[tokio::test]
+    async fn a_last_write_that_fails_or_panics_is_not_reported_as_complete() {
         let directory = tempfile::tempdir().unwrap();
         let (persister, clock) = start(directory.path());
         clock.panics.store(true, Ordering::Relaxed);
-        assert!(!persister.finish(TIMEOUT));
+        assert!(!persister.finish(TIMEOUT).await);
         let (persister, _) = start(directory.path());
         directory.close().unwrap();
-        assert!(!persister.finish(TIMEOUT));
+        assert!(!persister.finish(TIMEOUT).await);
     }
 }
