@@ -1,9 +1,9 @@
-//! The clock: monotonic time for windows and bans, wall time for output and the store. Tests can
+//! The clock: wall time for windows, output and the store, monotonic time for strikes and bans. Tests can
 //! replace it by a clock that they move.
 
 mod boot_instant;
 
-pub use boot_instant::{Boot, BootInstant};
+pub use boot_instant::BootInstant;
 
 use parking_lot::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,24 +37,18 @@ impl Now {
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
-
-    /// The current boot of the machine, by which processes compare their monotonic times. `None` if
-    /// the system does not identify its boots.
-    fn boot(&self) -> Option<Boot>;
 }
 
 /// The machine's clocks.
 #[derive(Debug)]
 pub struct SystemClock {
     started: BootInstant,
-    boot: Option<Boot>,
 }
 
 impl SystemClock {
     /// Creates a clock whose monotonic time begins now.
     pub fn start() -> SystemClock {
-        let started = BootInstant::now();
-        SystemClock { started, boot: started.boot() }
+        SystemClock { started: BootInstant::now() }
     }
 }
 
@@ -65,59 +59,37 @@ impl Clock for SystemClock {
             wall: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         }
     }
-
-    fn boot(&self) -> Option<Boot> {
-        self.boot.clone()
-    }
 }
 
 /// A clock that a test moves.
 #[derive(Debug)]
-pub struct ManualClock {
-    now: Mutex<Now>,
-    boot_number: u32,
-    age_at_start: Duration,
-}
+pub struct ManualClock(Mutex<Now>);
 
 impl ManualClock {
-    /// Creates a clock that shows this wall time, on a machine that has just booted.
+    /// Creates a clock that shows this wall time, in a process that has just started.
     pub fn new(wall: Duration) -> ManualClock {
-        let now = Now { monotonic: Duration::ZERO, wall };
-        ManualClock { now: Mutex::new(now), boot_number: 1, age_at_start: Duration::ZERO }
+        ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
 
-    /// Returns the clock of a new process on the same boot.
+    /// Returns the clock of a new process.
     pub fn restarted(&self) -> ManualClock {
-        let Now { monotonic, wall } = self.now();
-        let age_at_start = self.age_at_start + monotonic;
-        ManualClock { boot_number: self.boot_number, age_at_start, ..ManualClock::new(wall) }
-    }
-
-    /// Returns the clock of a new process after a reboot that took no time.
-    pub fn rebooted(&self) -> ManualClock {
-        let boot_number = self.boot_number + 1;
-        ManualClock { boot_number, ..ManualClock::new(self.now().wall) }
+        ManualClock::new(self.now().wall)
     }
 
     /// Advances both clocks.
     pub fn advance(&self, by: Duration) {
-        let mut now = self.now.lock();
+        let mut now = self.0.lock();
         *now = now.after(by);
     }
 
     /// Sets only the wall clock, forward or back.
     pub fn set_wall(&self, wall: Duration) {
-        self.now.lock().wall = wall;
+        self.0.lock().wall = wall;
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Now {
-        *self.now.lock()
-    }
-
-    fn boot(&self) -> Option<Boot> {
-        let id = format!("boot {}", self.boot_number);
-        Some(Boot { id, age_at_start: self.age_at_start })
+        *self.0.lock()
     }
 }

@@ -1,6 +1,5 @@
 //! The options of every command.
 
-use crate::clock::{Clock, SystemClock};
 use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::postgres::{PostgresCommands, PostgresLimitsReport};
@@ -73,16 +72,15 @@ impl Options {
         Ok(Box::new(open(&directory)?))
     }
 
-    /// Opens the request counts of this store. Pass only times of this `clock` to the report.
+    /// Opens the request counts of this store.
     pub fn open_limits_report(
         &self,
         store: &dyn OperatorStore,
-        clock: &SystemClock,
     ) -> anyhow::Result<Box<dyn LimitsReport>> {
         Ok(match self.store.location()? {
             StoreLocation::Postgres(url) => Box::new(PostgresLimitsReport::open(&url)?),
             StoreLocation::Directory(directory) => {
-                Box::new(LimitsFileReport::open(&directory, &store.id()?, clock.boot())?)
+                Box::new(LimitsFileReport::open(&directory, &store.id()?)?)
             }
         })
     }

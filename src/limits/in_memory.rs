@@ -47,7 +47,7 @@ impl InMemoryLimits {
         self.accounts.take_changed()
     }
 
-    /// Returns the open windows of all accounts.
+    /// Returns the windows of all accounts that are open at this wall time.
     pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
         LimitsSnapshot { accounts: self.accounts.filter_map(|windows| windows.to_saved(now)) }
     }
@@ -59,11 +59,14 @@ impl InMemoryLimits {
         }
     }
 
-    /// Removes accounts whose windows have closed, and keys whose strikes and bans have no effect
-    /// any more.
-    pub fn remove_expired(&self, now: Timestamp) {
-        self.accounts.retain(|windows| windows.is_open(now));
-        self.keys.retain(|strikes| strikes.is_relevant(now));
+    /// Removes accounts whose windows have closed at this wall time.
+    pub fn remove_closed_windows(&self, wall: Timestamp) {
+        self.accounts.retain(|windows| windows.is_open(wall));
+    }
+
+    /// Removes keys whose strikes and bans have no effect any more at this monotonic time.
+    pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
+        self.keys.retain(|strikes| strikes.is_relevant(monotonic));
     }
 
     /// Returns a refusal if the key is banned. First applies the ban in the key's row, if that ban
@@ -125,18 +128,18 @@ impl Limits for InMemoryLimits {
             return refusal;
         }
         let KeyedRequest { account, limits, .. } = request;
-        let admit = |windows: &mut AccountWindows| windows.admit(now.monotonic.into(), limits);
+        let admit = |windows: &mut AccountWindows| windows.admit(now.wall.into(), limits);
         let decision = self.accounts.update(account, admit);
         self.strike(&request, key_id, decision, now)
     }
 
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision {
-        let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
+        let (address, now) = (AddressKey::from(address), Timestamp::from(now.wall));
         self.addresses.lock().admit(address, now, self.unauthenticated_per_minute)
     }
 
     fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus {
-        let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
+        let (address, now) = (AddressKey::from(address), Timestamp::from(now.wall));
         self.addresses.lock().status(address, now, self.unauthenticated_per_minute)
     }
 

@@ -14,7 +14,7 @@ use super::in_memory::InMemoryLimits;
 use super::timestamp::Timestamp;
 use crate::clock::{Clock, Now};
 use crate::log::ErrorChain;
-use saved::{ReadError, SavedLimits, nanos};
+use saved::{ReadError, SavedLimits};
 use slog::{Logger, error, info, warn};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,11 +29,6 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 const EFFECT: &str = "windows start at zero";
 
-/// If the wall clock drifts from the monotonic clock by more than this, the file is written even if
-/// nothing was counted. After a reboot, only the wall time in the file shows how much time has
-/// passed.
-const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
-
 /// The limits, and the file that they are written to.
 pub struct LimitsFile {
     path: PathBuf,
@@ -46,8 +41,8 @@ pub struct LimitsFile {
     /// True once the counts of earlier runs have been read from the file. Until then the file must
     /// not be overwritten.
     is_restored: bool,
-    /// Wall time minus monotonic time at the last write. `None` forces the next write.
-    wall_offset_nanos: Option<i64>,
+    /// True if the file must be written even if nothing was counted since the last write.
+    must_write: bool,
     next_cleanup: Timestamp,
 }
 
@@ -71,7 +66,7 @@ impl LimitsFile {
             log,
             is_available: true,
             is_restored: false,
-            wall_offset_nanos: None,
+            must_write: true,
             next_cleanup: Timestamp::from(now.monotonic) + CLEANUP_INTERVAL,
         };
         let restored = file.restore(now);
@@ -86,33 +81,25 @@ impl LimitsFile {
         let monotonic = Timestamp::from(now.monotonic);
         if monotonic >= self.next_cleanup {
             self.next_cleanup = monotonic + CLEANUP_INTERVAL;
-            self.limits.remove_expired(monotonic);
+            self.limits.remove_closed_windows(now.wall.into());
+            self.limits.remove_expired_strikes(monotonic);
         }
         let outcome = self.try_write(now);
         self.log_changed_availability(outcome);
         self.is_available
     }
 
-    /// Writes the file a last time before the server stops, even if nothing has changed.
-    pub fn finish(&mut self) -> bool {
-        self.wall_offset_nanos = None;
-        self.write()
-    }
-
     fn try_write(&mut self, now: Now) -> io::Result<()> {
         self.restore(now)?;
-        let wall_offset = nanos(now.wall).saturating_sub(nanos(now.monotonic));
-        let is_current = |saved: i64| saved.abs_diff(wall_offset) <= MAX_WALL_DRIFT_NANOS;
-        let has_changed = self.limits.take_changed();
-        if !has_changed && self.wall_offset_nanos.is_some_and(is_current) {
+        if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
         // If this write fails, force the next one.
-        self.wall_offset_nanos = None;
-        let boot = self.clock.boot();
-        let snapshot = self.limits.snapshot(Timestamp::from(now.monotonic));
-        SavedLimits::new(&self.store_id, snapshot, now, boot).write(&self.path)?;
-        self.wall_offset_nanos = Some(wall_offset);
+        self.must_write = true;
+        let limits = self.limits.snapshot(now.wall.into());
+        let store_id = self.store_id.clone();
+        SavedLimits { store_id, saved_at: now.wall, limits }.write(&self.path)?;
+        self.must_write = false;
         Ok(())
     }
 
@@ -123,11 +110,8 @@ impl LimitsFile {
         }
         match SavedLimits::read(&self.path) {
             Ok(Some(saved)) if saved.store_id == self.store_id => {
-                let monotonic = Timestamp::from(now.monotonic);
-                let age_nanos = nanos(saved.age(now, self.clock.boot().as_ref()));
-                let offset = monotonic.as_nanos().saturating_sub(age_nanos);
-                self.limits.restore(saved.limits.shift(offset), monotonic);
-                self.limits.remove_expired(monotonic);
+                self.limits.restore(saved.limits, now.wall.into());
+                self.limits.remove_closed_windows(now.wall.into());
             }
             Ok(Some(_)) => {
                 let renamed = self.quarantine("other-store", now)?;
@@ -236,36 +220,11 @@ mod tests {
         assert!(!writes(&mut setup));
         setup.admit(1, 1);
         assert!(!writes(&mut setup), "a refusal adds only a strike, which is not saved");
-        let drifted = |setup: &Setup, nanos| setup.clock.now().wall + Duration::from_nanos(nanos);
-        setup.clock.set_wall(drifted(&setup, MAX_WALL_DRIFT_NANOS));
-        assert!(!writes(&mut setup), "a small adjustment of the clock");
-        setup.clock.set_wall(drifted(&setup, 1));
-        assert!(writes(&mut setup), "a larger change of the clock");
-        assert!(!writes(&mut setup));
-        setup.file.finish();
-        assert!(setup.path().exists(), "the last write");
-    }
-
-    /// Earlier versions saved strikes and bans after the windows.
-    #[test]
-    fn the_windows_in_a_file_of_an_earlier_version_are_restored() {
-        let mut setup = Setup::new();
-        setup.admit(1, 5);
-        setup.file.write();
-        let content = std::fs::read(setup.path()).unwrap();
-        let (line, body) =
-            content.split_at(content.iter().position(|byte| *byte == b'\n').unwrap());
-        let mut body = body[1..].to_vec();
-        body.append(
-            &mut postcard::to_stdvec(&[(1_i64, (7_i64, 1_u32, 300_u32, 9_i64, 0_i64))]).unwrap(),
-        );
-        let header = String::from_utf8_lossy(&line[..line.len() - 8]);
-        let mut older = format!("{header}{:08x}\n", crc32fast::hash(&body)).into_bytes();
-        older.append(&mut body);
-        std::fs::write(setup.path(), older).unwrap();
-        let restarted = Setup::in_directory(setup.directory);
-        assert!(restarted.file.is_available);
-        assert_eq!(restarted.limits.snapshot(Timestamp::default()).accounts.len(), 1);
+        std::fs::create_dir(setup.path()).unwrap();
+        setup.admit(2, 1);
+        assert!(!setup.file.write());
+        std::fs::remove_dir(setup.path()).unwrap();
+        assert!(writes(&mut setup), "the write before failed");
     }
 
     /// Opening a FIFO waits for a process that writes to it.

@@ -1,12 +1,12 @@
-//! A point in monotonic time. It has only eight bytes, because each account and each key has two
-//! timestamps.
+//! A point in time on one clock: wall time for windows, monotonic time for strikes and bans. It has
+//! only eight bytes, because each account and each key has two timestamps.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::time::Duration;
 
-/// Nanoseconds of monotonic time. Points before the start of the server, such as the end of an
-/// earlier ban, are negative.
+/// Nanoseconds since the clock's zero. In monotonic time, points before the start of the server, such
+/// as the end of an earlier ban, are negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 

@@ -1,5 +1,10 @@
 //! Fixed windows, which begin with the first counted request. An account has two windows. A request
 //! is counted in both windows or in neither.
+//!
+//! Windows run on the wall clock, here and in PostgreSQL (`count.sql`), because it goes on while no
+//! server runs and over a reboot. A window closes at its recorded end, and at the latest one length
+//! from now. So a clock that is set back locks nobody out for longer than a window and opens no new
+//! window; a clock that is set forward closes windows early.
 
 use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
@@ -22,10 +27,17 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window, or a new window if this one has closed.
+    /// Returns what is left of this window: an open window with an end of at most one length from
+    /// now, or an empty window.
+    pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
+        let requests = if self.is_open(now) { self.requests } else { 0 };
+        FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
+    }
+
+    /// Returns what is left of this window, or a new window if this one has closed.
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
-        if self.is_open(now) { self } else { new }
+        if self.is_open(now) { self.remaining(now, window) } else { new }
     }
 
     /// The status before another request is counted.
@@ -43,11 +55,14 @@ impl FixedWindow {
 
     /// Normalises a closed window, which then takes few bytes in a snapshot.
     fn to_saved(self, now: Timestamp) -> FixedWindow {
-        if self.is_open(now) { self } else { FixedWindow { closes_at: now, requests: 0 } }
+        if self.is_open(now) { self } else { FixedWindow::default() }
     }
 
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
+        // Refusals record the end too. Otherwise, after the clock was set back, each refusal would be
+        // a full window away from the end.
+        *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {
             return Decision::Limited(status, window);
@@ -99,6 +114,8 @@ impl AccountWindows {
     /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
     /// window. If both are exhausted, returns the window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
+        self.minute = self.minute.remaining(now, Window::Minute);
+        self.day = self.day.remaining(now, Window::Day);
         let mut minute = self.minute.current(now, Window::Minute);
         let mut day = self.day.current(now, Window::Day);
         let exhausted = [
@@ -169,6 +186,23 @@ mod tests {
         let other = AccountWindows { minute: window(60, 2), day: window(600, 20) };
         let both = AccountWindows { minute: window(50, 3), day: window(500, 30) };
         assert_eq!(one.merge(other, seconds(20)), both);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_prolongs_no_window_and_opens_none() {
+        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let mut window = FixedWindow::default();
+        let mut admit = |seconds| window.admit(at(seconds), Window::Minute, 2);
+        let limited = |seconds| {
+            let resets_in = Duration::from_secs(seconds);
+            Decision::Limited(RateLimitStatus { limit: 2, remaining: 0, resets_in }, Window::Minute)
+        };
+        assert!(admit(1_000).admits() && admit(1_010).admits());
+        assert_eq!(admit(100), limited(60), "set back");
+        assert_eq!(admit(130), limited(30), "the refusal recorded the end");
+        assert_eq!(admit(90), limited(60), "set back again");
+        assert!(admit(150).admits(), "one length after it was set back");
+        assert!(admit(9_000).admits() && admit(9_000).admits(), "set forward");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A simple model of the limits that shares no code with the limiter. It keeps requests, strikes
-//! and bans in lists, and counts them again for each request.
+//! A simple model of the limits that shares no code with the limiter. It keeps strikes in lists, and
+//! counts them again for each request.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
@@ -31,17 +31,31 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// The times of the requests in the current window. The first request opened the window.
+/// A window on the wall clock. Its recorded end is kept after it has closed.
 #[derive(Clone, Debug, Default)]
-struct FixedWindow(Vec<Time>);
+struct FixedWindow {
+    closes: Time,
+    requests: u32,
+}
 
 impl FixedWindow {
     /// Returns the end of the window and the number of requests in it.
-    fn state_at(&mut self, now: Time, length: Time) -> (Time, u32) {
-        if self.0.first().is_some_and(|opened| opened + length <= now) {
-            self.0.clear();
+    fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
+        if self.has_closed(wall) {
+            self.requests = 0;
+            return (wall + length, 0);
         }
-        (self.0.first().copied().unwrap_or(now) + length, self.0.len() as u32)
+        self.closes = self.closes.min(wall + length);
+        (self.closes, self.requests)
+    }
+
+    /// Counts a request in the window that [`Self::state_at`] has returned.
+    fn count(&mut self, (closes, requests): (Time, u32)) {
+        *self = FixedWindow { closes, requests: requests + 1 };
+    }
+
+    fn has_closed(&self, wall: Time) -> bool {
+        self.closes <= wall
     }
 }
 
@@ -75,6 +89,7 @@ impl Key {
 
 #[derive(Clone, Debug, Default)]
 pub struct Model {
+    /// The server's clock, on which strikes and bans run.
     now: Time,
     minutes: HashMap<i64, FixedWindow>,
     days: HashMap<i64, FixedWindow>,
@@ -87,10 +102,10 @@ impl Model {
         self.now += by;
     }
 
-    /// Starts a new process, `passed` after the limits were last written. Strikes are lost. Bans
-    /// are kept, because they are in the store.
-    pub fn restart(&mut self, passed: Time, before: &Model) {
-        self.now += passed;
+    /// Starts a new process at this wall time, with the limits as they were last written. Strikes
+    /// are lost. Bans are kept, because they are in the store.
+    pub fn restart(&mut self, before: &Model, wall: Time) {
+        *self = self.written(wall);
         self.addresses.clear();
         self.keys.clone_from(&before.keys);
         for key in self.keys.values_mut() {
@@ -99,9 +114,33 @@ impl Model {
         }
     }
 
-    /// Forgets the ends of bans that have no effect any more, as the server does. The bans stay in
-    /// the store.
-    pub fn clean_up(&mut self) {
+    /// Returns the model as the limits file has it: without closed windows.
+    pub fn written(&self, wall: Time) -> Model {
+        let mut written = self.clone();
+        written.minutes.retain(|_, window| !window.has_closed(wall));
+        written.days.retain(|_, window| !window.has_closed(wall));
+        written
+    }
+
+    /// Forgets accounts whose two windows have closed.
+    fn remove_closed(&mut self, wall: Time) {
+        let has_closed = |windows: &HashMap<i64, FixedWindow>, account: &i64| {
+            windows.get(account).is_none_or(|window| window.has_closed(wall))
+        };
+        let accounts = self.minutes.keys().chain(self.days.keys()).copied();
+        let closed: Vec<i64> = accounts
+            .filter(|account| has_closed(&self.minutes, account) && has_closed(&self.days, account))
+            .collect();
+        for account in closed {
+            self.minutes.remove(&account);
+            self.days.remove(&account);
+        }
+    }
+
+    /// Forgets closed windows, and the ends of bans that have no effect any more, as the server
+    /// does. The bans stay in the store.
+    pub fn clean_up(&mut self, wall: Time) {
+        self.remove_closed(wall);
         for key in self.keys.values_mut() {
             let is_open = key.strikes.first().is_some_and(|opened| self.now < opened + MINUTE);
             let ends = key.ban.and_then(|ban| ban.end);
@@ -118,35 +157,36 @@ impl Model {
 
     pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Outcome {
         let now = self.now;
-        let minute = self.minutes.entry(account).or_default().state_at(now, MINUTE);
-        let day = self.days.entry(account).or_default().state_at(now, DAY);
         let has_zero_limit = plan.per_minute == 0 || plan.per_day == 0;
         let answer =
-            |kind, limit, remaining, end: Time| outcome(kind, limit, remaining, (now, end), wall);
+            |kind, limit, remaining, end: Time| outcome(kind, limit, remaining, (wall, end), wall);
+        let banned = |end: Time| outcome(Kind::Banned, plan.per_minute, 0, (now, end), wall);
         let key_state = self.keys.entry(key).or_default();
         if !has_zero_limit
             && let Some((end, _)) = key_state.ban(now, wall)
             && now < end
         {
-            return answer(Kind::Banned, plan.per_minute, 0, end);
+            return banned(end);
         }
+        let minute = self.minutes.entry(account).or_default().state_at(wall, MINUTE);
+        let day = self.days.entry(account).or_default().state_at(wall, DAY);
         let mut full = Vec::new();
         for (kind, (end, counted), limit, length) in [
             (Kind::LimitedByMinute, minute, plan.per_minute, MINUTE),
             (Kind::LimitedByDay, day, plan.per_day, DAY),
         ] {
             if counted >= limit {
-                full.push((if limit == 0 { now + length } else { end }, kind, limit));
+                full.push((if limit == 0 { wall + length } else { end }, kind, limit));
             }
         }
         if let Some((end, kind, limit)) = full.into_iter().max_by_key(|(end, ..)| *end) {
             if !has_zero_limit && let Some(end) = key_state.strike(now, wall, plan.per_minute) {
-                return answer(Kind::Banned, plan.per_minute, 0, end);
+                return banned(end);
             }
             return answer(kind, limit, 0, end);
         }
-        self.minutes.get_mut(&account).unwrap().0.push(now);
-        self.days.get_mut(&account).unwrap().0.push(now);
+        self.minutes.get_mut(&account).unwrap().count(minute);
+        self.days.get_mut(&account).unwrap().count(day);
         let (left_in_minute, left_in_day) =
             (plan.per_minute - minute.1 - 1, plan.per_day - day.1 - 1);
         if left_in_day < left_in_minute || (left_in_day == left_in_minute && day.0 > minute.0) {
@@ -162,14 +202,13 @@ impl Model {
         per_minute: u32,
         wall: Time,
     ) -> Outcome {
-        let now = self.now;
         let window = self.addresses.entry(address.to_string()).or_default();
-        let (end, counted) = window.state_at(now, MINUTE);
+        let (end, counted) = window.state_at(wall, MINUTE);
         if counted >= per_minute {
-            return outcome(Kind::LimitedByMinute, per_minute, 0, (now, end), wall);
+            return outcome(Kind::LimitedByMinute, per_minute, 0, (wall, end), wall);
         }
-        window.0.push(now);
-        outcome(Kind::Admitted, per_minute, per_minute - counted - 1, (now, end), wall)
+        window.count((end, counted));
+        outcome(Kind::Admitted, per_minute, per_minute - counted - 1, (wall, end), wall)
     }
 }
 

@@ -40,7 +40,7 @@ async fn a_crash_loses_only_the_counts_since_the_last_write() {
 }
 
 #[tokio::test]
-async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
+async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
     for (wall, remaining, reset_in) in [
         (NOON - YEAR / 4, 0, 60),
         (NOON + Duration::from_secs(30), 0, 30),
@@ -53,7 +53,7 @@ async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
         assert_admitted(&server, &key, 2).await;
         let setup = server.stop().await;
         setup.clock.set_wall(wall);
-        let server = setup.rebooted().serve().await;
+        let server = setup.restarted().serve().await;
         let answer = server.list_with(&key).await;
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{wall:?}");
         let now = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_secs();

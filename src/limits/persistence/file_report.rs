@@ -1,59 +1,49 @@
 //! Reads the limits file for the operator's commands, also while a server writes it.
 
 use super::FILE_NAME;
-use super::saved::{ReadError, SavedLimits, nanos};
-use crate::clock::{Boot, Now};
+use super::saved::{ReadError, SavedLimits};
+use crate::clock::Now;
 use crate::limits::timestamp::Timestamp;
 use crate::limits::window::FixedWindow;
-use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
+use crate::limits::{AccountUsage, LimitsReport, ReportError, Window, WindowUsage};
 use crate::log::ErrorChain;
 use std::path::Path;
-use std::time::Duration;
 
 /// The counts in a limits file. They lack the requests that a running server has counted in the
-/// last half second and during the last write.
+/// last half second and during the last write. `None` if no server has counted anything for this
+/// store.
 #[derive(Debug)]
-pub struct LimitsFileReport {
-    /// `None` if no server has counted anything for this store.
-    saved: Option<SavedLimits>,
-    boot: Option<Boot>,
-}
+pub struct LimitsFileReport(Option<SavedLimits>);
 
 impl LimitsFileReport {
-    /// Reads the file in this directory. `boot` is the boot of the clock whose times are passed to
-    /// later calls as `now`.
-    pub fn open(
-        directory: &Path,
-        store_id: &str,
-        boot: Option<Boot>,
-    ) -> Result<LimitsFileReport, ReportError> {
+    /// Reads the file in this directory.
+    pub fn open(directory: &Path, store_id: &str) -> Result<LimitsFileReport, ReportError> {
         let saved = SavedLimits::read(&directory.join(FILE_NAME));
         let saved = saved.map_err(|error| ReportError(error.into()))?;
-        Ok(LimitsFileReport { saved: saved.filter(|saved| saved.store_id == store_id), boot })
-    }
-
-    /// Returns the saved limits, their age, and `now` as a timestamp since the moment of saving.
-    fn with_age(&self, now: Now) -> Option<(&SavedLimits, Duration, Timestamp)> {
-        let saved = self.saved.as_ref()?;
-        let age = saved.age(now, self.boot.as_ref());
-        Some((saved, age, Timestamp::from_nanos(nanos(age))))
+        Ok(LimitsFileReport(saved.filter(|saved| saved.store_id == store_id)))
     }
 }
 
 impl LimitsReport for LimitsFileReport {
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError> {
-        let Some((saved, age, now)) = self.with_age(now) else {
-            return Ok(AccountUsage::default());
-        };
+        let Some(saved) = &self.0 else { return Ok(AccountUsage::default()) };
         let entry = saved.limits.accounts.iter().find(|(row, _)| *row == account);
         let windows = entry.map(|(_, windows)| *windows).unwrap_or_default();
-        let usage = |window: FixedWindow| {
-            window.is_open(now).then(|| WindowUsage {
-                requests: window.requests,
-                resets_in: window.closes_at.saturating_duration_since(now),
+        let wall = Timestamp::from(now.wall);
+        let usage = |counted: FixedWindow, window| {
+            counted.is_open(wall).then(|| WindowUsage {
+                requests: counted.requests,
+                resets_in: counted
+                    .remaining(wall, window)
+                    .closes_at
+                    .saturating_duration_since(wall),
             })
         };
-        Ok(AccountUsage { minute: usage(windows.minute), day: usage(windows.day), age: Some(age) })
+        Ok(AccountUsage {
+            minute: usage(windows.minute, Window::Minute),
+            day: usage(windows.day, Window::Day),
+            age: Some(now.wall.saturating_sub(saved.saved_at)),
+        })
     }
 }
 

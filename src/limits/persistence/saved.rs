@@ -1,13 +1,10 @@
 //! Reads and writes the limits file: a line with its version and checksum, then the limits. A write
 //! replaces the file by a rename, so that readers always see a complete file.
 //!
-//! Timestamps count from the moment of saving. The age of the file is measured with the clock since
-//! boot, so that setting the wall clock has no effect. After a reboot it is measured with the wall
-//! clock. The age is never negative, so no window lasts longer than its length.
+//! Timestamps are wall times. See [`window`](crate::limits::window) for the effect of a clock that was
+//! set.
 
-use crate::clock::{Boot, Now};
 use crate::limits::snapshot::LimitsSnapshot;
-use crate::limits::timestamp::Timestamp;
 use crate::private_file::private_file;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -20,21 +17,19 @@ use std::time::Duration;
 /// The first line without the checksum. Files of other versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
-/// Limits, with the clock readings at the moment of saving.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedLimits {
     /// The store that the account ids belong to. In another store, the same ids belong to other
     /// accounts.
     pub store_id: String,
-    /// Wall time at the moment of saving, since the Unix epoch.
-    wall: Duration,
-    /// The id of the boot, and the time from the boot to the moment of saving. `None` if unknown.
-    boot: Option<(String, Duration)>,
-    /// Timestamps are in nanoseconds since the moment of saving.
+    /// The wall time of the write, since the Unix epoch.
+    pub saved_at: Duration,
+    /// The windows that were open.
     pub limits: LimitsSnapshot,
 }
 
-/// The error of reading the file.
+/// Why the limits file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The content is invalid.
@@ -46,34 +41,6 @@ pub enum ReadError {
 }
 
 impl SavedLimits {
-    /// Converts limits with monotonic timestamps to limits saved at `now`.
-    pub fn new(
-        store_id: &str,
-        limits: LimitsSnapshot,
-        now: Now,
-        boot: Option<Boot>,
-    ) -> SavedLimits {
-        SavedLimits {
-            store_id: store_id.to_string(),
-            wall: now.wall,
-            boot: boot.map(|boot| {
-                let since = since_boot(&boot, now);
-                (boot.id, since)
-            }),
-            limits: limits.shift(nanos(now.monotonic).saturating_neg()),
-        }
-    }
-
-    /// The time since the limits were saved.
-    pub fn age(&self, now: Now, boot: Option<&Boot>) -> Duration {
-        match (&self.boot, boot) {
-            (Some((id, saved)), Some(boot)) if *id == boot.id => {
-                since_boot(boot, now).saturating_sub(*saved)
-            }
-            _ => now.wall.saturating_sub(self.wall),
-        }
-    }
-
     /// Reads the file. Returns `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
         let content = match read_regular_file(path) {
@@ -125,13 +92,4 @@ fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
 
 fn checksum(body: &[u8]) -> String {
     format!("{:08x}", crc32fast::hash(body))
-}
-
-fn since_boot(boot: &Boot, now: Now) -> Duration {
-    boot.age_at_start.saturating_add(now.monotonic)
-}
-
-/// Converts to nanoseconds, which suffice for 292 years.
-pub fn nanos(duration: Duration) -> i64 {
-    Timestamp::from(duration).as_nanos()
 }

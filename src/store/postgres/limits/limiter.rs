@@ -180,7 +180,7 @@ impl Shared {
         loop {
             sleep(REMOVAL_INTERVAL).await;
             let decided_at = self.decided_at.load(Ordering::Relaxed);
-            self.memory.remove_expired(Timestamp::from_nanos(decided_at));
+            self.memory.remove_expired_strikes(Timestamp::from_nanos(decided_at));
             // An error ends this loop; the next round tries again.
             while let Ok(true) = remove_expired(&session.limits.client).await {}
         }

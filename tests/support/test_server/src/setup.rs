@@ -170,20 +170,8 @@ impl TestSetup {
 
     /// Returns the setup as a new process finds it: the monotonic clock starts at zero, and the
     /// limits come from their file.
-    pub fn restarted(self) -> TestSetup {
-        let clock = self.clock.restarted();
-        self.restarted_with(clock)
-    }
-
-    /// Returns the setup as a process finds it after a reboot: only the wall clock shows how much
-    /// time has passed.
-    pub fn rebooted(self) -> TestSetup {
-        let clock = self.clock.rebooted();
-        self.restarted_with(clock)
-    }
-
-    fn restarted_with(mut self, clock: ManualClock) -> TestSetup {
-        self.clock = Arc::new(clock);
+    pub fn restarted(mut self) -> TestSetup {
+        self.clock = Arc::new(self.clock.restarted());
         self.limits =
             Arc::new(InMemoryLimits::new(self.unauthenticated_per_minute, self.log.clone()));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
