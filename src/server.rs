@@ -8,6 +8,7 @@ pub use listener::open_connections;
 pub use tls::{ReloadableCertificate, TlsFiles};
 
 use crate::admin::{self, AdminContext, GaugeReader};
+use crate::blocking::run;
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
@@ -73,10 +74,10 @@ impl Server {
     /// Reads the store and starts to listen.
     pub async fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
-        let certificate = TlsFiles::from_config(config)
-            .map(ReloadableCertificate::open)
-            .transpose()?
-            .map(Arc::new);
+        let certificate = match TlsFiles::from_config(config) {
+            Some(files) => Some(Arc::new(run(|| ReloadableCertificate::open(files)).await?)),
+            None => None,
+        };
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router).await?);
         let docs = served_documents(&config.document, config.environment)

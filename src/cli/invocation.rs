@@ -4,7 +4,7 @@
 use super::config::ConfigCommand;
 use super::orders::ShipArg;
 use super::printer::warn;
-use super::serve::check_settings;
+use super::serve::{check_settings, ignore_hang_up};
 use super::{Cli, Command, FailureCode, command, show_refusal};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, OldName, ServerConfig, all_settings,
@@ -66,7 +66,9 @@ impl Invocation {
 
     /// Runs the command; `out` is its standard output.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        if !matches!(self.cli.command, Command::Serve(_)) {
+        if matches!(self.cli.command, Command::Serve(_)) {
+            ignore_hang_up()?;
+        } else {
             self.old_names.iter().for_each(warn);
             if let Some(variables) = unknown_variables() {
                 warn(format_args!("unknown settings in the environment ignored: {variables}"));

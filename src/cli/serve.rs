@@ -9,8 +9,9 @@ mod systemd;
 pub use preflight::check_settings;
 pub use process::run;
 pub use served_store::ServedStore;
-pub use signals::{EndedBySignal, HangUp, Signals};
+pub use signals::{EndedBySignal, HangUp, Signals, ignore_hang_up};
 
+use crate::blocking;
 use crate::clock::SystemClock;
 use crate::config::{OldName, ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
@@ -44,12 +45,17 @@ pub fn serve(
         }
         match location {
             StoreLocation::Directory(directory) => {
-                let is_new = !sqlite::exists(directory)?;
-                let store = SqliteStore::open(directory)?;
-                if is_new {
-                    info!(log, "new store created"; "directory" => %directory.display());
-                }
-                ServedStore::embedded(store, unauthenticated_per_minute, clock, log)
+                let (directory, log) = (directory.clone(), log.clone());
+                // A signal is handled while a migration or a disk that hangs blocks the thread.
+                blocking::run(move || {
+                    let is_new = !sqlite::exists(&directory)?;
+                    let store = SqliteStore::open(&directory)?;
+                    if is_new {
+                        info!(log, "new store created"; "directory" => %directory.display());
+                    }
+                    ServedStore::embedded(store, unauthenticated_per_minute, clock, &log)
+                })
+                .await
             }
             StoreLocation::Postgres(url) => {
                 let url = (**url).clone();

@@ -3,12 +3,14 @@
 use super::admin::ask;
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use rustix::process::kill_process;
+use std::fs::File;
+use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitStatus;
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use test_server::wire_check::WireCheckProxy;
-use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
+use testbed::{ChildProcess, Program, ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
 use tokio::net::TcpStream;
 
 async fn wait_until_stopping(server: &ServerProcess) {
@@ -112,7 +114,7 @@ async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     assert!(ends_with_stopped(&text), "{text}");
 }
 
-fn ends_with_stopped(log: &str) -> bool {
+pub fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
@@ -160,6 +162,25 @@ async fn a_second_signal_ends_the_server_at_once() {
         drop(reader);
     }
     SqliteStore::open(data.path()).unwrap();
+}
+
+/// The database accepts the connection but sends nothing, so the server is opening its store.
+#[test]
+fn a_server_that_opens_its_store_survives_sighup_and_stops_at_sigterm() {
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = format!("postgres://store@{}/store", database.local_addr().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mut command = Program::built().unwrap().command();
+    command.args(["serve", "--store", &store, "--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+    command.stderr(File::create(&log).unwrap());
+    let mut server = ChildProcess::new(command.spawn().unwrap(), "the server");
+    let _connection = database.accept().unwrap();
+    server.signal(Signal::HUP).unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let (ended, log) = (server.wait().unwrap(), std::fs::read_to_string(&log).unwrap());
+    assert_eq!(ended.code(), Some(0), "{log}");
+    assert!(ends_with_stopped(&log), "{log}");
 }
 
 #[test]

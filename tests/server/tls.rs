@@ -2,6 +2,10 @@
 
 use super::{admin, data_with};
 use reqwest::tls::TlsInfo;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -10,7 +14,9 @@ use std::time::SystemTime;
 use store_orders::server::TlsFiles;
 use test_server::wire_check::{Observer, SentRequest};
 use test_server::{CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed};
-use testbed::{DataDir, Key, ServerProcess, Signal, wait_until};
+use testbed::{
+    ChildProcess, DataDir, Key, ServerProcess, Signal, WAIT_TIMEOUT, wait_blocking, wait_until,
+};
 use tokio::io::AsyncWriteExt;
 
 /// Returns the certificate that the server presents on a new connection.
@@ -201,6 +207,40 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     server.signal(Signal::TERM).unwrap();
     let (ended, log) = server.exited().await;
     assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
+}
+
+/// The server reads the certificate twice: to check the settings, and to start.
+#[test]
+fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
+    let data = DataDir::temporary().unwrap();
+    std::fs::create_dir_all(data.path()).unwrap();
+    let certificate = TestCertificate::new();
+    let [cert, second, key, log] =
+        ["cert.pem", "second", "key.pem", "log"].map(|name| data.path().join(name));
+    std::fs::write(&key, &certificate.key).unwrap();
+    create_fifo(&cert);
+    create_fifo(&second);
+    let mut command = data.command();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--tls-cert"]);
+    command.arg(&cert).arg("--tls-key").arg(&key).stderr(File::create(&log).unwrap());
+    let mut server = ChildProcess::new(command.spawn().unwrap(), "the server");
+    let open_for_writing = || {
+        // Without waiting, opening fails until another process reads.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let open = || File::options().write(true).custom_flags(flags).open(&cert).ok();
+        wait_blocking("the server reads the certificate", WAIT_TIMEOUT, open).unwrap()
+    };
+    let mut writer = open_for_writing();
+    server.signal(Signal::HUP).unwrap();
+    std::fs::rename(&second, &cert).unwrap();
+    writer.write_all(certificate.pem.as_bytes()).unwrap();
+    drop(writer);
+    let _writer = open_for_writing();
+    server.signal(Signal::HUP).unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let (ended, log) = (server.wait().unwrap(), std::fs::read_to_string(&log).unwrap());
+    assert_eq!(ended.code(), Some(0), "{log}");
+    assert!(super::stopping::ends_with_stopped(&log), "{log}");
 }
 
 #[cfg(target_os = "linux")]

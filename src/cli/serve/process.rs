@@ -13,7 +13,6 @@ use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 /// Time to write the last log lines after a failed start or a panic.
@@ -25,8 +24,8 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// The longest wait for the store at the end. The store may then write a checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server on the store that `open` opens, until a signal stops the server. `announce` prints
-/// the server's addresses.
+/// Runs a server on the store that `open` opens, until a signal stops the server, even while it
+/// starts. `announce` prints the server's addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -37,27 +36,39 @@ pub fn run(
     let buffer = LogBuffer::start(std::io::stderr()).context("cannot start the log")?;
     let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
-    info!(log, "starting"; "version" => env!("CARGO_PKG_VERSION"));
-    raise_open_files(&log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let clock = Arc::new(SystemClock::start());
-    let opened = runtime.block_on(open(Arc::clone(&clock), &log));
-    if opened.is_err() {
-        buffer.flush(LOG_FLUSH_TIMEOUT);
-    }
-    let served = opened?;
-    let dependencies = Dependencies {
-        store: Arc::clone(&served.store),
-        limits: Arc::clone(&served.limits),
-        clock,
-        log: log.clone(),
-        log_buffer: Some(Arc::clone(&buffer)),
-    };
-    let process = Process { config, hang_up, served, log, buffer };
-    let result = process.run(&runtime, dependencies, announce);
+    let result = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        info!(log, "starting"; "version" => env!("CARGO_PKG_VERSION"));
+        raise_open_files(&log);
+        let clock = Arc::new(SystemClock::start());
+        let opened = tokio::select! {
+            opened = open(Arc::clone(&clock), &log) => opened.map(Some),
+            _ = signals.stop(hang_up, || ()) => {
+                info!(log, "stopped");
+                Ok(None)
+            }
+        };
+        let served = match opened {
+            Ok(Some(served)) => served,
+            not_opened => {
+                buffer.flush(LOG_FLUSH_TIMEOUT);
+                return not_opened.map(drop);
+            }
+        };
+        let dependencies = Dependencies {
+            store: Arc::clone(&served.store),
+            limits: Arc::clone(&served.limits),
+            clock,
+            log: log.clone(),
+            log_buffer: Some(Arc::clone(&buffer)),
+        };
+        let process = Process { config, hang_up, served, log, buffer: Arc::clone(&buffer) };
+        process.run(signals, dependencies, announce).await
+    });
     // Shut down without waiting for slow clients or a blocked disk.
     runtime.shutdown_background();
     result
@@ -72,71 +83,80 @@ struct Process {
 }
 
 impl Process {
-    fn run(
+    async fn run(
         self,
-        runtime: &Runtime,
+        mut signals: Signals,
         dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
-        runtime.block_on(async {
-            let (server, mut signals) = match self.start(dependencies, announce).await {
-                Ok(started) => started,
-                Err(error) => {
-                    let (deadline, buffer) =
-                        (Instant::now() + LOG_FLUSH_TIMEOUT, Arc::clone(&self.buffer));
-                    self.finish(deadline).await;
-                    buffer.flush(remaining(deadline));
-                    return Err(error);
-                }
-            };
+        let mut must_reload = false;
+        let started = tokio::select! {
+            started = self.start(dependencies, announce) => started.map(Some),
+            _ = signals.stop(self.hang_up, || must_reload = true) => Ok(None),
+        };
+        let server = match started {
+            Ok(server) => server,
+            Err(error) => {
+                let (deadline, buffer) =
+                    (Instant::now() + LOG_FLUSH_TIMEOUT, Arc::clone(&self.buffer));
+                self.finish(deadline).await;
+                buffer.flush(remaining(deadline));
+                return Err(error);
+            }
+        };
+        if let Some(server) = &server {
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
             // The watchdog task ends with the runtime.
             tokio::spawn(watchdog);
-            signals.stop(self.hang_up, || reload(&server, &self.log)).await;
-            systemd::notify(&self.log, NotifyState::Stopping);
-            let deadline = Instant::now() + self.config.stop_delay + self.config.shutdown_timeout;
-            let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
-            let address = server.address();
-            let stopping = async {
+            if must_reload {
+                reload(server, &self.log);
+            }
+            signals.stop(self.hang_up, || reload(server, &self.log)).await;
+        }
+        systemd::notify(&self.log, NotifyState::Stopping);
+        let deadline = Instant::now() + self.config.stop_delay + self.config.shutdown_timeout;
+        let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
+        let address = server.as_ref().map(Server::address);
+        let stopping = async {
+            if let Some(server) = server {
                 server.stop().await;
-                // The only possible error is a panic, which the panic hook logs.
-                let _ = tokio::spawn(self.finish(deadline)).await;
-            };
-            let second = tokio::select! {
-                () = stopping => None,
-                status = signals.stop_again(HangUp::Reloads) => Some(status),
-            };
-            if let Some(status) = second {
-                buffer.flush(LOG_FLUSH_TIMEOUT);
-                let connections = open_connections(address).unwrap_or(0);
-                let what =
-                    format!("a second signal stopped the server{}", describe_cut_off(connections));
-                return Err(EndedBySignal { status, what }.into());
             }
-            info!(log, "stopped");
-            // If nothing reads the log, flushing does not end. A signal then ends the wait.
-            tokio::select! {
-                () = flush(buffer, deadline) => {}
-                _ = signals.stop_again(HangUp::Reloads) => {}
-            }
-            Ok(())
-        })
+            // The only possible error is a panic, which the panic hook logs.
+            let _ = tokio::spawn(self.finish(deadline)).await;
+        };
+        let second = tokio::select! {
+            () = stopping => None,
+            status = signals.stop_again(HangUp::Reloads) => Some(status),
+        };
+        if let Some(status) = second {
+            buffer.flush(LOG_FLUSH_TIMEOUT);
+            let connections = address.and_then(open_connections).unwrap_or(0);
+            let what =
+                format!("a second signal stopped the server{}", describe_cut_off(connections));
+            return Err(EndedBySignal { status, what }.into());
+        }
+        info!(log, "stopped");
+        // If nothing reads the log, flushing does not end. A signal then ends the wait.
+        tokio::select! {
+            () = flush(buffer, deadline) => {}
+            _ = signals.stop_again(HangUp::Reloads) => {}
+        }
+        Ok(())
     }
 
     async fn start(
         &self,
         dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
-    ) -> anyhow::Result<(Server, Signals)> {
-        let signals = Signals::listen()?;
+    ) -> anyhow::Result<Server> {
         let server = Server::start(&self.config, dependencies).await?;
         self.served.store.announce(server.url());
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
                 "effect" => "where the server listens is in this log alone");
         }
-        Ok((server, signals))
+        Ok(server)
     }
 
     /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
@@ -226,7 +246,7 @@ mod tests {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
         let (_release, hanging) = channel::<()>();
-        runtime.block_on(async { spawn_blocking_with_permit((), move || hanging.recv()) });
+        runtime.block_on(async { drop(spawn_blocking_with_permit((), move || hanging.recv())) });
         let (config, log) = (ServerConfig::default(), Logger::root(Discard, o!()));
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The time in which a second stop signal is ignored. `timeout`, shells and supervisors send a
@@ -32,6 +33,16 @@ pub struct EndedBySignal {
     pub status: u8,
     /// The error message.
     pub what: String,
+}
+
+/// Makes SIGHUP ineffective until [`Signals::listen`] is called. A program that sends SIGHUP after it
+/// has replaced the certificate may do so while the server starts, and must not end the server.
+pub fn ignore_hang_up() -> anyhow::Result<()> {
+    let runtime = Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.context("cannot listen for signals")?;
+    let _entered = runtime.enter();
+    // tokio never removes its handler, so SIGHUP is also ignored after this runtime has been dropped.
+    signal(SignalKind::hangup()).map(drop).context("cannot listen for signals")
 }
 
 impl Signals {
