@@ -1,5 +1,6 @@
 //! The report of `check` about a store, and the checks that both engines share.
 
+use super::orders::PAGE_ORDERS;
 use crate::store::StoreError;
 use crate::store::freshness::LastChanges;
 use crate::store::order_rows::{COUNT_ORDERS, OrderCounts};
@@ -87,6 +88,8 @@ impl CheckReport {
 }
 
 /// Checks the dates in these columns and counts the rows. Reports unreadable tables as problems.
+/// Reads dates in pages, so that no read of the embedded store takes long: its write-ahead log cannot
+/// be emptied meanwhile.
 pub fn check_rows(
     report: &mut CheckReport,
     statements: &dyn Statements,
@@ -125,16 +128,25 @@ fn bad_dates(
     table: &str,
     column: &str,
 ) -> Result<Vec<String>, StoreError> {
-    let query = format!("SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY id");
-    let mut bad = Vec::new();
-    statements.query(&query, &[], &mut |row| {
-        let text: String = row.get(1)?;
-        if !is_date_in_utc(&text) && bad.len() < MAX_PROBLEMS {
-            let id: i64 = row.get(0)?;
-            bad.push(format!("{table}: {column} of {id} is not a date in UTC: {text:?}"));
-        }
-        Ok(())
-    })?;
+    // Rows without a date count as well: a page of dates alone could read the whole table.
+    let query =
+        format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
+    let (mut bad, mut from) = (Vec::new(), Some(i64::MIN));
+    while let Some(first) = from {
+        let mut last = None;
+        statements.query(&query, &[&first], &mut |row| {
+            let (id, text): (i64, Option<String>) = (row.get(0)?, row.get(1)?);
+            last = Some(id);
+            if let Some(text) = text.filter(|text| !is_date_in_utc(text))
+                && bad.len() < MAX_PROBLEMS
+            {
+                bad.push(format!("{table}: {column} of {id} is not a date in UTC: {text:?}"));
+            }
+            Ok(())
+        })?;
+        // The ids of a damaged table may be in any order.
+        from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
+    }
     Ok(bad)
 }
 
@@ -148,6 +160,45 @@ fn is_date_in_utc(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::statements::Parameters;
+    use rusqlite::Connection;
+
+    /// Fails if a query reads more rows than a page.
+    struct Pages(Connection);
+
+    impl Statements for Pages {
+        fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
+            Statements::execute(&self.0, statement, parameters)
+        }
+
+        fn query(
+            &self,
+            query: &str,
+            parameters: Parameters<'_>,
+            visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+        ) -> Result<(), StoreError> {
+            let mut rows = 0;
+            Statements::query(&self.0, query, parameters, &mut |row| {
+                rows += 1;
+                assert!(rows <= PAGE_ORDERS, "{query}");
+                visit(row)
+            })
+        }
+    }
+
+    #[test]
+    fn dates_are_read_in_pages() {
+        let connection = Connection::open_in_memory().unwrap();
+        let dates = "CREATE TABLE dates (id INTEGER PRIMARY KEY, date TEXT);
+                     INSERT INTO dates VALUES (-9223372036854775808, 'first'), (1, 'second'),
+                                              (9223372036854775807, 'last');
+                     WITH ids (id) AS (VALUES (2) UNION ALL SELECT id + 1 FROM ids WHERE id < 20000)
+                     INSERT INTO dates SELECT id, iif(id % 9 = 0, '2026-12-24T09:30:00Z', NULL)
+                     FROM ids";
+        connection.execute_batch(dates).unwrap();
+        let bad = bad_dates(&Pages(connection), "dates", "date").unwrap();
+        assert_eq!(bad.len(), 3, "{bad:?}");
+    }
 
     #[test]
     fn only_calendar_dates_in_utc_are_valid() {
