@@ -3,8 +3,8 @@
 use super::admin::ask;
 use super::data_with;
 use rusqlite::Connection;
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use testbed::{DataDir, wait_until};
 
 /// Blocks all writes to the store until the returned connection ends its transaction.
@@ -14,8 +14,8 @@ fn block_writes(data: &DataDir) -> Connection {
     connection
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
+/// Lets the client of a cancellation leave while the store cannot be written.
+async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let (data, key) = data_with(2);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let blocker = block_writes(&data);
@@ -29,7 +29,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
         metrics().await.lines().any(|line| line.starts_with(age) && !line.ends_with(" 0.0"))
     })
     .await;
-    drop(client);
+    leave(client);
     wait_until("the request is logged", || async {
         server.log().contains(r#""path":"/v1/store/orders/1","status":499"#)
     })
@@ -41,6 +41,24 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     wait_until("the order is cancelled", || async {
         let order = data.run_json(&["orders", "show", "1"]).unwrap();
         order["status"] == "cancelled"
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
+    abandon_a_cancel(drop).await;
+}
+
+/// If this test fails, dropshot may have learned to answer such clients: change
+/// `src/handbook/operating.md` and `api/UPSTREAM.md`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_carried_out() {
+    abandon_a_cancel(|mut client| {
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        assert!(received.is_empty(), "{received:?}");
     })
     .await;
 }
