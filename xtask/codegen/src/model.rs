@@ -76,8 +76,6 @@ pub enum Type {
     },
     /// A UUID (RFC 9562).
     Uuid,
-    /// A date (RFC 3339).
-    Date,
     /// A date with time (RFC 3339).
     DateTime,
     /// One of the values of an [`Enum`].

@@ -72,7 +72,6 @@ fn imports(body: &TokenStream) -> TokenStream {
             quote!(crate::parameters),
             &[
                 "Boolean",
-                "Day",
                 "Integer",
                 "Invalid",
                 "List",
@@ -88,7 +87,7 @@ fn imports(body: &TokenStream) -> TokenStream {
             ],
         ),
         (quote!(crate::schemas), &["Inline", "ListOf", "PlainInteger", "UuidSchema", "not_null"]),
-        (quote!(chrono), &["DateTime", "NaiveDate", "Utc"]),
+        (quote!(chrono), &["DateTime", "Utc"]),
         (quote!(dropshot), &["ApiDescription", "Body", "RequestContext", "ServerContext"]),
         (quote!(http), &["HeaderMap", "HeaderValue", "Response", "StatusCode"]),
         (quote!(schemars), &["JsonSchema"]),
@@ -159,7 +158,6 @@ fn rust_type(ty: &Type) -> TokenStream {
         Type::Integer { format: IntegerFormat::Bits32, .. } => quote!(i32),
         Type::Integer { .. } => quote!(i64),
         Type::Text { .. } | Type::Uuid => quote!(String),
-        Type::Date => quote!(NaiveDate),
         Type::DateTime => quote!(DateTime<Utc>),
         Type::Enum(EnumUse { name, .. }) | Type::Record(name) => quote!(#name),
         Type::List { item, .. } => {

@@ -25,7 +25,7 @@ const BOUNDS: [&str; 7] =
     ["minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
 /// The formats for which progenitor has a type.
-const TYPED_FORMATS: [&str; 4] = ["int32", "int64", "date", "date-time"];
+const TYPED_FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
 /// The schema of the body of errors. Its property `code` stays a string: a handwritten method
 /// converts the string.

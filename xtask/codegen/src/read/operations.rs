@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
             _ => true,
         };
         if !is_supported {
-            let fix = "write a string, integer, boolean, date or enum, or in a query an array of \
+            let fix = "write a string, integer, boolean or enum, or in a query an array of \
                        one of these without $ref";
             self.refuse(&schema, "a parameter of this schema is not supported", fix);
             return None;

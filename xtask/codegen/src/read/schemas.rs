@@ -182,11 +182,10 @@ impl<'a> Reader<'a> {
         let ty = match node.text("format") {
             None => return Some(Type::Text { min_chars, max_chars, pattern }),
             Some("uuid") => Type::Uuid,
-            Some("date") => Type::Date,
             Some("date-time") => Type::DateTime,
             Some(other) => {
                 let problem = format!("a string of the format {other:?} is not supported");
-                self.refuse(node, problem, "write date, date-time or uuid, or a pattern");
+                self.refuse(node, problem, "write date-time or uuid, or a pattern");
                 return None;
             }
         };

@@ -9,11 +9,11 @@ use crate::answer::{
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
-    Boolean, Day, Integer, Invalid, List, Location, OneOf, Parameters, Pattern, SentParameters,
-    Strict, Text, Uuid,
+    Boolean, Integer, Invalid, List, Location, OneOf, Parameters, Pattern, SentParameters, Strict,
+    Text, Time, Uuid,
 };
 use crate::schemas::{Inline, ListOf, PlainInteger, UuidSchema, not_null};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
@@ -110,9 +110,6 @@ pub struct Book {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PlainInteger")]
     pub copies: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "NaiveDate")]
-    pub added: Option<NaiveDate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DateTime<Utc>")]
     pub lent_at: Option<DateTime<Utc>>,
@@ -383,8 +380,8 @@ pub struct ListBooksQuery {
     #[schemars(with = "Genre")]
     pub main: Option<Genre>,
     #[serde(default)]
-    #[schemars(with = "NaiveDate")]
-    pub since: Option<NaiveDate>,
+    #[schemars(with = "DateTime<Utc>")]
+    pub since: Option<DateTime<Utc>>,
     #[serde(rename = "min-pages", default)]
     #[schemars(with = "i32", range(min = 1))]
     pub min_pages: Option<i32>,
@@ -412,7 +409,7 @@ impl Parameters for ListBooksQuery {
                 true,
             )?,
             main: sent.optional("main", &OneOf(Genre::VALUES))?,
-            since: sent.optional("since", &Day)?,
+            since: sent.optional("since", &Time)?,
             min_pages: sent.optional("min-pages", &Integer::<i32>::within(Some(1), None))?,
             limit: sent
                 .optional("limit", &Integer::<i64>::within(Some(1), Some(50)))?

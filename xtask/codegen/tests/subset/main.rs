@@ -32,7 +32,6 @@ fn book(isbn: &str, title: &str) -> Book {
         r#type: BookType::HardCover,
         page_count: None,
         copies: None,
-        added: None,
         lent_at: None,
         authors: Some(vec![Author { name: "A".to_string(), born: None }]),
     }
@@ -194,7 +193,7 @@ fn parameters_follow_their_schemas() {
         ),
         (
             "genre=novel&since=yesterday",
-            "The query parameter since must be a date of RFC 3339, such as 2026-12-24.",
+            "The query parameter since must be a time of RFC 3339, such as 2026-12-24T09:30:00Z; write a + in it as %2B.",
         ),
         (
             "genre=novel&order=title&order=title",
