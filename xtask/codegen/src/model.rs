@@ -74,8 +74,6 @@ pub enum Type {
         /// The regular expression that the string must match.
         pattern: Option<String>,
     },
-    /// A UUID (RFC 9562).
-    Uuid,
     /// A date with time (RFC 3339).
     DateTime,
     /// One of the values of an [`Enum`].
@@ -309,7 +307,6 @@ pub fn has_bounds(ty: &Type) -> bool {
         Type::Text { min_chars, max_chars, pattern } => {
             min_chars.is_some() || max_chars.is_some() || pattern.is_some()
         }
-        Type::Uuid => true,
         Type::List { item, min_items, max_items } => {
             min_items.is_some() || max_items.is_some() || has_bounds(item)
         }

@@ -78,8 +78,6 @@ pub const NAMES_IN_USE: &[&str] = &[
     "Text",
     "Time",
     "Utc",
-    "Uuid",
-    "UuidSchema",
     "Value",
     "Vec",
 ];

@@ -83,10 +83,9 @@ fn imports(body: &TokenStream) -> TokenStream {
                 "Strict",
                 "Text",
                 "Time",
-                "Uuid",
             ],
         ),
-        (quote!(crate::schemas), &["Inline", "ListOf", "PlainInteger", "UuidSchema", "not_null"]),
+        (quote!(crate::schemas), &["Inline", "ListOf", "PlainInteger", "not_null"]),
         (quote!(chrono), &["DateTime", "Utc"]),
         (quote!(dropshot), &["ApiDescription", "Body", "RequestContext", "ServerContext"]),
         (quote!(http), &["HeaderMap", "HeaderValue", "Response", "StatusCode"]),
@@ -157,7 +156,7 @@ fn rust_type(ty: &Type) -> TokenStream {
         Type::Boolean => quote!(bool),
         Type::Integer { format: IntegerFormat::Bits32, .. } => quote!(i32),
         Type::Integer { .. } => quote!(i64),
-        Type::Text { .. } | Type::Uuid => quote!(String),
+        Type::Text { .. } => quote!(String),
         Type::DateTime => quote!(DateTime<Utc>),
         Type::Enum(EnumUse { name, .. }) | Type::Record(name) => quote!(#name),
         Type::List { item, .. } => {
@@ -171,7 +170,6 @@ fn rust_type(ty: &Type) -> TokenStream {
 fn schema_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Integer { format: IntegerFormat::Plain, .. } => quote!(PlainInteger),
-        Type::Uuid => quote!(UuidSchema),
         Type::Enum(of) if of.is_extensible => quote!(String),
         Type::Enum(of) if !of.is_component => {
             let name = &of.name;

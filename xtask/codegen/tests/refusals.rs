@@ -136,7 +136,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/new: an object has no name here; write it in components/schemas
 /components/schemas/Book/properties/new/multipleOf: an integer with `multipleOf` is not supported; leave it out; there may be type, description, default, format, minimum, maximum
 /components/schemas/Book/properties/new: an integer of the format "uint8" is not supported; write int32, int64, or none
-/components/schemas/Book/properties/new: a string of the format "date" is not supported; write date-time or uuid, or a pattern
+/components/schemas/Book/properties/new: a string of the format "date" is not supported; write date-time, or a pattern
 /components/schemas/Book/properties/new/pattern: the regular expression has what Rust's have not, such as look-around; write it without
 /components/schemas/Book/properties/new/pattern: \d, \w, \s and \b are not supported; write a class such as [0-9]
 /components/schemas/Book/properties/new/enum/1: is named AB in Rust, as another value is; rename one of them
@@ -161,7 +161,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /paths/~1/get/parameters: "X-Trace" is not in the path; remove it
 /paths/~1/get/parameters/8: dropshot emits parameters in another order; write first those of the path, then of the query, then headers
 /paths/~1/get/parameters/8: a parameter of the path is required; write `required: true`
-/paths/~1/get/parameters/8/schema: a string of the format "HH:mm" is not supported; write date-time or uuid, or a pattern
+/paths/~1/get/parameters/8/schema: a string of the format "HH:mm" is not supported; write date-time, or a pattern
 /paths/~1/get/responses/200/headers/Content-Type: OpenAPI ignores a header "Content-Type" here; leave it out
 /paths/~1/get/responses/304/content: a response of 304 has no content; leave it out
 /paths/~1/get/callbacks: an operation with `callbacks` is not supported; leave it out; there may be tags, summary, description, operationId, parameters, requestBody, responses, deprecated

@@ -179,20 +179,19 @@ impl<'a> Reader<'a> {
         let [min_chars, max_chars] =
             ["minLength", "maxLength"].map(|key| node.get(key)?.value.as_u64());
         let pattern = node.get("pattern").and_then(|pattern| self.pattern(&pattern));
-        let ty = match node.text("format") {
+        match node.text("format") {
             None => return Some(Type::Text { min_chars, max_chars, pattern }),
-            Some("uuid") => Type::Uuid,
-            Some("date-time") => Type::DateTime,
+            Some("date-time") => {}
             Some(other) => {
                 let problem = format!("a string of the format {other:?} is not supported");
-                self.refuse(node, problem, "write date-time or uuid, or a pattern");
+                self.refuse(node, problem, "write date-time, or a pattern");
                 return None;
             }
-        };
-        if (min_chars, max_chars, pattern) != (None, None, None) {
-            self.refuse(node, "a string with a format has no bounds", "leave them out");
         }
-        Some(ty)
+        if (min_chars, max_chars, pattern) != (None, None, None) {
+            self.refuse(node, "a date-time with bounds is not supported", "leave them out");
+        }
+        Some(Type::DateTime)
     }
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {

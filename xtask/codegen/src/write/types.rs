@@ -200,7 +200,6 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
         Type::Boolean => quote!(Boolean),
-        Type::Uuid => quote!(Uuid),
         Type::DateTime => quote!(Time),
         Type::Integer { format, min, max } => {
             let ty = if *format == IntegerFormat::Bits32 { quote!(i32) } else { quote!(i64) };

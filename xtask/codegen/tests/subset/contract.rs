@@ -10,9 +10,9 @@ use crate::answer::{
 use crate::emission::DocumentError;
 use crate::parameters::{
     Boolean, Integer, Invalid, List, Location, OneOf, Parameters, Pattern, SentParameters, Strict,
-    Text, Time, Uuid,
+    Text, Time,
 };
-use crate::schemas::{Inline, ListOf, PlainInteger, UuidSchema, not_null};
+use crate::schemas::{Inline, ListOf, PlainInteger, not_null};
 use chrono::{DateTime, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -97,7 +97,6 @@ impl BookType {
 #[serde(rename_all = "camelCase")]
 pub struct Book {
     /// Its number.
-    #[schemars(with = "UuidSchema")]
     pub isbn: String,
     pub title: String,
     pub genre: Genre,
@@ -154,9 +153,6 @@ pub struct NewBook {
     #[schemars(with = "Vec<String>", length(min = 1, max = 2))]
     pub tags: Option<Vec<String>>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "UuidSchema")]
-    pub isbn: Option<String>,
-    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Author")]
     pub owner: Option<Author>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
@@ -179,9 +175,6 @@ impl CheckedBody for NewBook {
         }
         if let Some(value) = &self.tags {
             check_member("tags", value, &List { item: Text::ANY, min: 1, max: 2 })?;
-        }
-        if let Some(value) = &self.isbn {
-            check_member("isbn", value, &Uuid)?;
         }
         self.owner.check()?;
         check_length("authors", self.authors.as_ref().map_or(0, Vec::len), 0, 1)?;
@@ -580,7 +573,7 @@ impl From<Broken> for AddBookError {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct GetBookPath {
     /// The book.
-    #[schemars(with = "UuidSchema")]
+    #[schemars(regex(pattern = "^[0-9]{13}$"))]
     pub isbn: String,
 }
 
@@ -589,7 +582,8 @@ impl Parameters for GetBookPath {
     const NAMES: &'static [&'static str] = &["isbn"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
-        Ok(GetBookPath { isbn: sent.required("isbn", &Uuid)? })
+        static ISBN: Pattern = Pattern::new("^[0-9]{13}$");
+        Ok(GetBookPath { isbn: sent.required("isbn", &Text::ANY.with_pattern(&ISBN))? })
     }
 }
 
@@ -658,7 +652,7 @@ impl From<Broken> for GetBookError {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct RemoveBookPath {
     /// The book.
-    #[schemars(with = "UuidSchema")]
+    #[schemars(regex(pattern = "^[0-9]{13}$"))]
     pub isbn: String,
 }
 
@@ -667,7 +661,8 @@ impl Parameters for RemoveBookPath {
     const NAMES: &'static [&'static str] = &["isbn"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
-        Ok(RemoveBookPath { isbn: sent.required("isbn", &Uuid)? })
+        static ISBN: Pattern = Pattern::new("^[0-9]{13}$");
+        Ok(RemoveBookPath { isbn: sent.required("isbn", &Text::ANY.with_pattern(&ISBN))? })
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use store_orders_api::{answer, emission, parameters, schemas};
 
 const SOURCE: &str = "xtask/codegen/tests/subset/subset.json";
-const ISBN: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
+const ISBN: &str = "9780316769488";
 
 type Request<'a> = answer::Request<'a, (), OnUpgrade>;
 
@@ -162,7 +162,7 @@ async fn requests_and_answers_follow_the_document() {
     // The document lists no 400 for this operation, so the handlers' `error_headers` is not called.
     let (status, headers, body) = send(Method::DELETE, "/1", Value::Null).await;
     assert_eq!((status, headers[0].clone()), (400, None));
-    assert!(body["message"].as_str().unwrap().contains("must be a UUID"), "{body}");
+    assert!(body["message"].as_str().unwrap().contains("must be a text that matches"), "{body}");
 }
 
 fn list(query: &str) -> Result<ListBooksQuery, String> {
@@ -210,7 +210,7 @@ fn bodies_follow_their_schemas() {
         let body: NewBook = serde_json::from_value(body).map_err(|error| error.to_string())?;
         answer::CheckedBody::check(&body).map_err(|invalid| invalid.to_string())
     };
-    let whole = json!({ "title": "T", "copies": 1, "tags": ["a"], "isbn": ISBN, "state": "used",
+    let whole = json!({ "title": "T", "copies": 1, "tags": ["a"], "state": "used",
         "itemCode": "a", "owner": { "name": "N" }, "authors": [{ "name": "N", "born": 1 }] });
     assert_eq!(read(whole.clone()), Ok(()));
     for (member, value, reason) in [
@@ -218,7 +218,6 @@ fn bodies_follow_their_schemas() {
         ("copies", json!(0), "The member copies of the body must be an integer of at least 1."),
         ("copies", Value::Null, "invalid type: null, expected i64"),
         ("tags", json!([]), "The member tags of the body must be a list of 1 to 2, each a text."),
-        ("isbn", json!("1"), "The member isbn of the body must be a UUID"),
         ("itemCode", json!("A"), "The member itemCode of the body must be a text that matches"),
         (
             "owner",
