@@ -134,8 +134,6 @@ pub struct Record {
     pub description: Option<String>,
     /// The members, in the document's order.
     pub fields: Vec<Field>,
-    /// True if unknown members are refused.
-    pub is_closed: bool,
 }
 
 /// A member of an object, or a parameter.

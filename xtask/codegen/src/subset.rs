@@ -46,7 +46,6 @@ constructs! {
         ["type" "description" "format" "enum" "minLength" "maxLength" "pattern"]
     ARRAY: "an array" ["type" "description" "items" "minItems" "maxItems"]
     ARRAY_AS_BODY: "an array as the body of a response" ["type" "title" "items"]
-    OBJECT: "an object of `components`"
-        ["type" "description" "required" "properties" "additionalProperties"]
+    OBJECT: "an object of `components`" ["type" "description" "required" "properties"]
     REFERENCE: "a reference" ["$ref"]
 }

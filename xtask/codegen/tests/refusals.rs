@@ -67,6 +67,7 @@ fn each_bad_input_is_one_line_with_its_place() {
         (&format!("{book}/new"), json!({ "type": "text" })),
         (&format!("{book}/new"), json!({ "oneOf": [] })),
         (&format!("{book}/new"), json!({ "type": "object", "properties": {} })),
+        ("/components/schemas/Book/additionalProperties", json!(false)),
         (&format!("{book}/new"), json!({ "type": "integer", "multipleOf": 2 })),
         (&format!("{book}/new"), json!({ "type": "integer", "format": "uint8" })),
         (&format!("{book}/new"), json!({ "type": "string", "format": "date" })),
@@ -134,6 +135,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
 /components/schemas/Book/properties/new: an object has no name here; write it in components/schemas
+/components/schemas/Book/additionalProperties: an object of `components` with `additionalProperties` is not supported; leave it out; there may be type, description, required, properties
 /components/schemas/Book/properties/new/multipleOf: an integer with `multipleOf` is not supported; leave it out; there may be type, description, default, format, minimum, maximum
 /components/schemas/Book/properties/new: an integer of the format "uint8" is not supported; write int32, int64, or none
 /components/schemas/Book/properties/new: a string of the format "date" is not supported; write date-time, or a pattern

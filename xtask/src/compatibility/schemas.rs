@@ -73,21 +73,7 @@ fn field(
         (_, _, Direction::Sent) if is_required => {
             found.breaking(&place, "is a new field that must be sent");
         }
-        (_, Some(_), Direction::Sent) => {
-            // Callers may have sent an additional property with this name, so the new field must
-            // allow every value that an additional property could have.
-            if let Some(further) = keyword(schema.old, "additionalProperties")
-                && !further.is_boolean()
-            {
-                compare(found, &place.with(Some(further), place.new), direction);
-            }
-            found.addition(&place, "is a new field to send");
-        }
-        // The published document restricted additional properties, so callers may reject the new
-        // field.
-        _ if keyword(schema.old, "additionalProperties").is_some() => {
-            found.breaking(&place, "is a new field where further fields were promised");
-        }
+        (_, _, Direction::Sent) => found.addition(&place, "is a new field to send"),
         _ => found.addition(&place, "is a new field"),
     }
 }

@@ -185,18 +185,16 @@ fn name_identifier(
     }
 }
 
-/// Removes from all objects what only the server checks: bounds, `additionalProperties: false`, and
-/// formats for which progenitor has no type. Only schemas have such keys.
+/// Removes from all objects the bounds, which only the server checks. Only schemas have such keys.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),
         Value::Object(fields) => {
             fields.retain(|key, value| {
                 let is_bound = BOUNDS.contains(&key.as_str()) && !value.is_object();
-                let is_closed = key == "additionalProperties" && *value == false;
                 let is_untyped = key == "format"
                     && value.as_str().is_some_and(|format| !TYPED_FORMATS.contains(&format));
-                !is_bound && !is_closed && !is_untyped
+                !is_bound && !is_untyped
             });
             fields.values_mut().for_each(remove_bounds);
         }

@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
                 let key = format!("{type_name}{}", location.as_str());
                 let Some(name) = self.claim_name(&parameter, pascal(&key), &key) else { continue };
                 let (description, fields) = (None, Vec::new());
-                let record = Record { name, key, description, fields, is_closed: false };
+                let record = Record { name, key, description, fields };
                 sets.push(ParameterSet { location, record });
             }
             let Some(set) = sets.last_mut() else { continue };

@@ -95,14 +95,8 @@ impl<'a> Reader<'a> {
         if properties.is_none() {
             self.refuse(node, "an object without `properties` is not supported", "list them");
         }
-        let additional = node.get("additionalProperties");
-        if let Some(additional) = additional.as_ref().filter(|other| *other.value != false) {
-            let fix = "leave it out, or write false";
-            self.refuse(additional, "members beside `properties` are not supported", fix);
-        }
         let description = self.description(node);
-        let (key, is_closed) = (key.to_string(), additional.is_some());
-        self.items.push(Item::Record(Record { name, key, description, fields, is_closed }));
+        self.items.push(Item::Record(Record { name, key: key.to_string(), description, fields }));
     }
 
     /// Reads the type of any schema. An inline enum is named `hint`.

@@ -51,19 +51,18 @@ fn inner_record(ty: &Type) -> Option<&Ident> {
 }
 
 fn record(record: &Record, is_received: bool) -> TokenStream {
-    let Record { name, fields, is_closed, .. } = record;
+    let Record { name, fields, .. } = record;
     let about = description(record.description.as_ref(), 0);
     let camel_case = rename_all(record);
     let rename = (*name != record.key).then(|| {
         let key = &record.key;
         quote!(#[serde(rename = #key)])
     });
-    let closed = is_closed.then(|| quote!(#[serde(deny_unknown_fields)]));
     let fields = fields.iter().map(|of| member(of, camel_case.is_some(), is_received));
     quote! {
         #about
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #rename #camel_case #closed
+        #rename #camel_case
         pub struct #name { #(#fields)* }
     }
 }

@@ -139,7 +139,6 @@ impl NewBookState {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[serde(deny_unknown_fields)]
 pub struct NewBook {
     #[schemars(length(min = 1, max = 5))]
     pub title: String,
