@@ -24,9 +24,6 @@ pub struct ProgenitorInput {
 const BOUNDS: [&str; 7] =
     ["minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
-/// The formats for which progenitor has a type.
-const TYPED_FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
-
 /// The schema of the body of errors. Its property `code` stays a string: a handwritten method
 /// converts the string.
 pub const ERROR: &str = "Error";
@@ -190,12 +187,7 @@ fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),
         Value::Object(fields) => {
-            fields.retain(|key, value| {
-                let is_bound = BOUNDS.contains(&key.as_str()) && !value.is_object();
-                let is_untyped = key == "format"
-                    && value.as_str().is_some_and(|format| !TYPED_FORMATS.contains(&format));
-                !is_bound && !is_untyped
-            });
+            fields.retain(|key, value| !BOUNDS.contains(&key.as_str()) || value.is_object());
             fields.values_mut().for_each(remove_bounds);
         }
         _ => {}
