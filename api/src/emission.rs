@@ -2,7 +2,6 @@
 //! value in the emitted document with the checked-in document.
 
 use crate::answer::Failure;
-use crate::schemas::LIST;
 use dropshot::{
     ApiDescription, ApiEndpoint, ApiEndpointVersions, HttpResponseOk, Method, StubContext, semver,
 };
@@ -100,8 +99,7 @@ fn remove_generic_errors(document: &mut Value) {
 }
 
 /// Adapts a schema to the document: writes bounds that are whole numbers as integers (1, not 1.0),
-/// removes the titles that schemars derives from Rust names, and converts schemas that are marked
-/// with [`LIST`] to lists.
+/// and removes the titles that schemars derives from Rust names.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -119,10 +117,6 @@ fn tidy(value: &mut Value) {
                 && ["type", "$ref"].iter().any(|key| members.contains_key(*key));
             if is_schema_of_body {
                 members.shift_remove("title");
-            }
-            if let Some(Value::Object(mut list)) = members.shift_remove(LIST) {
-                list.insert("items".to_string(), json!(members));
-                *members = list;
             }
             members.values_mut().for_each(tidy);
         }

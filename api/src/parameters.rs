@@ -146,10 +146,10 @@ impl<'a> SentParameters<'a> {
         name: &'static str,
         rule: &R,
     ) -> Result<Option<R::Value>, Invalid> {
-        let mut texts = self.texts(name);
-        match (texts.next(), texts.next()) {
+        let mut values = self.values.iter().filter(|(sent, _)| sent == name);
+        match (values.next(), values.next()) {
             (None, _) => Ok(None),
-            (Some(text), None) => self.parse_one(name, text, rule).map(Some),
+            (Some((_, text)), None) => self.parse(name, text, rule).map(Some),
             (Some(_), Some(_)) => Err(Invalid::Repeated(self.location, name)),
         }
     }
@@ -159,31 +159,7 @@ impl<'a> SentParameters<'a> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }
 
-    /// Returns the values of a parameter that may be sent several times.
-    pub fn list<R: Rule>(
-        &self,
-        name: &'static str,
-        rule: &List<R>,
-        is_required: bool,
-    ) -> Result<Vec<R::Value>, Invalid> {
-        let texts = self.texts(name);
-        let values: Vec<_> =
-            texts.map(|text| self.parse_one(name, text, &rule.item)).collect::<Result<_, _>>()?;
-        if values.is_empty() && is_required {
-            return Err(Invalid::Missing(self.location, name));
-        }
-        if !values.is_empty() && !rule.holds(&values) {
-            return Err(Invalid::Malformed(self.location, name, rule.expected()));
-        }
-        Ok(values)
-    }
-
-    fn texts<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'s str> {
-        let values = self.values.iter().filter(move |(sent, _)| sent == name);
-        values.map(|(_, text)| &**text)
-    }
-
-    fn parse_one<R: Rule>(
+    fn parse<R: Rule>(
         &self,
         name: &'static str,
         text: &str,
@@ -437,7 +413,7 @@ pub struct List<R> {
 impl<R: Rule> Rule for List<R> {
     type Value = Vec<R::Value>;
 
-    /// Always `None`: a list is sent as several parameters, see [`SentParameters::list`].
+    /// Always `None`: no parameter is a list.
     fn parse(&self, _: &str) -> Option<Vec<R::Value>> {
         None
     }

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -79,34 +78,6 @@ impl JsonSchema for PlainInteger {
             ..SchemaObject::default()
         }
         .into()
-    }
-}
-
-/// The member that marks an item's schema as the schema of a list of such items.
-pub const LIST: &str = "x-list-of-query";
-
-/// A type with the schema of a list in a query. Dropshot rejects arrays in queries, so this type
-/// has the schema of an item, marked with [`LIST`]. [`crate::emission`] converts it to the schema
-/// of the list.
-#[derive(Debug)]
-pub struct ListOf<T, const MIN: usize, const MAX: usize>(PhantomData<fn() -> T>);
-
-impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for ListOf<T, MIN, MAX> {
-    fn schema_name() -> String {
-        "ListOf".to_string()
-    }
-
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut item = T::json_schema(generator).into_object();
-        let mut list = Map::from_iter([("type".to_string(), json!("array"))]);
-        list.extend((MIN > 0).then(|| ("minItems".to_string(), json!(MIN))));
-        list.extend((MAX < usize::MAX).then(|| ("maxItems".to_string(), json!(MAX))));
-        item.extensions.insert(LIST.to_string(), Value::Object(list));
-        item.into()
     }
 }
 

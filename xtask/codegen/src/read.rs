@@ -45,7 +45,6 @@ pub const NAMES_IN_USE: &[&str] = &[
     "JsonBody",
     "JsonSchema",
     "List",
-    "ListOf",
     "Location",
     "NoBody",
     "NoContent",

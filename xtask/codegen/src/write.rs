@@ -85,7 +85,7 @@ fn imports(body: &TokenStream) -> TokenStream {
                 "Time",
             ],
         ),
-        (quote!(crate::schemas), &["Inline", "ListOf", "PlainInteger", "not_null"]),
+        (quote!(crate::schemas), &["Inline", "PlainInteger", "not_null"]),
         (quote!(chrono), &["DateTime", "Utc"]),
         (quote!(dropshot), &["ApiDescription", "Body", "RequestContext", "ServerContext"]),
         (quote!(http), &["HeaderMap", "HeaderValue", "Response", "StatusCode"]),

@@ -173,23 +173,12 @@ impl<'a> Reader<'a> {
         let hint = format!("{type_name}{}", key.to_upper_camel_case());
         let ty = self.schema(&schema, &hint)?;
         let is_supported = match &ty {
-            Type::Record(_) => false,
+            Type::Record(_) | Type::List { .. } => false,
             Type::Enum(of) => !of.is_extensible,
-            Type::List { item, .. } => {
-                let is_scalar = match &**item {
-                    Type::Record(_) | Type::List { .. } => false,
-                    // For an enum in `components`, dropshot would emit the values of the enum
-                    // instead of a reference to the enum.
-                    Type::Enum(of) => !of.is_extensible && !of.is_component,
-                    _ => true,
-                };
-                location == Location::Query && is_scalar
-            }
             _ => true,
         };
         if !is_supported {
-            let fix = "write a string, integer, boolean or enum, or in a query an array of \
-                       one of these without $ref";
+            let fix = "write a string, integer, boolean or enum";
             self.refuse(&schema, "a parameter of this schema is not supported", fix);
             return None;
         }

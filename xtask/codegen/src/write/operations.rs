@@ -24,10 +24,6 @@ fn parameters(operation: &Operation, set: &ParameterSet) -> TokenStream {
     let statics = rules.iter().map(|(_, pattern)| pattern);
     let reads = fields.iter().zip(&rules).map(|(field, (rule, _))| {
         let (member, key) = (&field.name, &field.key);
-        if matches!(field.ty, crate::model::Type::List { .. }) {
-            let is_required = field.is_required;
-            return quote!(#member: sent.list(#key, &#rule, #is_required)?);
-        }
         let default = field.default.as_ref().map(|default| quote!(.unwrap_or(#default)));
         match field.is_required {
             true => quote!(#member: sent.required(#key, &#rule)?),

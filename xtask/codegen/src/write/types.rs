@@ -95,25 +95,19 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
         }
         serde.push(quote!(skip_serializing_if = "Option::is_none"));
     }
-    let schema = (schema_type(&field.ty), bounds(&field.ty));
-    field_tokens(field, &serde, !field.is_required, schema)
+    field_tokens(field, &serde, !field.is_required)
 }
 
 /// Writes a field with the attributes of serde and schemars. The attributes of schemars contain the
 /// bounds, and name the type whose schema is emitted.
-fn field_tokens(
-    field: &Field,
-    serde: &[TokenStream],
-    is_option: bool,
-    (schema, bounds): (TokenStream, Vec<TokenStream>),
-) -> TokenStream {
+fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
     let (name, about) = (&field.name, description(field.description.as_ref(), 4));
-    let rust = rust_type(&field.ty);
+    let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));
     let with = (is_option || rust.to_string() != schema.to_string()).then(|| {
         let text = schema.to_string().replace(' ', "");
         quote!(with = #text)
     });
-    let schemars: Vec<_> = with.into_iter().chain(bounds).collect();
+    let schemars: Vec<_> = with.into_iter().chain(bounds(&field.ty)).collect();
     let ty = if is_option { quote!(Option<#rust>) } else { rust };
     let serde = (!serde.is_empty()).then(|| quote!(#[serde(#(#serde),*)]));
     let schemars = (!schemars.is_empty()).then(|| quote!(#[schemars(#(#schemars),*)]));
@@ -133,29 +127,13 @@ pub fn parameter_record(record: &Record) -> TokenStream {
         if !field.is_required {
             serde.push(quote!(default));
         }
-        // An absent list is an empty list, so a list is never an `Option`.
-        let is_list = matches!(field.ty, Type::List { .. });
-        let is_option = !field.is_required && field.default.is_none() && !is_list;
-        field_tokens(field, &serde, is_option, parameter_schema(&field.ty))
+        let is_option = !field.is_required && field.default.is_none();
+        field_tokens(field, &serde, is_option)
     });
     quote! {
         #[derive(Clone, Debug, PartialEq, JsonSchema)]
         #camel_case
         pub struct #name { #(#fields)* }
-    }
-}
-
-/// Returns the type whose schema is emitted for a parameter, and the bounds. For a list in the
-/// query, returns a placeholder that dropshot accepts; the list's schema later replaces the
-/// placeholder's schema.
-fn parameter_schema(ty: &Type) -> (TokenStream, Vec<TokenStream>) {
-    match ty {
-        Type::List { item, min_items, max_items } => {
-            let item = schema_type(item);
-            let (min, max) = lengths(*min_items, *max_items);
-            (quote!(ListOf<#item, {#min}, {#max}>), Vec::new())
-        }
-        other => (schema_type(other), bounds(other)),
     }
 }
 

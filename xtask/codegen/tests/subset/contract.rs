@@ -12,7 +12,7 @@ use crate::parameters::{
     Boolean, Integer, Invalid, List, Location, OneOf, Parameters, Pattern, SentParameters, Strict,
     Text, Time,
 };
-use crate::schemas::{Inline, ListOf, PlainInteger, not_null};
+use crate::schemas::{Inline, PlainInteger, not_null};
 use chrono::{DateTime, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -276,22 +276,19 @@ pub struct Error {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum ListBooksGenreItem {
+pub enum ListBooksGenre {
     Novel,
     Science,
 }
 
-impl ListBooksGenreItem {
+impl ListBooksGenre {
     /// Every value with its text in the document.
-    pub const VALUES: &'static [(&'static str, ListBooksGenreItem)] =
-        &[("novel", ListBooksGenreItem::Novel), ("science", ListBooksGenreItem::Science)];
+    pub const VALUES: &'static [(&'static str, ListBooksGenre)] =
+        &[("novel", ListBooksGenre::Novel), ("science", ListBooksGenre::Science)];
 
     /// The value's text in the document.
     pub fn as_str(self) -> &'static str {
-        ListBooksGenreItem::VALUES
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(text, _)| text)
+        ListBooksGenre::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 }
 
@@ -362,12 +359,12 @@ impl DocumentedError for Broken {
 /// The query parameters of listBooks.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListBooksQuery {
-    /// Tags that a book has.
+    /// A tag that a book has.
     #[serde(default)]
-    #[schemars(with = "ListOf<String,{0},{2}>")]
-    pub tag: Vec<String>,
-    #[schemars(with = "ListOf<Inline<ListBooksGenreItem>,{0},{usize::MAX}>")]
-    pub genre: Vec<ListBooksGenreItem>,
+    #[schemars(with = "String")]
+    pub tag: Option<String>,
+    #[schemars(with = "Inline<ListBooksGenre>")]
+    pub genre: ListBooksGenre,
     #[serde(default)]
     #[schemars(with = "Genre")]
     pub main: Option<Genre>,
@@ -394,12 +391,8 @@ impl Parameters for ListBooksQuery {
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
         Ok(ListBooksQuery {
-            tag: sent.list("tag", &List { item: Text::ANY, min: 0, max: 2 }, false)?,
-            genre: sent.list(
-                "genre",
-                &List { item: OneOf(ListBooksGenreItem::VALUES), min: 0, max: usize::MAX },
-                true,
-            )?,
+            tag: sent.optional("tag", &Text::ANY)?,
+            genre: sent.required("genre", &OneOf(ListBooksGenre::VALUES))?,
             main: sent.optional("main", &OneOf(Genre::VALUES))?,
             since: sent.optional("since", &Time)?,
             min_pages: sent.optional("min-pages", &Integer::<i32>::within(Some(1), None))?,

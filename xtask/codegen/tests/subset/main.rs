@@ -7,8 +7,8 @@ mod contract;
 
 use contract::{
     AddBookError, AddBookSuccess, Api, Author, Book, BookType, Broken, Genre, GetBookError,
-    GetBookPath, GetBookSuccess, ListBooksError, ListBooksGenreItem, ListBooksHeader,
-    ListBooksQuery, ListBooksSuccess, NewBook, RemoveBookError, RemoveBookPath, RemoveBookSuccess,
+    GetBookPath, GetBookSuccess, ListBooksError, ListBooksGenre, ListBooksHeader, ListBooksQuery,
+    ListBooksSuccess, NewBook, RemoveBookError, RemoveBookPath, RemoveBookSuccess,
 };
 use dropshot::{HttpServer, ServerBuilder};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -173,19 +173,12 @@ fn list(query: &str) -> Result<ListBooksQuery, String> {
 
 #[test]
 fn parameters_follow_their_schemas() {
-    let query = list("genre=novel&genre=science&tag=a&tag=b&order=added&full=true").unwrap();
-    assert_eq!(query.genre, [ListBooksGenreItem::Novel, ListBooksGenreItem::Science]);
-    assert_eq!(
-        (query.tag.as_slice(), query.limit, query.full),
-        (&["a".into(), "b".into()][..], 10, true)
-    );
+    let query = list("genre=novel&tag=a&order=added&full=true").unwrap();
+    assert_eq!((query.genre, query.tag.as_deref()), (ListBooksGenre::Novel, Some("a")));
+    assert_eq!((query.limit, query.full), (10, true));
     for (query, message) in [
         ("tag=a", "The query parameter genre is missing. Send it."),
-        ("genre=novel&genre=x", "The query parameter genre must be novel or science."),
-        (
-            "genre=novel&tag=a&tag=b&tag=c",
-            "The query parameter tag must be a list of 0 to 2, each a text.",
-        ),
+        ("genre=x", "The query parameter genre must be novel or science."),
         ("genre=novel&limit=51", "The query parameter limit must be an integer from 1 to 50."),
         (
             "genre=novel&min-pages=0",
