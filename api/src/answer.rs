@@ -397,16 +397,3 @@ pub fn check_member<R: Rule>(
         false => Err(Invalid::Member(name, rule.expected())),
     }
 }
-
-/// Fails if a list in a body is too short or too long.
-pub fn check_length(
-    name: &'static str,
-    length: usize,
-    min: usize,
-    max: usize,
-) -> Result<(), Invalid> {
-    match (min..=max).contains(&length) {
-        true => Ok(()),
-        false => Err(Invalid::Member(name, format!("a list of {min} to {max}"))),
-    }
-}

@@ -399,40 +399,6 @@ impl<E: Copy> Rule for OneOf<E> {
     }
 }
 
-/// A list with bounds on its length, whose values match `item`.
-#[derive(Clone, Copy, Debug)]
-pub struct List<R> {
-    /// The rule for each value.
-    pub item: R,
-    /// The minimum number of values.
-    pub min: usize,
-    /// The maximum number of values.
-    pub max: usize,
-}
-
-impl<R: Rule> Rule for List<R> {
-    type Value = Vec<R::Value>;
-
-    /// Always `None`: no parameter is a list.
-    fn parse(&self, _: &str) -> Option<Vec<R::Value>> {
-        None
-    }
-
-    fn expected(&self) -> String {
-        let length = match (self.min, self.max) {
-            (0, usize::MAX) => String::new(),
-            (min, usize::MAX) => format!(" of at least {min}"),
-            (min, max) => format!(" of {min} to {max}"),
-        };
-        format!("a list{length}, each {}", self.item.expected())
-    }
-
-    fn holds(&self, values: &Vec<R::Value>) -> bool {
-        (self.min..=self.max).contains(&values.len())
-            && values.iter().all(|value| self.item.holds(value))
-    }
-}
-
 /// A time of RFC 3339 with any offset. Its year must have four digits, also in UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Time;

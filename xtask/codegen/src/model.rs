@@ -80,15 +80,8 @@ pub enum Type {
     Enum(EnumUse),
     /// A [`Record`] of this name.
     Record(Ident),
-    /// A list of values.
-    List {
-        /// The type of the elements.
-        item: Box<Type>,
-        /// The minimum number of elements.
-        min_items: Option<u64>,
-        /// The maximum number of elements.
-        max_items: Option<u64>,
-    },
+    /// A list of values of this type.
+    List(Box<Type>),
 }
 
 /// An enum as the type of a value.
@@ -298,15 +291,12 @@ pub struct ErrorVariant {
     pub message: String,
 }
 
-/// True if the type, or a type inside it, has bounds that serde does not check.
+/// True if the type has bounds that serde does not check.
 pub fn has_bounds(ty: &Type) -> bool {
     match ty {
         Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
         Type::Text { min_chars, max_chars, pattern } => {
             min_chars.is_some() || max_chars.is_some() || pattern.is_some()
-        }
-        Type::List { item, min_items, max_items } => {
-            min_items.is_some() || max_items.is_some() || has_bounds(item)
         }
         _ => false,
     }

@@ -44,7 +44,6 @@ pub const NAMES_IN_USE: &[&str] = &[
     "Json",
     "JsonBody",
     "JsonSchema",
-    "List",
     "Location",
     "NoBody",
     "NoContent",

@@ -44,7 +44,7 @@ constructs! {
     INTEGER: "an integer" ["type" "description" "default" "format" "minimum" "maximum"]
     STRING: "a string"
         ["type" "description" "format" "enum" "minLength" "maxLength" "pattern"]
-    ARRAY: "an array" ["type" "description" "items" "minItems" "maxItems"]
+    ARRAY: "an array" ["type" "description" "items"]
     ARRAY_AS_BODY: "an array as the body of a response" ["type" "title" "items"]
     OBJECT: "an object of `components`" ["type" "description" "required" "properties"]
     REFERENCE: "a reference" ["$ref"]

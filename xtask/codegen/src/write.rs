@@ -61,7 +61,6 @@ fn imports(body: &TokenStream) -> TokenStream {
                 "Request",
                 "Sent",
                 "Success",
-                "check_length",
                 "check_member",
                 "empty_response",
                 "with_headers",
@@ -74,7 +73,6 @@ fn imports(body: &TokenStream) -> TokenStream {
                 "Boolean",
                 "Integer",
                 "Invalid",
-                "List",
                 "Location",
                 "OneOf",
                 "Parameters",
@@ -159,7 +157,7 @@ fn rust_type(ty: &Type) -> TokenStream {
         Type::Text { .. } => quote!(String),
         Type::DateTime => quote!(DateTime<Utc>),
         Type::Enum(EnumUse { name, .. }) | Type::Record(name) => quote!(#name),
-        Type::List { item, .. } => {
+        Type::List(item) => {
             let item = rust_type(item);
             quote!(Vec<#item>)
         }
@@ -175,7 +173,7 @@ fn schema_type(ty: &Type) -> TokenStream {
             let name = &of.name;
             quote!(Inline<#name>)
         }
-        Type::List { item, .. } => {
+        Type::List(item) => {
             let item = schema_type(item);
             quote!(Vec<#item>)
         }

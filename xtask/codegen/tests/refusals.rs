@@ -98,6 +98,7 @@ fn each_bad_input_is_one_line_with_its_place() {
         ),
         (&format!("{add}/requestBody/required"), json!(false)),
         (&format!("{list}/parameters/0/in"), json!("cookie")),
+        (&format!("{book}/new"), json!({ "type": "array", "items": string(), "maxItems": 2 })),
         (&format!("{list}/parameters/0/schema"), json!({ "type": "array", "items": string() })),
         (&format!("{list}/parameters/8/name"), json!("authorization")),
         (&format!("{list}/parameters/8/name"), json!("X/Y")),
@@ -159,6 +160,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /paths/~1/post/responses/409/content/application~1json/examples/book_exists/value: shows the status 404 under 409; make the two equal
 /paths/~1/post/requestBody: a body that may be absent is not supported; write `required: true`
 /paths/~1/get/parameters/0: this parameter is not supported; write it here, in path, query or header
+/components/schemas/Book/properties/new/maxItems: an array with `maxItems` is not supported; leave it out; there may be type, description, items
 /paths/~1/get/parameters/0/schema: a parameter of this schema is not supported; write a string, integer, boolean or enum
 /paths/~1/get/parameters/8/name: OpenAPI ignores a header "authorization" here; leave it out
 /paths/~1/get/parameters/8/name: "X/Y" is no name in Rust; rename it: letters, then letters, digits or _

@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         let hint = format!("{type_name}{}", key.to_upper_camel_case());
         let ty = self.schema(&schema, &hint)?;
         let is_supported = match &ty {
-            Type::Record(_) | Type::List { .. } => false,
+            Type::Record(_) | Type::List(_) => false,
             Type::Enum(of) => !of.is_extensible,
             _ => true,
         };

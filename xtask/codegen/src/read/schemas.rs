@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
                 self.refuse(&member, problem, "leave it out");
             }
         }
-        if matches!(*item, Type::List { .. }) {
+        if matches!(*item, Type::List(_)) {
             self.refuse(&items, "an array of arrays is not supported", "name an object");
         }
         // The generated types of list elements cannot have bounds.
@@ -236,9 +236,7 @@ impl<'a> Reader<'a> {
                 "leave them out",
             );
         }
-        let [min_items, max_items] =
-            ["minItems", "maxItems"].map(|key| node.get(key)?.value.as_u64());
-        Some(Type::List { item, min_items, max_items })
+        Some(Type::List(item))
     }
 
     /// Reads a closed or extensible enum.

@@ -45,7 +45,7 @@ fn body_record(operation: &crate::model::Operation) -> Option<Ident> {
 fn inner_record(ty: &Type) -> Option<&Ident> {
     match ty {
         Type::Record(name) => Some(name),
-        Type::List { item, .. } => inner_record(item),
+        Type::List(item) => inner_record(item),
         _ => None,
     }
 }
@@ -164,9 +164,6 @@ fn bounds(ty: &Type) -> Vec<TokenStream> {
             let pattern = pattern.as_ref().map(|pattern| quote!(regex(pattern = #pattern)));
             length.into_iter().chain(pattern).collect()
         }
-        Type::List { min_items, max_items, .. } => {
-            pair("length", count(min_items), count(max_items)).into_iter().collect()
-        }
         _ => Vec::new(),
     }
 }
@@ -211,12 +208,7 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
             }
         }
         Type::Enum(EnumUse { name, .. }) => quote!(OneOf(#name::VALUES)),
-        Type::List { item, min_items, max_items } => {
-            let (item, _) = rule(field, item);
-            let (min, max) = lengths(*min_items, *max_items);
-            quote!(List { item: #item, min: #min, max: #max })
-        }
-        Type::Record(_) => quote!(),
+        Type::Record(_) | Type::List(_) => quote!(),
     };
     (rule, pattern_static)
 }
@@ -231,8 +223,7 @@ fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
         .filter_map(|field| {
             let (member, key) = (&field.name, &field.key);
             if inner_record(&field.ty).is_some_and(|inner| received.contains(inner)) {
-                let list = list_length(field);
-                return Some(quote! { #list self.#member.check()?; });
+                return Some(quote!(self.#member.check()?;));
             }
             if !has_bounds(&field.ty) {
                 return None;
@@ -258,21 +249,6 @@ fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
             }
         }
     }
-}
-
-/// Writes the check of the length of a list of records.
-fn list_length(field: &Field) -> Option<TokenStream> {
-    let Type::List { min_items, max_items, .. } = &field.ty else { return None };
-    if (min_items, max_items) == (&None, &None) {
-        return None;
-    }
-    let (member, key) = (&field.name, &field.key);
-    let (min, max) = lengths(*min_items, *max_items);
-    let length = match field.is_required {
-        true => quote!(self.#member.len()),
-        false => quote!(self.#member.as_ref().map_or(#min, Vec::len)),
-    };
-    Some(quote!(check_length(#key, #length, #min, #max)?;))
 }
 
 fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {

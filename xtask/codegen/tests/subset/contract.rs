@@ -5,12 +5,12 @@
 
 use crate::answer::{
     Answer, CheckedBody, DocumentedError, ErrorBody, Failure, Json, JsonBody, NoBody, NoContent,
-    Request, Sent, Success, check_length, check_member, empty_response, with_headers,
+    Request, Sent, Success, check_member, empty_response, with_headers,
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
-    Boolean, Integer, Invalid, List, Location, OneOf, Parameters, Pattern, SentParameters, Strict,
-    Text, Time,
+    Boolean, Integer, Invalid, Location, OneOf, Parameters, Pattern, SentParameters, Strict, Text,
+    Time,
 };
 use crate::schemas::{Inline, PlainInteger, not_null};
 use chrono::{DateTime, Utc};
@@ -149,13 +149,13 @@ pub struct NewBook {
     #[schemars(with = "PlainInteger", range(min = 1))]
     pub copies: Option<i64>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>", length(min = 1, max = 2))]
+    #[schemars(with = "Vec<String>")]
     pub tags: Option<Vec<String>>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Author")]
     pub owner: Option<Author>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<Author>", length(max = 1))]
+    #[schemars(with = "Vec<Author>")]
     pub authors: Option<Vec<Author>>,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Inline<NewBookState>")]
@@ -172,11 +172,7 @@ impl CheckedBody for NewBook {
         if let Some(value) = &self.copies {
             check_member("copies", value, &Integer::<i64>::within(Some(1), None))?;
         }
-        if let Some(value) = &self.tags {
-            check_member("tags", value, &List { item: Text::ANY, min: 1, max: 2 })?;
-        }
         self.owner.check()?;
-        check_length("authors", self.authors.as_ref().map_or(0, Vec::len), 0, 1)?;
         self.authors.check()?;
         Ok(())
     }
