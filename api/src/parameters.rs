@@ -311,26 +311,19 @@ impl Rule for Boolean {
     }
 }
 
-/// A text with bounds on its length in characters, and an optional pattern.
+/// A text, with an optional pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
-    min_chars: usize,
-    max_chars: usize,
     form: Option<&'static Pattern>,
 }
 
 impl Text {
     /// Any text.
-    pub const ANY: Text = Text::within(0, usize::MAX);
-
-    /// A text with a length within these bounds, inclusive.
-    pub const fn within(min_chars: usize, max_chars: usize) -> Text {
-        Text { min_chars, max_chars, form: None }
-    }
+    pub const ANY: Text = Text { form: None };
 
     /// Adds a pattern that the text must match.
     pub const fn with_pattern(self, form: &'static Pattern) -> Text {
-        Text { form: Some(form), ..self }
+        Text { form: Some(form) }
     }
 }
 
@@ -343,19 +336,12 @@ impl Rule for Text {
     }
 
     fn expected(&self) -> String {
-        let chars = match (self.min_chars, self.max_chars) {
-            (0, usize::MAX) => String::new(),
-            (min, usize::MAX) => format!(" of at least {min} characters"),
-            (0, max) => format!(" of at most {max} characters"),
-            (min, max) => format!(" of {min} to {max} characters"),
-        };
         let form = self.form.map(|form| format!(" that matches {}", form.text)).unwrap_or_default();
-        format!("a text{chars}{form}")
+        format!("a text{form}")
     }
 
     fn holds(&self, value: &String) -> bool {
-        let has_length = (self.min_chars..=self.max_chars).contains(&value.chars().count());
-        has_length && self.form.is_none_or(|form| form.matches(value))
+        self.form.is_none_or(|form| form.matches(value))
     }
 }
 
@@ -498,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_inclusive_and_text_lengths_count_characters() {
+    fn bounds_are_inclusive_and_patterns_count_characters() {
         let page = Integer::within(Some(1), Some(10));
         assert_eq!(
             [0, 1, 10, 11].map(|n| page.parse(&n.to_string())),
@@ -507,12 +493,12 @@ mod tests {
         assert_eq!(page.expected(), "an integer from 1 to 10");
         assert_eq!(Integer::within(Some(1), None).expected(), "an integer of at least 1");
         assert_eq!(Integer::<i32>::ANY.parse("2147483648"), None);
-        static WORD: Pattern = Pattern::new("^[a-zé]*$");
-        let word = Text::within(1, 3).with_pattern(&WORD);
-        // Bounds are in characters, not in bytes.
+        static WORD: Pattern = Pattern::new("^[a-zé]{1,3}$");
+        let word = Text::ANY.with_pattern(&WORD);
+        // Repetitions count characters, not bytes.
         assert_eq!(["é", "ééé"].map(|n| word.parse(n).is_some()), [true, true]);
         assert_eq!(["", "éééé", "A"].map(|n| word.parse(n)), [None, None, None]);
-        assert_eq!(word.expected(), "a text of 1 to 3 characters that matches ^[a-zé]*$");
+        assert_eq!(word.expected(), "a text that matches ^[a-zé]{1,3}$");
     }
 
     fn refused(query: &str) -> String {

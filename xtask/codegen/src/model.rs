@@ -67,10 +67,6 @@ pub enum Type {
     },
     /// A string.
     Text {
-        /// The minimum number of characters.
-        min_chars: Option<u64>,
-        /// The maximum number of characters.
-        max_chars: Option<u64>,
         /// The regular expression that the string must match.
         pattern: Option<String>,
     },
@@ -295,9 +291,7 @@ pub struct ErrorVariant {
 pub fn has_bounds(ty: &Type) -> bool {
     match ty {
         Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
-        Type::Text { min_chars, max_chars, pattern } => {
-            min_chars.is_some() || max_chars.is_some() || pattern.is_some()
-        }
+        Type::Text { pattern } => pattern.is_some(),
         _ => false,
     }
 }

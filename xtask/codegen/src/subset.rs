@@ -42,8 +42,7 @@ constructs! {
     EXAMPLE: "an example" ["summary" "value"]
     BOOLEAN: "a boolean" ["type" "description" "default"]
     INTEGER: "an integer" ["type" "description" "default" "format" "minimum" "maximum"]
-    STRING: "a string"
-        ["type" "description" "format" "enum" "minLength" "maxLength" "pattern"]
+    STRING: "a string" ["type" "description" "format" "enum" "pattern"]
     ARRAY: "an array" ["type" "description" "items"]
     ARRAY_AS_BODY: "an array as the body of a response" ["type" "title" "items"]
     OBJECT: "an object of `components`" ["type" "description" "required" "properties"]

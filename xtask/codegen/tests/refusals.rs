@@ -71,6 +71,7 @@ fn each_bad_input_is_one_line_with_its_place() {
         (&format!("{book}/new"), json!({ "type": "integer", "multipleOf": 2 })),
         (&format!("{book}/new"), json!({ "type": "integer", "format": "uint8" })),
         (&format!("{book}/new"), json!({ "type": "string", "format": "date" })),
+        (&format!("{book}/new"), json!({ "type": "string", "maxLength": 9 })),
         (&format!("{book}/new"), json!({ "type": "string", "pattern": "(?=a)" })),
         (&format!("{book}/new"), json!({ "type": "string", "pattern": "\\d" })),
         (&format!("{book}/new"), json!({ "type": "string", "enum": ["a-b", "a_b"] })),
@@ -141,6 +142,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/new/multipleOf: an integer with `multipleOf` is not supported; leave it out; there may be type, description, default, format, minimum, maximum
 /components/schemas/Book/properties/new: an integer of the format "uint8" is not supported; write int32, int64, or none
 /components/schemas/Book/properties/new: a string of the format "date" is not supported; write date-time, or a pattern
+/components/schemas/Book/properties/new/maxLength: a string with `maxLength` is not supported; leave it out; there may be type, description, format, enum, pattern
 /components/schemas/Book/properties/new/pattern: the regular expression has what Rust's have not, such as look-around; write it without
 /components/schemas/Book/properties/new/pattern: \d, \w, \s and \b are not supported; write a class such as [0-9]
 /components/schemas/Book/properties/new/enum/1: is named AB in Rust, as another value is; rename one of them

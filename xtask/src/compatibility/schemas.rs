@@ -29,7 +29,7 @@ pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: D
         "enum" if member.both().is_some() => {
             values(found, member, direction.fewer(), direction.more());
         }
-        "enum" | "minimum" | "minLength" | "maximum" | "maxLength" => {
+        "enum" | "minimum" | "maximum" => {
             bound(found, member, direction);
         }
         _ => found.other(member),

@@ -1,7 +1,9 @@
 //! Reads schemas into types.
 
 use super::Reader;
-use crate::model::{Enum, EnumUse, ErrorRecord, Field, IntegerFormat, Item, Record, Type};
+use crate::model::{
+    Enum, EnumUse, ErrorRecord, Field, IntegerFormat, Item, Record, Type, has_bounds,
+};
 use crate::names::{ident, pascal};
 use crate::node::Node;
 use crate::subset;
@@ -170,22 +172,22 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, node: &Node<'a>) -> Option<Type> {
         self.check_keys(node, &subset::STRING);
-        let [min_chars, max_chars] =
-            ["minLength", "maxLength"].map(|key| node.get(key)?.value.as_u64());
         let pattern = node.get("pattern").and_then(|pattern| self.pattern(&pattern));
         match node.text("format") {
-            None => return Some(Type::Text { min_chars, max_chars, pattern }),
-            Some("date-time") => {}
+            None => Some(Type::Text { pattern }),
+            Some("date-time") => {
+                if pattern.is_some() {
+                    let problem = "a date-time with a pattern is not supported";
+                    self.refuse(node, problem, "leave out the pattern");
+                }
+                Some(Type::DateTime)
+            }
             Some(other) => {
                 let problem = format!("a string of the format {other:?} is not supported");
                 self.refuse(node, problem, "write date-time, or a pattern");
-                return None;
+                None
             }
         }
-        if (min_chars, max_chars, pattern) != (None, None, None) {
-            self.refuse(node, "a date-time with bounds is not supported", "leave them out");
-        }
-        Some(Type::DateTime)
     }
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
@@ -222,14 +224,7 @@ impl<'a> Reader<'a> {
             self.refuse(&items, "an array of arrays is not supported", "name an object");
         }
         // The generated types of list elements cannot have bounds.
-        let is_bounded_inside = match &*item {
-            Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
-            Type::Text { min_chars, max_chars, pattern } => {
-                (min_chars, max_chars, pattern) != (&None, &None, &None)
-            }
-            _ => false,
-        };
-        if is_bounded_inside {
+        if has_bounds(&item) {
             self.refuse(
                 &items,
                 "bounds of the items of an array are not supported",
@@ -248,7 +243,7 @@ impl<'a> Reader<'a> {
         description: Option<String>,
     ) -> Option<Type> {
         let (closed, extensible) = (node.get("enum"), node.get("x-extensible-enum"));
-        for key in ["format", "minLength", "maxLength", "pattern"] {
+        for key in ["format", "pattern"] {
             if let Some(member) = node.get(key) {
                 self.refuse(
                     &member,

@@ -2,10 +2,10 @@
 
 use super::{comment, description, rust_type, schema_type};
 use crate::model::{Contract, Enum, EnumUse, Field, IntegerFormat, Item, Record, Type, has_bounds};
-use crate::names::{ident, shouty};
+use crate::names::shouty;
 use heck::{ToLowerCamelCase, ToSnakeCase};
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::{ToTokens, quote};
+use quote::quote;
 use std::collections::BTreeSet;
 
 /// Writes all records and enums.
@@ -137,34 +137,18 @@ pub fn parameter_record(record: &Record) -> TokenStream {
     }
 }
 
-/// Returns the minimum and maximum length as code. An absent minimum becomes 0, and an absent
-/// maximum becomes `usize::MAX`.
-fn lengths(min: Option<u64>, max: Option<u64>) -> (TokenStream, TokenStream) {
-    let literal = |length| Literal::u64_unsuffixed(length).to_token_stream();
-    (literal(min.unwrap_or(0)), max.map_or(quote!(usize::MAX), literal))
-}
-
-/// Returns the bounds as attributes of schemars.
-fn bounds(ty: &Type) -> Vec<TokenStream> {
-    let pair = |name: &str, least: Option<Literal>, greatest: Option<Literal>| {
-        let name = ident(name);
-        let least = least.map(|bound| quote!(min = #bound));
-        let greatest = greatest.map(|bound| quote!(max = #bound));
-        let both: Vec<_> = least.into_iter().chain(greatest).collect();
-        (!both.is_empty()).then(|| quote!(#name(#(#both),*)))
-    };
-    let integer = |bound: &Option<i64>| bound.map(Literal::i64_unsuffixed);
-    let count = |bound: &Option<u64>| bound.map(Literal::u64_unsuffixed);
+/// Returns the bounds as an attribute of schemars.
+fn bounds(ty: &Type) -> Option<TokenStream> {
     match ty {
         Type::Integer { min, max, .. } => {
-            pair("range", integer(min), integer(max)).into_iter().collect()
+            let [min, max] = [min, max].map(|bound| bound.map(Literal::i64_unsuffixed));
+            let min = min.map(|bound| quote!(min = #bound));
+            let max = max.map(|bound| quote!(max = #bound));
+            let both: Vec<_> = min.into_iter().chain(max).collect();
+            (!both.is_empty()).then(|| quote!(range(#(#both),*)))
         }
-        Type::Text { min_chars, max_chars, pattern } => {
-            let length = pair("length", count(min_chars), count(max_chars));
-            let pattern = pattern.as_ref().map(|pattern| quote!(regex(pattern = #pattern)));
-            length.into_iter().chain(pattern).collect()
-        }
-        _ => Vec::new(),
+        Type::Text { pattern } => pattern.as_ref().map(|pattern| quote!(regex(pattern = #pattern))),
+        _ => None,
     }
 }
 
@@ -191,22 +175,13 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
                 }
             }
         }
-        Type::Text { min_chars, max_chars, pattern } => {
-            let text = match (min_chars, max_chars) {
-                (None, None) => quote!(Text::ANY),
-                (min, max) => {
-                    let (min, max) = lengths(*min, *max);
-                    quote!(Text::within(#min, #max))
-                }
-            };
-            match (pattern, shouty(field)) {
-                (Some(pattern), Some(name)) => {
-                    pattern_static = Some(quote!(static #name: Pattern = Pattern::new(#pattern);));
-                    quote!(#text.with_pattern(&#name))
-                }
-                _ => text,
+        Type::Text { pattern } => match (pattern, shouty(field)) {
+            (Some(pattern), Some(name)) => {
+                pattern_static = Some(quote!(static #name: Pattern = Pattern::new(#pattern);));
+                quote!(Text::ANY.with_pattern(&#name))
             }
-        }
+            _ => quote!(Text::ANY),
+        },
         Type::Enum(EnumUse { name, .. }) => quote!(OneOf(#name::VALUES)),
         Type::Record(_) | Type::List(_) => quote!(),
     };
