@@ -85,8 +85,6 @@ pub enum Type {
 pub struct EnumUse {
     /// The name of the enum.
     pub name: Ident,
-    /// True if the schema is in `components`: dropshot then emits a reference to it.
-    pub is_component: bool,
     /// True if values may be added to the enum. Dropshot then emits the schema of a plain string.
     pub is_extensible: bool,
 }
@@ -147,15 +145,10 @@ pub struct Field {
 pub struct Enum {
     /// The enum's name in Rust.
     pub name: Ident,
-    /// The name of the schema in the document. For an inline schema, its JSON pointer without the
-    /// first slash.
+    /// The JSON pointer of the schema, without the first slash.
     pub key: String,
-    /// The description, if the schema is in `components`.
-    pub description: Option<String>,
     /// For each value: its variant in Rust, its text in the document, and its description.
     pub values: Vec<(Ident, String, Option<String>)>,
-    /// True if the schema is in `components`.
-    pub is_component: bool,
     /// True if values may be added.
     pub is_extensible: bool,
 }

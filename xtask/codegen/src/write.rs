@@ -169,7 +169,7 @@ fn schema_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Integer { format: IntegerFormat::Plain, .. } => quote!(PlainInteger),
         Type::Enum(of) if of.is_extensible => quote!(String),
-        Type::Enum(of) if !of.is_component => {
+        Type::Enum(of) => {
             let name = &of.name;
             quote!(Inline<#name>)
         }

@@ -56,8 +56,8 @@ fn each_bad_input_is_one_line_with_its_place() {
         ),
         ("/components/securitySchemes/token", json!({ "type": "http", "scheme": "basic" })),
         ("/security", json!([])),
-        (&format!("{book}/genre/$ref"), json!("#/components/schemas/Gone")),
-        (&format!("{book}/genre/$ref"), json!("other.json#/Genre")),
+        (&format!("{book}/authors/items/$ref"), json!("#/components/schemas/Gone")),
+        (&format!("{book}/authors/items/$ref"), json!("other.json#/Author")),
         (&format!("{list}/operationId"), json!("addBook")),
         (&format!("{list}/operationId"), json!("1st")),
         (&format!("{list}/operationId"), json!("self")),
@@ -75,10 +75,11 @@ fn each_bad_input_is_one_line_with_its_place() {
         (&format!("{book}/new"), json!({ "type": "string", "pattern": "(?=a)" })),
         (&format!("{book}/new"), json!({ "type": "string", "pattern": "\\d" })),
         (&format!("{book}/new"), json!({ "type": "string", "enum": ["a-b", "a_b"] })),
-        ("/components/schemas/book", json!({ "type": "string", "enum": ["a"] })),
-        ("/components/schemas/Vec", json!({ "type": "string", "enum": ["a"] })),
-        ("/components/schemas/BookType", json!({ "type": "string", "enum": ["a"] })),
+        ("/components/schemas/book", json!({ "type": "object", "properties": {} })),
+        ("/components/schemas/Vec", json!({ "type": "object", "properties": {} })),
+        ("/components/schemas/BookType", json!({ "type": "object", "properties": {} })),
         ("/components/schemas/Name", string()),
+        ("/components/schemas/Name", json!({ "type": "string", "enum": ["a"] })),
         ("/components/schemas/Error/properties/status", string()),
         (&format!("{list}/responses"), json!({})),
         (&format!("{list}/responses/200/content"), json!({ "application/json": {} })),
@@ -101,10 +102,10 @@ fn each_bad_input_is_one_line_with_its_place() {
         (&format!("{list}/parameters/0/in"), json!("cookie")),
         (&format!("{book}/new"), json!({ "type": "array", "items": string(), "maxItems": 2 })),
         (&format!("{list}/parameters/0/schema"), json!({ "type": "array", "items": string() })),
-        (&format!("{list}/parameters/8/name"), json!("authorization")),
-        (&format!("{list}/parameters/8/name"), json!("X/Y")),
-        (&format!("{list}/parameters/8/in"), json!("path")),
-        (&format!("{list}/parameters/8/schema"), json!({ "type": "string", "format": "HH:mm" })),
+        (&format!("{list}/parameters/7/name"), json!("authorization")),
+        (&format!("{list}/parameters/7/name"), json!("X/Y")),
+        (&format!("{list}/parameters/7/in"), json!("path")),
+        (&format!("{list}/parameters/7/schema"), json!({ "type": "string", "format": "HH:mm" })),
         (&format!("{list}/responses/200/headers/Content-Type"), json!({ "schema": string() })),
         (
             &format!("{list}/responses/304/content"),
@@ -127,8 +128,8 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/securitySchemes/token/name: a security scheme with `name` is not supported; leave it out; there may be type, scheme, bearerFormat, description
 /components/securitySchemes/token: a security scheme other than bearer is not supported; write one of the type http with the scheme bearer
 /security: a document requires one security scheme for all operations; write one scheme, and require it here
-/components/schemas/Book/properties/genre/$ref: #/components/schemas/Gone leads nowhere; add what it names
-/components/schemas/Book/properties/genre/$ref: "other.json#/Genre" leads out of the document; copy what it leads to into components
+/components/schemas/Book/properties/authors/items/$ref: #/components/schemas/Gone leads nowhere; add what it names
+/components/schemas/Book/properties/authors/items/$ref: "other.json#/Author" leads out of the document; copy what it leads to into components
 /paths/~1/post/operationId: is named AddBookSuccess in Rust, as /paths/~1/get/operationId is; rename one of them
 /paths/~1/get/operationId: "1st" is no name in Rust; rename it: letters, then letters, digits or _
 /paths/~1/get/operationId: "self" is no name in Rust; rename it: letters, then letters, digits or _
@@ -149,7 +150,8 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/book: is named Book in Rust, as /components/schemas/Book is; rename one of them
 /components/schemas/Vec: is named Vec in Rust, as what the code uses is; rename one of them
 /components/schemas/Book/properties/type: is named BookType in Rust, as /components/schemas/BookType is; rename one of them
-/components/schemas/Name: a named schema of this type is not supported; write it where it is used, or make it an object or an enum
+/components/schemas/Name: a named schema of this type is not supported; write it where it is used, or make it an object
+/components/schemas/Name: a named schema of this type is not supported; write it where it is used, or make it an object
 /components/schemas: has no schema Error of `code` (with `x-extensible-enum`), `message` and `status`, all required; add it: it is the body of every error
 /paths/~1/get/responses: an operation needs a success; write 200 or the like
 /paths/~1/get/responses/200/content/application~1json: JSON needs a `schema`; add it
@@ -164,12 +166,12 @@ fn each_bad_input_is_one_line_with_its_place() {
 /paths/~1/get/parameters/0: this parameter is not supported; write it here, in path, query or header
 /components/schemas/Book/properties/new/maxItems: an array with `maxItems` is not supported; leave it out; there may be type, description, items
 /paths/~1/get/parameters/0/schema: a parameter of this schema is not supported; write a string, integer, boolean or enum
-/paths/~1/get/parameters/8/name: OpenAPI ignores a header "authorization" here; leave it out
-/paths/~1/get/parameters/8/name: "X/Y" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/parameters/7/name: OpenAPI ignores a header "authorization" here; leave it out
+/paths/~1/get/parameters/7/name: "X/Y" is no name in Rust; rename it: letters, then letters, digits or _
 /paths/~1/get/parameters: "X-Trace" is not in the path; remove it
-/paths/~1/get/parameters/8: dropshot emits parameters in another order; write first those of the path, then of the query, then headers
-/paths/~1/get/parameters/8: a parameter of the path is required; write `required: true`
-/paths/~1/get/parameters/8/schema: a string of the format "HH:mm" is not supported; write date-time, or a pattern
+/paths/~1/get/parameters/7: dropshot emits parameters in another order; write first those of the path, then of the query, then headers
+/paths/~1/get/parameters/7: a parameter of the path is required; write `required: true`
+/paths/~1/get/parameters/7/schema: a string of the format "HH:mm" is not supported; write date-time, or a pattern
 /paths/~1/get/responses/200/headers/Content-Type: OpenAPI ignores a header "Content-Type" here; leave it out
 /paths/~1/get/responses/304/content: a response of 304 has no content; leave it out
 /paths/~1/get/callbacks: an operation with `callbacks` is not supported; leave it out; there may be tags, summary, description, operationId, parameters, requestBody, responses, deprecated
@@ -204,10 +206,13 @@ fn invalid_json_and_duplicate_keys_are_refused() {
 #[test]
 fn refusals_are_listed_in_the_order_of_the_document() {
     let mut document = subset();
-    document["components"]["schemas"]["Genre"]["not"] = json!({});
+    document["components"]["schemas"]["Author"]["not"] = json!({});
     document["paths"]["/{isbn}"]["get"]["summary"] = json!("");
     document["paths"]["/"]["trace"] = json!({ "responses": {} });
     let lines = refusals_of(&document);
     let places: Vec<_> = lines.iter().map(|line| line.split(": ").next().unwrap()).collect();
-    assert_eq!(places, ["/paths/~1/trace", "/paths/~1{isbn}/get", "/components/schemas/Genre/not"]);
+    assert_eq!(
+        places,
+        ["/paths/~1/trace", "/paths/~1{isbn}/get", "/components/schemas/Author/not"]
+    );
 }

@@ -14,7 +14,7 @@ use proc_macro2::Ident;
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
 impl<'a> Reader<'a> {
-    /// Reads the schemas in `components`: records and enums.
+    /// Reads the schemas in `components`, which are records.
     pub(super) fn component_schemas(&mut self) {
         let schemas = self.root.get_path(&["components", "schemas"]);
         let schemas: Vec<_> = schemas.iter().flat_map(Node::members).collect();
@@ -29,16 +29,11 @@ impl<'a> Reader<'a> {
                 self.refuse(node, "is recursive, which is not supported", fix);
                 continue;
             }
-            match node.text("type") {
-                Some("object") => self.record(node, name, key),
-                Some("string") if is_enum(node) => {
-                    let description = self.description(node);
-                    self.enumeration(node, name, key, description);
-                }
-                _ => {
-                    let fix = "write it where it is used, or make it an object or an enum";
-                    self.refuse(node, "a named schema of this type is not supported", fix);
-                }
+            if node.text("type") == Some("object") {
+                self.record(node, name, key);
+            } else {
+                let fix = "write it where it is used, or make it an object";
+                self.refuse(node, "a named schema of this type is not supported", fix);
             }
         }
     }
@@ -114,8 +109,7 @@ impl<'a> Reader<'a> {
             Some("integer") => self.integer(node),
             Some("string") if is_enum(node) => {
                 let name = self.claim_name(node, pascal(hint), hint)?;
-                let key = node.pointer.trim_start_matches('/').to_string();
-                self.enumeration(node, name, &key, None)
+                self.enumeration(node, name)
             }
             Some("string") => self.text(node),
             Some("array") => self.list(node, hint),
@@ -132,13 +126,8 @@ impl<'a> Reader<'a> {
     }
 
     fn schema_reference(&mut self, node: &Node<'a>) -> Option<Type> {
-        let (key, target) = self.component(node, "schemas")?;
-        let name = pascal(key)?;
-        if !is_enum(&target) {
-            return Some(Type::Record(name));
-        }
-        let is_extensible = target.get("x-extensible-enum").is_some();
-        Some(Type::Enum(EnumUse { name, is_component: true, is_extensible }))
+        let (key, _) = self.component(node, "schemas")?;
+        Some(Type::Record(pascal(key)?))
     }
 
     fn integer(&mut self, node: &Node<'a>) -> Option<Type> {
@@ -235,13 +224,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a closed or extensible enum.
-    fn enumeration(
-        &mut self,
-        node: &Node<'a>,
-        name: Ident,
-        key: &str,
-        description: Option<String>,
-    ) -> Option<Type> {
+    fn enumeration(&mut self, node: &Node<'a>, name: Ident) -> Option<Type> {
         let (closed, extensible) = (node.get("enum"), node.get("x-extensible-enum"));
         for key in ["format", "pattern"] {
             if let Some(member) = node.get(key) {
@@ -256,8 +239,6 @@ impl<'a> Reader<'a> {
         if closed.is_some() && extensible.is_some() {
             self.refuse(node, "has `enum` and `x-extensible-enum`", "leave one of them out");
         }
-        let is_component = node.pointer.starts_with("/components/schemas/")
-            && node.pointer.matches('/').count() == 3;
         let is_extensible = extensible.is_some();
         let descriptions = node.get("x-enumDescriptions");
         let mut values: Vec<(Ident, String, Option<String>)> = Vec::new();
@@ -286,17 +267,9 @@ impl<'a> Reader<'a> {
         if values.is_empty() {
             self.refuse(&listed, "an enum without values is not supported", "list them");
         }
-        let key = key.to_string();
-        let enum_name = name.clone();
-        self.items.push(Item::Enum(Enum {
-            name,
-            key,
-            description,
-            values,
-            is_component,
-            is_extensible,
-        }));
-        Some(Type::Enum(EnumUse { name: enum_name, is_component, is_extensible }))
+        let key = node.pointer.trim_start_matches('/').to_string();
+        self.items.push(Item::Enum(Enum { name: name.clone(), key, values, is_extensible }));
+        Some(Type::Enum(EnumUse { name, is_extensible }))
     }
 
     /// Finds the record `Error`. Its members must include a code (an extensible enum), a message

@@ -18,7 +18,7 @@ pub fn served(contract: &Contract) -> TokenStream {
         .iter()
         .filter_map(|item| match item {
             Item::Record(record) => Some(&record.name),
-            Item::Enum(of) => (of.is_component && !of.is_extensible).then_some(&of.name),
+            Item::Enum(_) => None,
         })
         .collect();
     quote! {

@@ -228,13 +228,8 @@ fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
 
 fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let Enum { name, values, is_extensible, .. } = of;
-    let about = match (&of.description, is_extensible) {
-        (Some(text), _) => comment(text, 0),
-        (None, true) => comment(&format!("The values of `{}`.", of.key), 0),
-        // The document has no description here. A doc comment would become a description in the
-        // emitted schema.
-        (None, false) => TokenStream::new(),
-    };
+    // A doc comment of a closed enum would become a description in the emitted schema.
+    let about = is_extensible.then(|| comment(&format!("The values of `{}`.", of.key), 0));
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();
     let variants: Vec<_> = values.iter().map(|(variant, ..)| variant).collect();
     let is_snake =
@@ -249,17 +244,13 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)
     });
-    let rename = (of.is_component && *name != of.key).then(|| {
-        let key = &of.key;
-        quote!(#[serde(rename = #key)])
-    });
     let schema = (!is_extensible).then(|| quote!(, JsonSchema));
     let status =
         (contract.error.codes == *name).then(|| super::errors::code_statuses(contract, of));
     quote! {
         #about
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize #schema)]
-        #rename #rename_all
+        #rename_all
         pub enum #name { #(#entries)* }
 
         impl #name {

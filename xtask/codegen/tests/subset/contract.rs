@@ -70,6 +70,26 @@ impl Tiers {
     }
 }
 
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum BookGenre {
+    Novel,
+    Science,
+}
+
+impl BookGenre {
+    /// Every value with its text in the document.
+    pub const VALUES: &'static [(&'static str, BookGenre)] =
+        &[("novel", BookGenre::Novel), ("science", BookGenre::Science)];
+
+    /// The value's text in the document.
+    pub fn as_str(self) -> &'static str {
+        BookGenre::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
+    }
+}
+
 /// The values of `components/schemas/Book/properties/type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BookType {
@@ -99,7 +119,8 @@ pub struct Book {
     /// Its number.
     pub isbn: String,
     pub title: String,
-    pub genre: Genre,
+    #[schemars(with = "Inline<BookGenre>")]
+    pub genre: BookGenre,
     /// Its binding. Bindings may be added.
     #[schemars(with = "String")]
     pub r#type: BookType,
@@ -193,27 +214,6 @@ impl CheckedBody for Author {
         static NAME: Pattern = Pattern::new("^.{0,4}$");
         check_member("name", &self.name, &Text::ANY.with_pattern(&NAME))?;
         Ok(())
-    }
-}
-
-/// A genre.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Genre {
-    Novel,
-    Science,
-}
-
-impl Genre {
-    /// Every value with its text in the document.
-    pub const VALUES: &'static [(&'static str, Genre)] =
-        &[("novel", Genre::Novel), ("science", Genre::Science)];
-
-    /// The value's text in the document.
-    pub fn as_str(self) -> &'static str {
-        Genre::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 }
 
@@ -364,9 +364,6 @@ pub struct ListBooksQuery {
     #[schemars(with = "Inline<ListBooksGenre>")]
     pub genre: ListBooksGenre,
     #[serde(default)]
-    #[schemars(with = "Genre")]
-    pub main: Option<Genre>,
-    #[serde(default)]
     #[schemars(with = "DateTime<Utc>")]
     pub since: Option<DateTime<Utc>>,
     #[serde(rename = "min-pages", default)]
@@ -385,13 +382,12 @@ pub struct ListBooksQuery {
 impl Parameters for ListBooksQuery {
     const LOCATION: Location = Location::Query;
     const NAMES: &'static [&'static str] =
-        &["tag", "genre", "main", "since", "min-pages", "limit", "full", "order"];
+        &["tag", "genre", "since", "min-pages", "limit", "full", "order"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
         Ok(ListBooksQuery {
             tag: sent.optional("tag", &Text::ANY)?,
             genre: sent.required("genre", &OneOf(ListBooksGenre::VALUES))?,
-            main: sent.optional("main", &OneOf(Genre::VALUES))?,
             since: sent.optional("since", &Time)?,
             min_pages: sent.optional("min-pages", &Integer::<i32>::within(Some(1), None))?,
             limit: sent
@@ -849,7 +845,6 @@ impl crate::emission::Schemas for Schemas {
         generator.subschema_for::<Book>();
         generator.subschema_for::<NewBook>();
         generator.subschema_for::<Author>();
-        generator.subschema_for::<Genre>();
         generator.subschema_for::<Error>();
     }
 }

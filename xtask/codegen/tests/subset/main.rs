@@ -6,7 +6,7 @@
 mod contract;
 
 use contract::{
-    AddBookError, AddBookSuccess, Api, Author, Book, BookType, Broken, Genre, GetBookError,
+    AddBookError, AddBookSuccess, Api, Author, Book, BookGenre, BookType, Broken, GetBookError,
     GetBookPath, GetBookSuccess, ListBooksError, ListBooksGenre, ListBooksHeader, ListBooksQuery,
     ListBooksSuccess, NewBook, RemoveBookError, RemoveBookPath, RemoveBookSuccess,
 };
@@ -28,7 +28,7 @@ fn book(isbn: &str, title: &str) -> Book {
     Book {
         isbn: isbn.to_string(),
         title: title.to_string(),
-        genre: Genre::Novel,
+        genre: BookGenre::Novel,
         r#type: BookType::HardCover,
         page_count: None,
         copies: None,
