@@ -112,7 +112,7 @@ fn prepare_parameter(
 fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     let values = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_array).cloned();
     let values_of_enum = values(&extensible.schema, "x-extensible-enum").unwrap_or_default();
-    let sent = values(parameter, "enum").or_else(|| values(parameter, "x-extensible-enum"));
+    let sent = values(parameter, "enum");
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
