@@ -425,30 +425,7 @@ pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Parameters in the form that the generator writes.
-    #[derive(Debug, PartialEq)]
-    struct Filters {
-        limit: Option<i64>,
-        pet_id: Option<i64>,
-        status: Option<bool>,
-        complete: Option<bool>,
-        ship_date_from: Option<DateTime<Utc>>,
-    }
-
-    const NAMES: &[&str] = &["limit", "petId", "status", "complete", "shipDateFrom"];
-    const STATUSES: OneOf<bool> = OneOf(&[("pending", false), ("shipped", true)]);
-
-    fn read(query: &str) -> Result<Filters, Invalid> {
-        let sent = SentParameters::from_query(query, NAMES)?;
-        Ok(Filters {
-            limit: sent.optional("limit", &Integer::within(Some(1), Some(1000)))?,
-            pet_id: sent.optional("petId", &Integer::ANY)?,
-            status: sent.optional("status", &STATUSES)?,
-            complete: sent.optional("complete", &Boolean)?,
-            ship_date_from: sent.optional("shipDateFrom", &Time)?,
-        })
-    }
+    use crate::v2::ListOrdersQuery;
 
     #[test]
     fn an_integer_is_in_plain_decimal() {
@@ -502,7 +479,8 @@ mod tests {
     }
 
     fn refused(query: &str) -> String {
-        read(query).unwrap_err().to_string()
+        let sent = SentParameters::from_query(query, ListOrdersQuery::NAMES);
+        sent.and_then(|sent| ListOrdersQuery::read(&sent)).unwrap_err().to_string()
     }
 
     #[test]
@@ -564,7 +542,8 @@ mod tests {
             ("limit=1&limit=2", "The query parameter limit was sent more than once. Send it once."),
             (
                 "x=1",
-                "Unknown query parameter x. Supported: limit, petId, status, complete, shipDateFrom.",
+                "Unknown query parameter x. Supported: complete, cursor, limit, petId, \
+                 shipDateBefore, shipDateFrom, status.",
             ),
         ] {
             assert_eq!(refused(query), message);

@@ -182,19 +182,9 @@ fn parameters_follow_their_schemas() {
     assert_eq!((query.limit, query.full), (10, true));
     for (query, message) in [
         ("tag=a", "The query parameter genre is missing. Send it."),
-        ("genre=x", "The query parameter genre must be novel or science."),
-        ("genre=novel&limit=51", "The query parameter limit must be an integer from 1 to 50."),
         (
             "genre=novel&min-pages=0",
             "The query parameter min-pages must be an integer of at least 1.",
-        ),
-        (
-            "genre=novel&since=yesterday",
-            "The query parameter since must be a time of RFC 3339, such as 2026-12-24T09:30:00Z; write a + in it as %2B.",
-        ),
-        (
-            "genre=novel&order=title&order=title",
-            "The query parameter order was sent more than once. Send it once.",
         ),
     ] {
         assert_eq!(list(query).unwrap_err(), message);
