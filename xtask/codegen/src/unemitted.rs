@@ -113,33 +113,3 @@ fn token_matches(pattern: &str, token: &str) -> bool {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_leaf_has_the_kind_of_its_place() {
-        let name = |pointer| kind_of(pointer).map(|kind| kind.name);
-        assert_eq!(name("/info/description"), Some("texts on the API and its operations"));
-        assert_eq!(name("/paths/~1a/get/x-stability"), Some("`x-` fields"));
-        assert_eq!(name("/info/x-plans/Free/a"), Some("`x-` fields"));
-        assert_eq!(
-            name("/paths/~1a/get/responses/404/description"),
-            Some("errors and further successes")
-        );
-        assert_eq!(
-            name("/paths/~1a/get/responses/200/headers/ETag/required"),
-            Some("headers of responses")
-        );
-        for emitted in [
-            "/info/title",
-            "/paths/~1a/get/operationId",
-            "/paths/~1a/get/responses/200/description",
-            "/components/schemas/Order/properties/id/description",
-            "/paths/~1a/get/responses/40/description",
-        ] {
-            assert_eq!(name(emitted), None, "{emitted}");
-        }
-    }
-}

@@ -39,19 +39,3 @@ pub(super) fn resolve_operations(document: &Value) -> Value {
     }
     resolved
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operation_has_the_security_of_the_document_or_its_own() {
-        let document = json!({
-            "security": [{ "k": [] }],
-            "paths": { "/x": { "get": {}, "put": { "security": [] } } },
-        });
-        let path = &resolve_operations(&document)["paths"]["/x"];
-        assert_eq!(path["get"]["security"], json!([{ "k": [] }]));
-        assert_eq!(path["put"]["security"], json!([]));
-    }
-}
