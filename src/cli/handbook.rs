@@ -1,11 +1,9 @@
 //! Prints the operator's handbook. The program contains it as Markdown, so that it is on every
 //! machine that needs it.
 
-use super::interrupts::Interrupts;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::io::{IsTerminal, Write};
-use std::process::{Command, Stdio};
+use std::io::Write;
 
 /// Arguments of `handbook`.
 #[derive(Args, Debug)]
@@ -61,11 +59,7 @@ impl HandbookArgs {
             Some(name) => section(page.text(), name)?,
             None => page.text(),
         };
-        let text = format!("{}\n", text.trim_end());
-        match std::io::stdout().is_terminal() {
-            true => show_on_terminal(&text, out),
-            false => Ok(out.write_all(text.as_bytes())?),
-        }
+        Ok(writeln!(out, "{}", text.trim_end())?)
     }
 }
 
@@ -77,34 +71,6 @@ fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
         format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
     })?;
     Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(section, _)| section))
-}
-
-/// Shows a text in the pager that `PAGER` names, by default `less`, as git does. If the pager
-/// cannot be started, writes the text to `out`.
-fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let pager = std::env::var("PAGER").unwrap_or_default();
-    let pager = if pager.trim().is_empty() { "less" } else { &*pager };
-    let mut command = Command::new("sh");
-    // With `F`, less exits at once if the text fits on one screen.
-    command.args(["-c", pager]).env("LESS", std::env::var("LESS").unwrap_or("FRX".to_string()));
-    let Ok(mut pager_process) = command.stdin(Stdio::piped()).spawn() else {
-        return Ok(out.write_all(text.as_bytes())?);
-    };
-    // The terminal sends Ctrl-C to the pager and also to this process. This process must wait for
-    // the pager, so it does not end at the first Ctrl-C.
-    let _interrupts = Interrupts::watch();
-    // If the user leaves the pager early, the pipe closes and the write fails with `BrokenPipe`.
-    // This is not an error.
-    let result =
-        pager_process.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
-    match pager_process.wait()?.code() {
-        // The shell exits with these statuses if it cannot start the pager.
-        Some(126 | 127) => Ok(out.write_all(text.as_bytes())?),
-        _ => match result {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        },
-    }
 }
 
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {
