@@ -1,5 +1,5 @@
-//! A list of records: a table, or a JSON array with one element per line. Records are written soon
-//! after they are added, so a million orders need little memory.
+//! A list of records: a table, or a JSON array with one element per line. Records are not
+//! collected, except for one block of a table, so a million orders need little memory.
 
 use super::table::TextTable;
 use clap::Args;

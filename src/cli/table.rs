@@ -1,14 +1,15 @@
-//! A table as text: a line of column names, then one line per record.
+//! A table as text: a line of column names, then one line per record. Long tables have the line of
+//! column names again after every [`BLOCK_ROWS`] records.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
 
-/// The number of rows that are laid out together. It is large enough for stable column widths, and
-/// small enough that a long table starts at once.
-const ROWS_AT_ONCE: usize = 1_000;
+/// The number of rows that are laid out together. Comfy-table uses 2 KB per row of eight columns, so
+/// a block takes 20 MB, whereas a million rows would take 2 GB and six seconds.
+const BLOCK_ROWS: usize = 10_000;
 
 /// The number of spaces between columns.
 const GAP: u16 = 2;
@@ -100,14 +101,13 @@ pub struct TextTable<'a> {
     columns: Vec<Column>,
     is_wide: bool,
     rows: Vec<Vec<String>>,
-    /// The widths of the columns in earlier lines; empty before the first line is written.
-    widths: Vec<u16>,
+    has_written: bool,
 }
 
 impl<'a> TextTable<'a> {
     /// Begins a table. Unless it is wide, times are short, and empty columns are left out.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
-        TextTable { out, columns, is_wide, rows: Vec::new(), widths: Vec::new() }
+        TextTable { out, columns, is_wide, rows: Vec::new(), has_written: false }
     }
 
     /// Adds a row with the values that this record has in the columns.
@@ -117,43 +117,32 @@ impl<'a> TextTable<'a> {
             if self.is_wide { cell } else { column.shorten(cell) }
         };
         self.rows.push(self.columns.iter().map(format).collect());
-        if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
+        if self.rows.len() == BLOCK_ROWS { self.write_block() } else { Ok(()) }
     }
 
     /// Writes the remaining rows, and the column names even if there was no row.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.rows.is_empty() && !self.widths.is_empty() { Ok(()) } else { self.write(true) }
+        if self.rows.is_empty() && self.has_written { Ok(()) } else { self.write_block() }
     }
 
-    fn write(&mut self, is_last: bool) -> io::Result<()> {
-        let (rows, is_first) = (mem::take(&mut self.rows), self.widths.is_empty());
-        // Later rows may have values in columns that are empty so far, so empty columns are left
-        // out only if these rows are the whole table.
-        let leaves_out_empty = is_first && is_last && !self.is_wide && !rows.is_empty();
+    fn write_block(&mut self) -> io::Result<()> {
+        let rows = mem::take(&mut self.rows);
         let is_empty = |number| rows.iter().all(|row| row.get(number).is_none_or(String::is_empty));
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(self.columns.iter().map(|column| column.name)).add_rows(&rows);
-        let widest = table.column_max_content_widths();
-        self.widths.resize(widest.len(), 0);
-        let widths = self.widths.iter_mut().zip(widest);
-        let columns = table.column_iter_mut().zip(&self.columns).zip(widths);
-        for (number, ((column, definition), (width, widest))) in columns.enumerate() {
-            *width = widest.max(*width);
+        for (number, (column, definition)) in table.column_iter_mut().zip(&self.columns).enumerate()
+        {
             column.set_padding((0, GAP));
-            column.set_constraint(match leaves_out_empty && is_empty(number) {
-                true => ColumnConstraint::Hidden,
-                false => ColumnConstraint::LowerBoundary(Width::Fixed(width.saturating_add(GAP))),
-            });
+            if !self.is_wide && !rows.is_empty() && is_empty(number) {
+                column.set_constraint(ColumnConstraint::Hidden);
+            }
             if definition.kind == Kind::Number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let header_lines = usize::from(!is_first);
-        table
-            .lines()
-            .skip(header_lines)
-            .try_for_each(|line| writeln!(self.out, "{}", line.trim_end()))
+        self.has_written = true;
+        table.lines().try_for_each(|line| writeln!(self.out, "{}", line.trim_end()))
     }
 }
 
