@@ -1,5 +1,5 @@
 //! A table as text: a line of column names, then one line per record. Long tables have the line of
-//! column names again after every [`BLOCK_ROWS`] records.
+//! column names again after every 10,000 records.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
