@@ -139,78 +139,89 @@ impl Opener {
         let client = &writer.client;
         with_time_limit(READ_LIMIT, require_standbys(client, standbys)).await?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
-        // The schema is checked again, because a command may have changed it before this server was
-        // registered.
-        let usable = async {
-            require_current(client, STORE).await?;
-            let query = "SELECT store_id FROM identity";
-            let id: String = value(&client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
-            require_own_counts(&limits.client, url, &id).await.map(|()| id)
+        let prepared = async {
+            // The schema is checked again, because a command may have changed it before this server
+            // was registered.
+            let usable = async {
+                require_current(client, STORE).await?;
+                let query = "SELECT store_id FROM identity";
+                let row = client.query_one(query, &[]).await.map_err(read_error)?;
+                let id: String = value(&row, 0)?;
+                require_own_counts(&limits.client, url, &id).await.map(|()| id)
+            };
+            let store_id = with_time_limit(READ_LIMIT, usable).await.map_err(unfit)?;
+            require_one_store(&store_id, before)?;
+            let last_seen = replica.last_seen();
+            let answer = with_time_limit(READ_LIMIT, query_journal(client, &last_seen)).await?;
+            let prepared = async {
+                // Read the oid of the journal's table after the journal's last change. If the table
+                // is replaced in between, the next query no longer finds that change.
+                let query = "SELECT CAST('changes'::regclass::oid AS text)";
+                let row = client.query_one(query, &[]).await.map_err(read_error)?;
+                let history = history(&store_id, value(&row, 0)?, &server);
+                let statements = (
+                    Admission::prepare(&limits.client).await.map_err(read_error)?,
+                    BatchStatements::prepare(client).await.map_err(read_error)?,
+                    HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read_error)?,
+                    KeyStatements::prepare(&freshness.client).await.map_err(read_error)?,
+                );
+                Ok((history, statements))
+            };
+            let (history, statements) = with_time_limit(READ_LIMIT, prepared).await?;
+            Ok((store_id, answer.opening(&last_seen), history, statements))
         };
-        let store_id = match with_time_limit(READ_LIMIT, usable).await {
-            Ok(id) => id,
+        let (store_id, opening, history, statements) = match prepared.await {
+            Ok(prepared) => prepared,
             Err(error) => {
-                // Remove this server's row, because a command that finds the row waits for
-                // heartbeats, which this server does not send. Ignore errors: the command then
-                // waits longer.
-                let _ =
-                    with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
-                return Err(unfit(error));
+                self.remove_row(&heartbeat).await;
+                return Err(error);
             }
         };
-        if let Err(error) = require_one_store(&store_id, before) {
-            let _ = with_time_limit(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
-            return Err(error.into());
-        }
-        let last_seen = replica.last_seen();
-        let answer = with_time_limit(READ_LIMIT, query_journal(client, &last_seen)).await?;
-        let opening = answer.opening(&last_seen);
+        let (admission, batch_statements, heartbeat_statements, key_statements) = statements;
         let before = before.map(|before| (&before.server, before.wait));
-        let prepared = async {
-            // Read the oid of the journal's table after the journal's last change. If the table is
-            // replaced in between, the next query no longer finds that change.
-            let query = "SELECT CAST('changes'::regclass::oid AS text)";
-            let journal: String =
-                value(&writer.client.query_one(query, &[]).await.map_err(read_error)?, 0)?;
-            Ok(Session {
-                generation: opening.generation,
-                history: history(&store_id, &journal, &server),
-                store_id,
-                wait: OldLeaseWait::for_session(opened, &server, before),
-                server,
-                admission: Admission::prepare(&limits.client).await.map_err(read_error)?,
-                batch_statements: BatchStatements::prepare(&writer.client)
-                    .await
-                    .map_err(read_error)?,
-                heartbeat_statements: HeartbeatStatements::prepare(&heartbeat.client)
-                    .await
-                    .map_err(read_error)?,
-                key_statements: KeyStatements::prepare(&freshness.client)
-                    .await
-                    .map_err(read_error)?,
-                writer,
-                writing: tokio::sync::Mutex::default(),
-                freshness,
-                reader,
-                reading: RwLock::default(),
-                heartbeat,
-                heartbeat_wanted: Notify::new(),
-                confirmed: watch::Sender::default(),
-                limits,
-                list_queries: ListQueries::default(),
-                lease: Mutex::default(),
-                ending: Ending::default(),
-                outdated: Mutex::default(),
-                url: url.clone(),
-                target: target.clone(),
-            })
-        };
-        let session = Arc::new(with_time_limit(READ_LIMIT, prepared).await?);
-        let confirmed =
-            with_time_limit(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        self.replica.with_seen(|seen| opening.record(confirmed, seen));
+        let session = Arc::new(Session {
+            generation: opening.generation,
+            history,
+            store_id,
+            wait: OldLeaseWait::for_session(opened, &server, before),
+            server,
+            admission,
+            batch_statements,
+            heartbeat_statements,
+            key_statements,
+            writer,
+            writing: tokio::sync::Mutex::default(),
+            freshness,
+            reader,
+            reading: RwLock::default(),
+            heartbeat,
+            heartbeat_wanted: Notify::new(),
+            confirmed: watch::Sender::default(),
+            limits,
+            list_queries: ListQueries::default(),
+            lease: Mutex::default(),
+            ending: Ending::default(),
+            outdated: Mutex::default(),
+            url: url.clone(),
+            target: target.clone(),
+        });
+        match with_time_limit(CONFIRM_LIMIT, beat(&session, replica, false)).await {
+            Ok(confirmed) => replica.with_seen(|seen| opening.record(confirmed, seen)),
+            Err(error) => {
+                self.remove_row(&session.heartbeat).await;
+                return Err(error.into());
+            }
+        }
         self.start_tasks(&session);
         Ok(session)
+    }
+
+    /// Removes this server's row after a failed attempt to open a session, because a command that
+    /// finds the row waits for heartbeats, which this server does not send. Ignores errors: the
+    /// command then waits longer.
+    async fn remove_row(&self, heartbeat: &Connection) {
+        let removal = deregister(&heartbeat.client, &self.replica);
+        let _ = with_time_limit(CONFIRM_LIMIT, removal).await;
     }
 
     fn start_tasks(&self, session: &Arc<Session>) {

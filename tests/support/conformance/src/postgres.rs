@@ -76,6 +76,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         replicas::a_server_is_named_with_its_program_and_address,
         replicas::a_killed_server_is_silent_and_then_removed,
         replicas::a_killed_server_does_not_delay_commands,
+        replicas::a_server_that_cannot_start_leaves_no_row,
         replicas::a_server_whose_row_was_removed_adds_it_again,
         replicas::the_list_of_a_server_reflects_its_own_cancellations,
         journal::rows_that_are_restored_under_a_server_are_read_again,

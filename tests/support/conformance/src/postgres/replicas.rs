@@ -4,7 +4,7 @@ use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::list;
 use crate::records::{cancel, import};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use std::time::Duration;
 use store_orders::store::OperatorStore;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -89,6 +89,20 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     store.deregister(Duration::from_secs(5))?;
     std::thread::sleep(Duration::from_secs(1));
     ensure!(commands.replicas()?.is_empty());
+    Ok(())
+}
+
+/// A server that cannot open its first session ends. If it left its row, commands would wait for
+/// its heartbeats.
+pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    // The journal is read after the row was added.
+    database.execute("DELETE FROM changes")?;
+    let error = database.server_of_owner().err().context("it started")?;
+    let error = format!("{error:#}");
+    ensure!(error.contains("the table changes, has no row"), "{error}");
+    ensure!(commands.replicas()?.is_empty(), "{:?}", commands.replicas()?);
     Ok(())
 }
 
