@@ -3,7 +3,7 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `connecting` | opens a connection to the primary, with the settings of its role |
-//! | `session` | five connections to one server, which are reopened together when one is lost |
+//! | `session` | six connections to one server, which are reopened together when one is lost |
 //! | `serving` | the [`Store`](super::Store) trait, for a running server |
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and PostgreSQL's own commands |
 //! | `schema` | the tables, their migrations and grants |

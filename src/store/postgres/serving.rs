@@ -19,7 +19,9 @@ use crate::store::agreement::reading::ReadScope;
 use crate::store::commands::Scope;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT, TEST_LIMIT};
+use crate::store::postgres::timeouts::{
+    LONG_READ_LIMIT, MAINTENANCE_LIMIT, READ_LIMIT, TEST_LIMIT,
+};
 use crate::store::statements;
 use crate::store::value::Value;
 use crate::store::{
@@ -100,8 +102,6 @@ impl PostgresStore {
         id: i64,
         convert: fn(&statements::Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let lock = async { Ok(session.reading.read().await) };
-        let _reading = with_time_limit(REQUEST_TIMEOUT, lock).await?;
         let rows = async {
             session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read_error)
         };
@@ -279,10 +279,9 @@ impl Store for PostgresStore {
                 (&times, Type::INT8_ARRAY),
                 (&MIN_USE_INTERVAL_MS, Type::INT8),
             ];
-            session.reader.client.query_typed(update, &parameters).await.map_err(write_error)
+            session.maintenance.client.query_typed(update, &parameters).await.map_err(write_error)
         };
-        let _reading = session.reading.write().await;
-        let unrecorded = session.answer(READ_LIMIT, recording).await?;
+        let unrecorded = session.answer(MAINTENANCE_LIMIT, recording).await?;
         unrecorded.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }

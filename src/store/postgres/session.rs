@@ -1,5 +1,5 @@
-//! A session: five connections to one database server, each with a fixed role. If one of them is
-//! lost, or an answer is late, all five are closed. Answers of an ended session are discarded.
+//! A session: six connections to one database server, each with a fixed role. If one of them is
+//! lost, or an answer is late, all six are closed. Answers of an ended session are discarded.
 //!
 //! A replaced primary still answers reads. So answers are valid only until a second after the last
 //! confirmed heartbeat was *sent*. A heartbeat is a commit, which a replaced primary with a
@@ -37,13 +37,13 @@ use prepared::{BatchStatements, HeartbeatStatements, KEY_COLUMNS, KeyStatements}
 use replica::Replica;
 use std::future::Future;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, RwLock, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
-/// Five connections to one server.
+/// Six connections to one server.
 pub struct Session {
     /// The generation of the store during this session.
     pub generation: u64,
@@ -69,12 +69,11 @@ pub struct Session {
     pub list_queries: ListQueries,
     /// The statements for keys, on `freshness`.
     pub key_statements: KeyStatements,
-    /// Reads single orders and pets, records the uses of keys, and removes old rows of the tables
-    /// `changes` and `replicas`.
+    /// Reads single orders and pets, with pipelined statements.
     pub reader: Connection,
-    /// Read-locked by pipelined statements for single rows; write-locked by other statements, which
-    /// need the reader exclusively.
-    pub reading: RwLock<()>,
+    /// Records the uses of keys, removes old rows of the tables `changes` and `replicas`, and
+    /// checks the schema version. Its statements may take long, so requests do not use it.
+    pub maintenance: Connection,
     /// Sends only heartbeats, whose statements are pipelined. A statement of other work between
     /// them would run in the heartbeat's transaction. If that statement failed or waited, a working
     /// session would lose its lease or end.
@@ -105,7 +104,7 @@ pub enum OpenError {
     /// No primary could be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The five connections reached different servers.
+    /// The connections reached different servers.
     #[error("the connections came to different servers")]
     Different,
     /// The schema of the store does not fit this program.
@@ -151,7 +150,7 @@ impl Session {
         }
     }
 
-    /// Waits until the session ends or loses a connection. Then closes all five connections, and
+    /// Waits until the session ends or loses a connection. Then closes all six connections, and
     /// returns the reason.
     pub async fn close_when_ended(&self) -> String {
         let role = tokio::select! {
@@ -159,6 +158,7 @@ impl Session {
             () = self.writer.link.closed() => Some("writer"),
             () = self.freshness.link.closed() => Some("freshness"),
             () = self.reader.link.closed() => Some("reader"),
+            () = self.maintenance.link.closed() => Some("maintenance"),
             () = self.heartbeat.link.closed() => Some("heartbeat"),
             () = self.limits.link.closed() => Some("limits"),
         };
@@ -168,8 +168,8 @@ impl Session {
         self.list_queries.close();
         // Close the connections explicitly, because tasks may still own the session. Requests that
         // wait for an answer then fail at once.
-        let Session { writer, freshness, reader, heartbeat, limits, .. } = self;
-        for connection in [writer, freshness, reader, heartbeat, limits] {
+        let Session { writer, freshness, reader, maintenance, heartbeat, limits, .. } = self;
+        for connection in [writer, freshness, reader, maintenance, heartbeat, limits] {
             connection.close();
         }
         self.ending.ended().await

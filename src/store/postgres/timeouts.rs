@@ -52,6 +52,9 @@ pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 /// Timeout of an answer that does not wait for a commit. A late answer ends the session.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
+/// Timeout of the maintenance of rows. A late answer ends the session.
+pub const MAINTENANCE_LIMIT: Duration = READ_LIMIT.saturating_mul(4);
+
 /// Timeout of a statement that reads a page of orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
@@ -107,8 +110,11 @@ pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Limits for reading single orders and pets, recording the uses of keys, and removing old rows.
+/// Limits for reading single orders and pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
+
+/// Limits for recording the uses of keys, removing old rows, and checking the schema version.
+pub const MAINTENANCE: ServerLimits = READER;
 
 /// Limits for heartbeats. The lock timeout is short, because only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
@@ -166,6 +172,9 @@ const _: () = {
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A look-up of a row is answered in time even if all look-ups before it wait for a lock.
     assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
+    // Maintenance is done in time even if the removal of old rows and the recording of uses, which
+    // run at the same time, each need two slow statements.
+    assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
     // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);

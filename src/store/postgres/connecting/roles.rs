@@ -68,9 +68,13 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads single orders and pets, records the uses of keys, and removes old rows. A late answer
-/// would end the session, so PostgreSQL cancels a slow statement before its answer is late.
+/// Reads single orders and pets. A late answer would end the session, so PostgreSQL cancels a slow
+/// statement before its answer is late.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
+
+/// Records the uses of keys, removes old rows, and checks the schema version. No request waits for
+/// these statements.
+pub const MAINTENANCE: Role = Role::new("store-orders maintenance", timeouts::MAINTENANCE, true);
 
 /// Sends heartbeats.
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTBEAT, false);

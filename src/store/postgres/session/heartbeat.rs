@@ -16,14 +16,13 @@ use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
-use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
+use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, MAINTENANCE_LIMIT, READ_LIMIT};
 use std::time::{Duration, Instant};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// The pause between two rounds of [`tidy`]. A round also waits at most this long for the reader
-/// connection.
+/// The pause between two rounds of [`tidy`].
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of heartbeats between two updates of the replica's row. At 4 heartbeats a second this
@@ -112,10 +111,10 @@ pub async fn keep_beating(session: &Session, replica: &Replica) {
 /// Checks the schema version, and removes old rows of the journal and the rows of servers that were
 /// silent for `silent_for`, until the session ends.
 pub async fn tidy(session: &Session, silent_for: Duration) {
+    let client = &session.maintenance.client;
     let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let check = require_current(&session.freshness.client, STORE);
-        let check = session.answer(READ_LIMIT, check).await;
+        let check = session.answer(MAINTENANCE_LIMIT, require_current(client, STORE)).await;
         if session.ending.require_open().is_err() {
             return;
         }
@@ -124,14 +123,11 @@ pub async fn tidy(session: &Session, silent_for: Duration) {
             _ => None,
         });
         // Ignore errors, because the next round removes the rows.
-        if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.write()).await
-            && let removing = remove_old(&session.reader.client, floor)
-            && let Ok(removed) = session.answer(READ_LIMIT, removing).await
-        {
+        if let Ok(removed) = session.answer(MAINTENANCE_LIMIT, remove_old(client, floor)).await {
             floor = removed;
             if checked_at.is_none_or(|time| time.elapsed() >= silent_for)
-                && let removing = remove_silent(&session.reader.client, &last_heartbeats)
-                && let Ok(heartbeats) = session.answer(READ_LIMIT, removing).await
+                && let removing = remove_silent(client, &last_heartbeats)
+                && let Ok(heartbeats) = session.answer(MAINTENANCE_LIMIT, removing).await
             {
                 (last_heartbeats, checked_at) = (heartbeats, Some(Instant::now()));
             }

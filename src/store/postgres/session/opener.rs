@@ -11,7 +11,7 @@ use super::{OpenError, Session, with_time_limit};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
-    FRESHNESS, HEARTBEAT, LIMITER, READER, Role, WRITER,
+    FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, Role, WRITER,
 };
 use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
@@ -30,7 +30,7 @@ use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, RwLock, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 /// Opens sessions.
@@ -131,9 +131,11 @@ impl Opener {
             other => OpenError::Store(other),
         };
         with_time_limit(READ_LIMIT, require_current(&writer.client, STORE)).await.map_err(unfit)?;
-        let [freshness, reader, heartbeat, limits] = open_other_connections(url, target).await?;
+        let [freshness, reader, maintenance, heartbeat, limits] =
+            open_other_connections(url, target).await?;
         let server = writer.server.clone();
-        if [&freshness, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
+        let others = [&freshness, &reader, &maintenance, &heartbeat, &limits];
+        if others.iter().any(|other| other.server != server) {
             return Err(OpenError::Different);
         }
         let client = &writer.client;
@@ -193,7 +195,7 @@ impl Opener {
             writing: tokio::sync::Mutex::default(),
             freshness,
             reader,
-            reading: RwLock::default(),
+            maintenance,
             heartbeat,
             heartbeat_wanted: Notify::new(),
             confirmed: watch::Sender::default(),
@@ -244,13 +246,18 @@ impl Opener {
 async fn open_other_connections(
     url: &PostgresUrl,
     target: &Target,
-) -> Result<[Connection; 4], ConnectError> {
+) -> Result<[Connection; 5], ConnectError> {
     let limits = url.limits();
     let open = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
     let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
-    let (freshness, reader, heartbeat, limits) =
-        tokio::join!(open(&FRESHNESS), open(&READER), open(&HEARTBEAT), counting);
-    Ok([freshness?, reader?, heartbeat?, limits?])
+    let (freshness, reader, maintenance, heartbeat, limits) = tokio::join!(
+        open(&FRESHNESS),
+        open(&READER),
+        open(&MAINTENANCE),
+        open(&HEARTBEAT),
+        counting,
+    );
+    Ok([freshness?, reader?, maintenance?, heartbeat?, limits?])
 }
 
 /// Identifies the history of change numbers. Numbers may be used again after a promotion (another

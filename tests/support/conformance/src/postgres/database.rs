@@ -194,7 +194,7 @@ impl Database<'_> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
                          'store-orders writer', 'store-orders freshness', 'store-orders reader',
-                         'store-orders heartbeat')";
+                         'store-orders maintenance', 'store-orders heartbeat')";
         self.value(query, &[])
     }
 

@@ -198,6 +198,37 @@ fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::R
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
+/// A statement that removes old rows may take longer than a second. Requests that read a row must
+/// not wait for it.
+pub fn rows_are_looked_up_while_old_changes_are_removed(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    import(&*commands, [2])?;
+    let backends = database.session_backends()?;
+    database.execute(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql
+             AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
+         CREATE TRIGGER pause BEFORE DELETE ON changes FOR EACH ROW EXECUTE FUNCTION pause();
+         UPDATE changes SET made_at = now() - interval '11 minutes'",
+    )?;
+    let sleeping = || {
+        let sleeping = "SELECT min(pid || ' ' || query_start) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        database.value::<Option<String>>(sleeping, &[]).ok()?
+    };
+    wait_blocking("rows are read while a statement sleeps", WAIT_TIMEOUT, || {
+        let statement = sleeping()?;
+        store.pet(1).ok()?;
+        store.cancelled_order(1).ok()?;
+        (sleeping()? == statement).then_some(())
+    })?;
+    ensure!(database.session_backends()? == backends, "the session was lost");
+    Ok(())
+}
+
 /// Other reads must not wait for a read of millions of orders, which takes seconds.
 pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
