@@ -139,10 +139,17 @@ impl Shared {
         session: &Session,
         statement: impl Future<Output = Result<T, Error>>,
     ) -> Option<T> {
-        let counted = async { statement.await.map_err(engine_error("counted")) };
-        let counted = session.answer(COUNT_LIMIT, counted).await;
-        // Check the lease, because a replaced primary answers too.
-        match counted.and_then(|counted| session.require_lease().map(|()| counted)) {
+        let counted = async {
+            // Without a valid lease, the requests would be refused after they were counted.
+            session.require_lease()?;
+            let statement = async { statement.await.map_err(engine_error("counted")) };
+            let counted = session.answer(COUNT_LIMIT, statement).await?;
+            // Check the lease again, because a replaced primary answers too. If the lease has
+            // expired meanwhile, the requests are refused although they may have been counted:
+            // another statement, which takes back the counts, would fail at such a primary too.
+            session.require_lease().map(|()| counted)
+        };
+        match counted.await {
             Ok(counted) => {
                 if self.failure.lock().take().is_some() {
                     info!(self.log, "request counts available again");

@@ -88,6 +88,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         sessions::no_request_is_executed_after_its_deadline,
         sessions::a_failed_statement_does_not_end_the_session,
         sessions::locked_counts_refuse_requests_but_keep_the_session,
+        sessions::requests_are_not_counted_without_a_lease,
         sessions::a_ban_that_waits_for_the_change_lock_delays_nothing_else,
         sessions::rows_are_looked_up_while_old_changes_are_removed,
         sessions::pets_and_keys_are_read_while_orders_are_read,

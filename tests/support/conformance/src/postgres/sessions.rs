@@ -161,6 +161,35 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
+/// A server whose heartbeats are not confirmed must not use what PostgreSQL answers. So it refuses
+/// requests, and must not count them.
+pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
+    let limits = store.limits(1_000, log);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (key_id, nothing) = (Arc::from("key_1"), Duration::ZERO);
+    let now = Now { monotonic: nothing, wall: nothing };
+    let plan = PlanLimits { per_minute: 100, per_day: 100 };
+    let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
+    let admit = || {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        runtime.block_on(limits.admit(request, &key_id, now, deadline))
+    };
+    expect_admitted(admit())?;
+    // Lock the row that each heartbeat locks.
+    let decision = database.before_commit("SELECT FROM replicas FOR UPDATE", || {
+        wait_blocking("the lease expires", WAIT_TIMEOUT, || store.require_ready().err())?;
+        Ok(admit())
+    })?;
+    ensure!(matches!(decision, Decision::Unavailable(_)), "{decision:?}");
+    let counted = "SELECT day_requests FROM limits_accounts WHERE account = 1";
+    let counted: i64 = database.counts()?.value(counted, &[])?;
+    ensure!(counted == 1, "{counted} requests were counted");
+    wait_blocking("a request is admitted", WAIT_TIMEOUT, || expect_admitted(admit()).ok())?;
+    Ok(())
+}
+
 /// A ban is stored only once the lock that every change needs is free. The waiting ban must not
 /// delay other requests.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
