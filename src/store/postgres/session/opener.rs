@@ -158,7 +158,7 @@ impl Opener {
             let prepared = async {
                 // Read the oid of the journal's table after the journal's last change. If the table
                 // is replaced in between, the next query no longer finds that change.
-                let query = "SELECT CAST('changes'::regclass::oid AS text)";
+                let query = "SELECT 'changes'::regclass::oid || ' ' || xmin FROM identity";
                 let row = client.query_one(query, &[]).await.map_err(read_error)?;
                 let history = history(&store_id, value(&row, 0)?, &server);
                 let statements = (
@@ -261,12 +261,13 @@ async fn open_other_connections(
 }
 
 /// Identifies the history of change numbers. Numbers may be used again after a promotion (another
-/// timeline), a crash of a PostgreSQL with `fsync` off (another start time), or a restore of the
-/// journal (another oid). The address is excluded, because replicas may reach one server at
-/// different addresses.
-fn history(store_id: &str, journal: &str, server: &ServerIdentity) -> u64 {
+/// timeline), a crash of a PostgreSQL with `fsync` off (another start time), or a restore. `tables`
+/// differs after a restore of the tables (another oid of the journal), and of rows into existing
+/// tables (another `xmin`, the transaction that wrote the row of `identity`). `VACUUM FULL` keeps
+/// both. The address is excluded, because replicas may reach one server at different addresses.
+fn history(store_id: &str, tables: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
-    history_of(&[store_id, journal, system, timeline, started])
+    history_of(&[store_id, tables, system, timeline, started])
 }
 
 /// Fails if the database has another store than in the session before, because requests are counted
@@ -292,24 +293,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_depends_on_store_journal_and_server_but_not_on_the_address() {
+    fn a_history_depends_on_store_tables_and_server_but_not_on_the_address() {
         let server = ServerIdentity {
             address: "10.0.0.1:5432".to_string(),
             system: "7".to_string(),
             timeline: "00000001".to_string(),
             started: "1795238048.5".to_string(),
         };
-        let original = history("a", "16401", &server);
+        let original = history("a", "16401 735", &server);
         let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
-        assert_eq!(history("a", "16401", &elsewhere), original);
-        assert_ne!(history("b", "16401", &server), original);
-        assert_ne!(history("a", "16502", &server), original);
+        assert_eq!(history("a", "16401 735", &elsewhere), original);
+        assert_ne!(history("b", "16401 735", &server), original);
+        assert_ne!(history("a", "16502 735", &server), original);
+        assert_ne!(history("a", "16401 736", &server), original);
         for other in [
             ServerIdentity { system: "8".to_string(), ..server.clone() },
             ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
             ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
         ] {
-            assert_ne!(history("a", "16401", &other), original);
+            assert_ne!(history("a", "16401 735", &other), original);
         }
     }
 }

@@ -71,6 +71,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_server_that_starts_during_a_restore_fails_with_the_reason,
         restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,
         restoring::tables_that_are_restored_under_a_server_begin_another_history,
+        restoring::rows_that_are_restored_into_existing_tables_begin_another_history,
         restoring::vacuum_full_keeps_the_history,
         restoring::a_recovered_store_gets_a_new_id,
         replicas::a_server_is_named_with_its_program_and_address,
