@@ -23,7 +23,8 @@ const SHORTEST_STALL: Duration = Duration::from_secs(1);
 /// limits to 32,767 s.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
-/// The minimum shutdown timeout. A quarter of it is reserved for the last counts and log lines.
+/// The minimum shutdown timeout. A quarter of it is reserved for the last bans, counts and log
+/// lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
 /// The maximum stop delay, and the maximum shutdown timeout. A server that needs longer is hung.
@@ -119,8 +120,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time in which the server stops, after the stop delay
     ///
-    /// Requests in progress have all of this time but one second, which is left for the last counts
-    /// and log lines.
+    /// Requests in progress have all of this time but one second, which is left for the last bans,
+    /// counts and log lines.
     #[arg(
         long,
         value_name = "DURATION",

@@ -9,8 +9,9 @@ use futures::future::join_all;
 use reqwest::{Client, Response};
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use testbed::postgres::Cluster;
-use testbed::{Key, Report, wait_for};
+use testbed::postgres::{Cluster, Postgres};
+use testbed::relay::{Fault, Relay};
+use testbed::{Key, Report, Signal, wait_for};
 
 const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
@@ -21,6 +22,9 @@ const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// 429s within this time after a key's first 429 are not strikes.
 const BURST: Duration = Duration::from_secs(2);
+
+/// The round trip to PostgreSQL of a distant server.
+const DISTANT: Duration = Duration::from_millis(60);
 
 /// Flags that give the limits database another name than the default name.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
@@ -100,6 +104,33 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     wait_for("the unbanned key is taken", 2 * UNBAN_TIMEOUT, is_accepted).await?;
     report.time("until an unbanned key was taken", began.elapsed(), UNBAN_TIMEOUT);
     report.figure(format!("{REQUESTS} requests at once through 3 servers, {ACCOUNTS} times"));
+    expect_last_ban_stored(&store, primary.port, report).await
+}
+
+/// Stops a server as soon as it has begun a ban. To store the ban, it needs several round trips to
+/// PostgreSQL, which is far away.
+async fn expect_last_ban_stored(
+    store: &StoreUnderTest,
+    port: u16,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let relay = Relay::to(port)?;
+    relay.set(Fault::Delay(DISTANT / 2));
+    let key = store.operate(|operator| operator.issue_enterprise_key("distant", 1, 1_000)).await?;
+    let replica = store.replica("distant", &Postgres::url_at(relay.port), &LIMITS).await?;
+    let replicas = [replica];
+    send(&replicas, &key, 2).await?;
+    tokio::time::sleep(BURST).await;
+    let refused = send(&replicas, &key, 1).await?.pop().context("an answer")?.text().await?;
+    let [replica] = replicas;
+    replica.server.signal(Signal::TERM)?;
+    let (_, log) = replica.server.exited().await;
+    report.expect_unless_stalled(refused.contains("key_banned"), || refused.clone());
+    let listed = store.run(&[&["keys", "list", "--json"], &LIMITS[..]].concat()).await?;
+    let mut lines = listed.lines();
+    let is_stored =
+        lines.any(|line| line.contains(&key.id) && line.contains("\"bannedUntil\":\"2"));
+    report.expect_unless_stalled(is_stored, || format!("the last ban was lost: {log}"));
     Ok(())
 }
 
