@@ -22,31 +22,14 @@ use store_orders_api::{v1, v2};
 /// Implements the API traits of all versions.
 pub enum Handlers {}
 
+/// True if this operation, in any version, reads the list. The middleware then queries the store for
+/// its last changes before it calls the handler.
+pub fn reads_list(operation_id: &str) -> bool {
+    matches!(operation_id, "listOrders" | "getOrder")
+}
+
 type Context = Arc<ServerContext>;
 type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
-
-/// Defines `cancelOrder`, which is the same in all versions.
-macro_rules! cancel_order {
-    ($version:ident, $error:ident) => {
-        async fn cancel_order(
-            request: Request<'_>,
-            path: $version::CancelOrderPath,
-        ) -> Result<$version::CancelOrderSuccess, $version::CancelOrderError> {
-            use $version::CancelOrderError as Error;
-            let id = path.order_id;
-            match cancel(&request, id).await.map_err($error(&request))? {
-                CancelOutcome::Cancelled => Ok($version::CancelOrderSuccess::NoContent),
-                CancelOutcome::NotFound => {
-                    Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
-                }
-                CancelOutcome::AlreadyShipped => {
-                    let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
-                    Err(Error::OrderAlreadyShipped(message(example, &[&id])))
-                }
-            }
-        }
-    };
-}
 
 impl v1::Api for Handlers {
     type Context = Context;
@@ -60,7 +43,7 @@ impl v1::Api for Handlers {
         request: Request<'_>,
         header: v1::ListOrdersHeader,
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
-        let (list, tag) = current_list(&request).await.map_err(v1_error(&request))?;
+        let (list, tag) = current_list(&request).await.map_err(v1::ServerError::from)?;
         let etag = tag.value;
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
@@ -70,7 +53,23 @@ impl v1::Api for Handlers {
         Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(body), etag })
     }
 
-    cancel_order!(v1, v1_error);
+    async fn cancel_order(
+        request: Request<'_>,
+        path: v1::CancelOrderPath,
+    ) -> Result<v1::CancelOrderSuccess, v1::CancelOrderError> {
+        use v1::CancelOrderError as Error;
+        let id = path.order_id;
+        match cancel(&request, id).await.map_err(v1::ServerError::from)? {
+            CancelOutcome::Cancelled => Ok(v1::CancelOrderSuccess::NoContent),
+            CancelOutcome::NotFound => {
+                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
+            }
+            CancelOutcome::AlreadyShipped => {
+                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
+                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
+            }
+        }
+    }
 
     async fn get_pet(
         request: Request<'_>,
@@ -78,7 +77,7 @@ impl v1::Api for Handlers {
     ) -> Result<v1::GetPetSuccess, v1::GetPetError> {
         let id = path.pet_id;
         let pet = look_up(&request, move |store| async move { store.pet(id).await }).await;
-        match pet.map_err(v1_error(&request))? {
+        match pet.map_err(v1::ServerError::from)? {
             Some(pet) => Ok(v1::GetPetSuccess::Ok(pet.into())),
             None => {
                 let example = v1::GetPetError::PET_NOT_FOUND_EXAMPLE;
@@ -102,7 +101,7 @@ impl v2::Api for Handlers {
         header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let page_request = PageRequest::from_query(&query)?;
-        let (list, _) = current_list(&request).await.map_err(v2_error(&request))?;
+        let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let PageAnswer { json, link } = page_request.page(&list).await;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
@@ -110,7 +109,8 @@ impl v2::Api for Handlers {
         }
         let gzip = accepts_gzip(request.headers);
         let body = request.context.orders.part_payload(json, gzip).await;
-        let body = body.map_err(HandlerFailure::internal).map_err(v2_error(&request))?;
+        let body = body.map_err(|error| HandlerFailure::internal(&request, error));
+        let body = body.map_err(v2::ServerError::from)?;
         Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(json_payload(body)), etag, link })
     }
 
@@ -120,12 +120,12 @@ impl v2::Api for Handlers {
         header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let (list, tag) = current_list(&request).await.map_err(v2_error(&request))?;
+        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
             None => read_cancelled_order(&request, id, tag.history())
                 .await
-                .map_err(v2_error(&request))?,
+                .map_err(v2::ServerError::from)?,
         };
         let Some(json) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -138,7 +138,23 @@ impl v2::Api for Handlers {
         Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json_body(json)), etag })
     }
 
-    cancel_order!(v2, v2_error);
+    async fn cancel_order(
+        request: Request<'_>,
+        path: v2::CancelOrderPath,
+    ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
+        use v2::CancelOrderError as Error;
+        let id = path.order_id;
+        match cancel(&request, id).await.map_err(v2::ServerError::from)? {
+            CancelOutcome::Cancelled => Ok(v2::CancelOrderSuccess::NoContent),
+            CancelOutcome::NotFound => {
+                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
+            }
+            CancelOutcome::AlreadyShipped => {
+                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
+                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
+            }
+        }
+    }
 }
 
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
@@ -148,8 +164,8 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     let key_id = Arc::clone(&caller.key.row.id);
     let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
-        CancelError::NoAnswer => HandlerFailure::internal(error),
-        error => HandlerFailure::unavailable(error),
+        CancelError::NoAnswer => HandlerFailure::internal(request, error),
+        error => HandlerFailure::unavailable(request, error),
     })
 }
 
@@ -168,9 +184,9 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Freshness(_) | ListError::FailedOver => {
-            HandlerFailure::unavailable(error)
+            HandlerFailure::unavailable(request, error)
         }
-        ListError::CutShort => HandlerFailure::internal(error),
+        ListError::CutShort => HandlerFailure::internal(request, error),
     })
 }
 
@@ -193,13 +209,16 @@ async fn read_cancelled_order(
             cancelled_at: Some(row.cancelled_at.parse()?),
         })
     };
-    let Some(order) = row.map(to_order).transpose().map_err(HandlerFailure::internal)? else {
+    let order = row.map(to_order).transpose();
+    let Some(order) = order.map_err(|error| HandlerFailure::internal(request, error))? else {
         // An order that the old primary had cancelled may be pending at the new primary. Then
         // neither the old list nor the new row shows the order, although it exists.
         let is_same = request.context.orders.require_history(history);
-        return is_same.map(|()| None).map_err(HandlerFailure::unavailable);
+        is_same.map_err(|error| HandlerFailure::unavailable(request, error))?;
+        return Ok(None);
     };
-    serde_json::to_vec(&order).map(Some).map_err(HandlerFailure::internal)
+    let json = serde_json::to_vec(&order);
+    json.map(Some).map_err(|error| HandlerFailure::internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the
@@ -223,50 +242,59 @@ where
     });
     match answer.await {
         Ok(Ok(row)) => Ok(row),
-        Ok(Err(error)) => Err(HandlerFailure::unavailable(error)),
-        Err(error) => Err(HandlerFailure::internal(error)),
+        Ok(Err(error)) => Err(HandlerFailure::unavailable(request, error)),
+        Err(error) => Err(HandlerFailure::internal(request, error)),
     }
 }
 
-/// The status and cause of an operation's failure.
-struct HandlerFailure {
-    status: StatusCode,
-    cause: Box<dyn Error + Send + Sync>,
+/// The failure of an operation. Its cause is logged and not sent to the client.
+enum HandlerFailure {
+    /// A 503, which tells the client when to try again.
+    Unavailable,
+    /// A 500, for a bug or damaged data.
+    Internal,
 }
 
 impl HandlerFailure {
-    /// A 503, which tells the client when to try again.
-    fn unavailable<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
-        HandlerFailure { status: StatusCode::SERVICE_UNAVAILABLE, cause: cause.into() }
+    fn unavailable(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+        log_cause(request, StatusCode::SERVICE_UNAVAILABLE, &cause);
+        HandlerFailure::Unavailable
     }
 
-    /// A 500, for a bug or damaged data.
-    fn internal<E: Error + Send + Sync + 'static>(cause: E) -> HandlerFailure {
-        HandlerFailure { status: StatusCode::INTERNAL_SERVER_ERROR, cause: cause.into() }
+    fn internal(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+        log_cause(request, StatusCode::INTERNAL_SERVER_ERROR, &cause);
+        HandlerFailure::Internal
     }
 }
 
-/// Defines a function that converts failures to a version's errors. It logs the causes, which are
-/// not sent to clients.
-macro_rules! error_of_version {
-    ($function:ident, $version:ident) => {
-        fn $function(
-            request: &Request<'_>,
-        ) -> impl FnOnce(HandlerFailure) -> $version::ServerError {
-            move |HandlerFailure { status, cause }| {
-                let (server, why) = (request.context, ErrorChain(&*cause));
-                log_failed_request(&server.log, request.id, status, &why);
-                if status == StatusCode::SERVICE_UNAVAILABLE {
-                    let text = $version::ServerError::SERVICE_UNAVAILABLE_EXAMPLE;
-                    $version::ServerError::ServiceUnavailable(text.to_string())
-                } else {
-                    let text = $version::ServerError::INTERNAL_ERROR_EXAMPLE;
-                    $version::ServerError::InternalError(text.to_string())
-                }
+fn log_cause(request: &Request<'_>, status: StatusCode, cause: &dyn Error) {
+    log_failed_request(&request.context.log, request.id, status, &ErrorChain(cause));
+}
+
+impl From<HandlerFailure> for v1::ServerError {
+    fn from(failure: HandlerFailure) -> v1::ServerError {
+        use v1::ServerError as Error;
+        match failure {
+            HandlerFailure::Unavailable => {
+                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
+            }
+            HandlerFailure::Internal => {
+                Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string())
             }
         }
-    };
+    }
 }
 
-error_of_version!(v1_error, v1);
-error_of_version!(v2_error, v2);
+impl From<HandlerFailure> for v2::ServerError {
+    fn from(failure: HandlerFailure) -> v2::ServerError {
+        use v2::ServerError as Error;
+        match failure {
+            HandlerFailure::Unavailable => {
+                Error::ServiceUnavailable(Error::SERVICE_UNAVAILABLE_EXAMPLE.to_string())
+            }
+            HandlerFailure::Internal => {
+                Error::InternalError(Error::INTERNAL_ERROR_EXAMPLE.to_string())
+            }
+        }
+    }
+}

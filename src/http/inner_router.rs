@@ -7,7 +7,7 @@
 //! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. Dropshot's version is
 //! pinned, and tests check the behaviour.
 
-use super::handlers::Handlers;
+use super::handlers::{Handlers, reads_list};
 use crate::context::ServerContext;
 use crate::metrics::RouteId;
 use dropshot::{
@@ -20,7 +20,6 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store_orders_api::documents::{Document, V1, V2};
@@ -125,15 +124,13 @@ impl Route<'_> {
 impl InnerRouter {
     /// Builds the router of the traits that `Handlers` implements.
     pub fn new() -> Result<InnerRouter, BuildError> {
-        let mut versions = [
-            ApiVersion::new(&V1, v1::api_description::<Handlers>()?)?,
-            ApiVersion::new(&V2, v2::api_description::<Handlers>()?)?,
-        ];
-        let operations = versions.iter_mut().flat_map(|version| &mut version.operations);
-        for (index, operation) in operations.enumerate() {
-            operation.route = RouteId::for_operation(index);
-        }
-        Ok(InnerRouter { versions })
+        let mut routes = (0..).map(RouteId::for_operation);
+        Ok(InnerRouter {
+            versions: [
+                ApiVersion::new(&V1, v1::api_description::<Handlers>()?, &mut routes),
+                ApiVersion::new(&V2, v2::api_description::<Handlers>()?, &mut routes),
+            ],
+        })
     }
 
     /// Returns the names of the operations in metrics, in the order of their route ids.
@@ -185,17 +182,18 @@ impl ApiVersion {
     fn new(
         document: &'static Document,
         api: ApiDescription<Arc<ServerContext>>,
-    ) -> Result<ApiVersion, DocumentError> {
-        let (router, json) = (api.into_router(), document.json()?);
-        let to_operation = |(path, method, endpoint): (String, String, _)| {
-            let reads_list = has_validator(&json, &path, &method);
-            Operation::new(document, path, endpoint, reads_list)
-        };
-        let operations = router.endpoints(None).map(to_operation).collect();
+        routes: &mut impl Iterator<Item = RouteId>,
+    ) -> ApiVersion {
+        let router = api.into_router();
+        let operations = router
+            .endpoints(None)
+            .zip(routes)
+            .map(|((path, _, endpoint), route)| Operation::new(document, path, endpoint, route))
+            .collect();
         let lookup = move |method: &Method, path: &str| {
             router.lookup_route(method, path.into(), None).map(|result| result.endpoint)
         };
-        Ok(ApiVersion { document, operations, lookup: Box::new(lookup) })
+        ApiVersion { document, operations, lookup: Box::new(lookup) }
     }
 
     fn look_up(
@@ -225,20 +223,12 @@ impl ApiVersion {
     }
 }
 
-/// True if the operation's 200 response has an `ETag`. Only operations that read the list have such
-/// a response.
-fn has_validator(document: &Value, path: &str, method: &str) -> bool {
-    let methods = document.get("paths").and_then(|paths| paths.get(path));
-    let operation = methods.and_then(|methods| methods.get(method.to_lowercase()));
-    operation.is_some_and(|operation| operation.pointer("/responses/200/headers/ETag").is_some())
-}
-
 impl Operation {
     fn new(
         document: &'static Document,
         path: String,
         endpoint: &ApiEndpoint<Arc<ServerContext>>,
-        reads_list: bool,
+        route: RouteId,
     ) -> Operation {
         let id = endpoint.operation_id.clone();
         let route_name = match document.base_path.strip_prefix('/') {
@@ -256,10 +246,8 @@ impl Operation {
             }
             .boxed()
         };
-        let is_deprecated = endpoint.deprecated;
+        let (is_deprecated, reads_list) = (endpoint.deprecated, reads_list(&id));
         let (static_route, call) = (StaticRoute::for_endpoint(path, endpoint), Box::new(call));
-        // A placeholder: `InnerRouter::new` assigns the route ids when it knows all operations.
-        let route = RouteId::UNKNOWN;
         Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
@@ -367,13 +355,30 @@ fn allow_value(error: &HttpError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_plain;
+    use super::{InnerRouter, is_plain};
     use store_orders_api::documents::{Document, V1, V2};
 
     /// Returns the part of a path that is routed. Returns `None` if the path is not below the base
     /// path, has `//` or ends with a slash.
     fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         document.relative_path(path).filter(|path| is_plain(path))
+    }
+
+    /// Responses that depend on the list have an entity tag, and caches must revalidate them.
+    #[test]
+    fn operations_that_read_the_list_are_those_with_an_entity_tag() {
+        let router = InnerRouter::new().unwrap();
+        for version in &router.versions {
+            let json = version.document.json().unwrap();
+            let paths = json["paths"].as_object().unwrap().values();
+            let documented = paths.flat_map(|path| path.as_object().unwrap().values());
+            for documented in documented.filter(|operation| operation.is_object()) {
+                let id = &documented["operationId"];
+                let operation = version.operations.iter().find(|operation| *id == operation.id);
+                let has_tag = documented.pointer("/responses/200/headers/ETag").is_some();
+                assert_eq!(operation.unwrap().reads_list, has_tag, "{id}");
+            }
+        }
     }
 
     #[test]
