@@ -170,7 +170,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     for directory in ["/usr/local/bin", "/usr/local/sbin", "/etc/systemd/system"] {
         fs::create_dir_all(machine.path(directory)).unwrap();
     }
-    let release = machine.path("store-orders-1.2.0-linux-x86_64/bin");
+    let release = machine.path("store-orders-2.0.0-linux-x86_64/bin");
     fs::create_dir_all(&release).unwrap();
     let program = Program::built().unwrap();
     std::os::unix::fs::symlink(program.path(), release.join("store-orders")).unwrap();

@@ -77,7 +77,7 @@ impl Site {
             ("127.0.0.1:8080", self.server.address()?.to_string()),
             ("127.0.0.1:8081", self.admin.clone()),
             ("schema 8", format!("schema {}", MIGRATIONS.len() + 1)),
-            ("1.2.0", env!("CARGO_PKG_VERSION").to_string()),
+            ("2.0.0", env!("CARGO_PKG_VERSION").to_string()),
         ];
         self.sandbox.console(&Console { page, text, setup: &setup, real: &real });
         Ok(())
