@@ -8,7 +8,7 @@ mod orders;
 mod steps;
 
 pub use accounts::AccountCommands;
-pub use check::{CheckReport, DATES, MAX_PROBLEMS, check_rows};
+pub use check::{CheckReport, MAX_PROBLEMS, check_rows};
 pub use engine::{Engine, Scope};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;

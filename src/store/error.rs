@@ -1,6 +1,7 @@
 //! The errors of a store, on every engine.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +78,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The error of a store that was made by a build before the first release. `store` names it.
+    pub fn earlier_build(store: impl Display) -> StoreError {
+        StoreError::Unusable(format!(
+            "{store} was made by a build before 2.0.0; create a new store, and import what that \
+             build prints with `store-orders orders list --json --status pending`, and with \
+             `--status shipped`"
+        ))
+    }
+
     /// The error of a file that cannot be written.
     pub fn unwritable(path: &Path, error: io::Error) -> StoreError {
         StoreError::File { doing: format!("write {}", path.display()), source: error.into() }

@@ -97,7 +97,8 @@ fn a_file_that_is_not_our_store_stays_unchanged() {
     let sandbox = CliSandbox::new();
     for (directory, statement) in [
         ("other", "CREATE TABLE t (x)"),
-        ("newer", "PRAGMA application_id = 0x73746f72; PRAGMA user_version = 99"),
+        ("newer", "PRAGMA application_id = 0x736f7264; PRAGMA user_version = 99"),
+        ("earlier", "PRAGMA application_id = 0x73746f72; PRAGMA user_version = 7"),
     ] {
         std::fs::create_dir(sandbox.path(directory)).unwrap();
         let file = sandbox.path(directory).join("store.sqlite");
@@ -106,11 +107,13 @@ fn a_file_that_is_not_our_store_stays_unchanged() {
     std::fs::create_dir(sandbox.path("text")).unwrap();
     sandbox.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
     sandbox.session(str![[r#"
-$ sum() { cat other/store.sqlite newer/store.sqlite | cksum; }; BEFORE=$(sum)
+$ sum() { cat other/store.sqlite newer/store.sqlite earlier/store.sqlite | cksum; }; BEFORE=$(sum)
 $ store-orders keys list --data-dir other
 (4) error: other/store.sqlite is not a store of Store Orders; choose another --data-dir
 $ store-orders keys list --data-dir newer
 (4) error: newer/store.sqlite was written by a newer version of store-orders (schema 99, this one knows up to [..]); use that version
+$ store-orders keys list --data-dir earlier
+(4) error: earlier/store.sqlite was made by a build before 2.0.0; create a new store, and import what that build prints with `store-orders orders list --json --status pending`, and with `--status shipped`
 $ test "$(sum)" = "$BEFORE"
 $ store-orders keys list --data-dir text
 (4) error: text/store.sqlite is not a store of Store Orders; choose another --data-dir

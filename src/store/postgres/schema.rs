@@ -31,86 +31,30 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
+/// The first released program. Earlier builds had other schemas, and recorded older programs.
+const FIRST_RELEASE: Version = Version::new(2, 0, 0);
+
+/// The tables of the store.
+pub const STORE: Schema<'static> = Schema {
+    name: "schema",
+    version_table: "store_orders_schema",
+    migrations: &[Migration {
+        what: "the tables of orders, pets, accounts and keys",
+        sql: include_str!("schema/version_1.sql"),
+        oldest_program: "2.0.0",
+    }],
+};
+
 /// The tables of the request counts, in a database of their own.
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
-    migrations: &[
-        Migration {
-            what: "the tables of the request counts",
-            sql: include_str!("limits/schema_1.sql"),
-            oldest_program: "1.0.0",
-        },
-        Migration {
-            what: "accounts are counted in the order of time",
-            sql: include_str!("limits/schema_2.sql"),
-            oldest_program: "1.0.0",
-        },
-        Migration {
-            what: "bans are kept with the keys",
-            sql: include_str!("limits/schema_3.sql"),
-            oldest_program: "1.2.0",
-        },
-    ],
+    migrations: &[Migration {
+        what: "the tables of the request counts",
+        sql: include_str!("limits/schema_1.sql"),
+        oldest_program: "2.0.0",
+    }],
 };
-
-/// The tables of the store.
-pub const STORE: Schema<'static> =
-    Schema { name: "schema", version_table: "store_orders_schema", migrations: MIGRATIONS };
-
-/// The migrations of the store.
-pub const MIGRATIONS: &[Migration] = &[
-    Migration {
-        what: "the tables of orders, pets, accounts and keys",
-        sql: include_str!("schema/version_1.sql"),
-        oldest_program: "1.0.0",
-    },
-    Migration {
-        what: "accounts can be closed",
-        sql: include_str!("schema/version_2.sql"),
-        oldest_program: "1.0.0",
-    },
-    Migration {
-        what: "changes have a journal",
-        sql: include_str!("schema/version_3.sql"),
-        oldest_program: "1.1.0",
-    },
-    Migration {
-        what: "keys can have labels",
-        sql: include_str!("schema/version_4.sql"),
-        oldest_program: "1.1.0",
-    },
-    Migration {
-        what: "accounts change apart from their keys",
-        sql: include_str!("schema/version_5.sql"),
-        oldest_program: "1.2.0",
-    },
-    Migration {
-        what: "the store records where requests are counted",
-        sql: include_str!("schema/version_6.sql"),
-        oldest_program: "1.2.0",
-    },
-    Migration {
-        what: "imports are stored in steps",
-        sql: include_str!("schema/version_7.sql"),
-        oldest_program: "1.2.0",
-    },
-    Migration {
-        what: "keys have their bans",
-        sql: include_str!("schema/version_8.sql"),
-        oldest_program: "1.2.0",
-    },
-    Migration {
-        what: "requests are counted in another database",
-        sql: include_str!("schema/version_9.sql"),
-        oldest_program: "1.2.0",
-    },
-    Migration {
-        what: "pages of orders have room for changes",
-        sql: include_str!("schema/version_10.sql"),
-        oldest_program: "1.2.0",
-    },
-];
 
 /// Advisory lock of `migrate` and `restore`, so that only one of them at a time runs on a database.
 /// The number is "stor" in ASCII, then 1.
@@ -149,7 +93,7 @@ pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<Stri
 
 async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     let Schema { name, version_table, migrations } = schema;
-    let current = match read_version(client, version_table).await? {
+    let current = match read_version(client, schema).await? {
         Some(recorded) if recorded.version > migrations.len() => {
             return Err(newer_schema_error(&recorded, schema));
         }
@@ -205,7 +149,7 @@ pub async fn require_current(
     schema: Schema<'_>,
 ) -> Result<(), StoreError> {
     let (Schema { name, version_table, migrations }, program) = (schema, this_program());
-    let Some(recorded) = read_version(client, version_table).await? else {
+    let Some(recorded) = read_version(client, schema).await? else {
         return Err(unusable(if version_table == STORE.version_table {
             "the database has no store; `store-orders migrate` creates one, and \
              `store-orders restore` fills it from a backup"
@@ -232,10 +176,11 @@ pub async fn require_current(
     }
 }
 
-/// Reads the version that the database records; `None` if the database lacks these tables.
+/// Reads the version that the database records; `None` if the database lacks these tables. Fails if
+/// an earlier build made them.
 async fn read_version(
     client: &impl GenericClient,
-    version_table: &str,
+    Schema { name, version_table, .. }: Schema<'_>,
 ) -> Result<Option<RecordedVersion>, StoreError> {
     if !table_exists(client, version_table).await? {
         return Ok(None);
@@ -246,7 +191,16 @@ async fn read_version(
         let version = usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or(0);
         Ok(RecordedVersion { version, oldest_program: row.try_get(1)? })
     };
-    row.map(recorded).transpose().map_err(read_error)
+    let recorded = row.map(recorded).transpose().map_err(read_error)?;
+    let is_earlier = |one: &RecordedVersion| {
+        parse_program(&one.oldest_program).is_ok_and(|oldest| oldest < FIRST_RELEASE)
+    };
+    match recorded {
+        Some(recorded) if is_earlier(&recorded) => {
+            Err(StoreError::earlier_build(format_args!("the {name} of the database")))
+        }
+        recorded => Ok(recorded),
+    }
 }
 
 /// Returns true if the first schema of the search_path has this table.
@@ -266,8 +220,6 @@ async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
                      WHERE relnamespace = (SELECT oid FROM pg_namespace
                                            WHERE nspname = current_schema())
                        AND relkind IN ('r', 'p', 'v', 'm', 'f')
-                       AND to_regclass(quote_ident(current_schema()) || '.store_orders_schema')
-                           IS NULL
                        AND NOT EXISTS (SELECT FROM pg_depend
                                        WHERE objid = c.oid AND deptype = 'e')
                      ORDER BY relname LIMIT 1)",

@@ -6,7 +6,7 @@ use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
 use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
 use super::schema;
-use crate::store::commands::{DATES, MAX_PROBLEMS, check_rows};
+use crate::store::commands::{MAX_PROBLEMS, check_rows};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
@@ -48,12 +48,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     check_references(&mut report, connection);
     check_change_numbers(&mut report, connection);
     check_identity(&mut report, connection);
-    // Skip the columns that a store of an older schema lacks.
-    let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
-    let lacks = |(table, column): &(&str, &str)| {
-        connection.query_row(exists, [table, column], |row| row.get::<_, i64>(0)) == Ok(0)
-    };
-    check_rows(&mut report, connection, DATES.into_iter().filter(|date| !lacks(date)));
+    check_rows(&mut report, connection);
     report
 }
 
@@ -87,17 +82,13 @@ fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
         let query = format!("SELECT coalesce(max(version), 0) FROM {table}");
         connection.query_row(&query, [], |row| row.get(0))
     };
-    let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
-    // In older schemas, keys and accounts have no change number, which counts as 0.
-    let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
+    let [in_orders, in_keys, in_accounts] =
+        ["orders", "keys", "accounts"].map(|table| report.read(table, highest(table)).unwrap_or(0));
     report.check_change_numbers("versions", &last_changes, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {
-    let rows = schema::has_identity(connection).and_then(|has_identity| match has_identity {
-        true => connection.query_row("SELECT count(*) FROM identity", [], |row| row.get(0)),
-        false => Ok(1),
-    });
+    let rows = connection.query_row("SELECT count(*) FROM identity", [], |row| row.get(0));
     if let Some(rows) = report.read("identity", rows) {
         report.require_one_row("identity", rows);
     }

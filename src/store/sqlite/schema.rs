@@ -5,19 +5,14 @@ use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
 
-/// "stor", in the file's header. Distinguishes stores from other SQLite files.
-const APPLICATION_ID: i64 = 0x7374_6f72;
+/// "sord", in the file's header. Distinguishes stores from other SQLite files.
+const APPLICATION_ID: i64 = 0x736f_7264;
+
+/// "stor", in the header of stores made by builds before 2.0.0.
+const EARLIER_APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// The migration at index n takes a store from version n to n + 1.
-const MIGRATIONS: [&str; 7] = [
-    include_str!("schema_1.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3.sql"),
-    include_str!("schema_4.sql"),
-    include_str!("schema_5.sql"),
-    include_str!("schema_6.sql"),
-    include_str!("schema_7.sql"),
-];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 /// The newest schema version.
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -44,21 +39,20 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
 
 /// Applies the missing migrations.
 pub fn apply_missing(connection: &mut Connection) -> Result<(), StoreError> {
+    apply(connection, MIGRATIONS)
+}
+
+/// Applies the migrations that this store lacks.
+fn apply(connection: &mut Connection, migrations: &[&str]) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read the version again: another process may have migrated the store.
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+    for migration in migrations.iter().skip(usize::try_from(version).unwrap_or(0)) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", NEWEST.max(version))?;
+    transaction.pragma_update(None, "user_version", version.max(migrations.len() as i64))?;
     Ok(transaction.commit()?)
-}
-
-/// Returns true if the store has a table with its id. Version 1 does not.
-pub fn has_identity(connection: &Connection) -> rusqlite::Result<bool> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    Ok(version >= 2)
 }
 
 /// Fails if the file is not a store, or has a newer schema than this program supports.
@@ -70,7 +64,8 @@ pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreEr
     }
 }
 
-/// Reads the schema version. A new file has 0.
+/// Reads the schema version. A new file has 0. Fails if the file is not a store, or was made by an
+/// earlier build.
 fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| {
@@ -83,8 +78,12 @@ fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError>
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    let is_new = application == 0 && version == 0 && objects == 0;
-    if application == APPLICATION_ID || is_new { Ok(version) } else { Err(not_a_store(path)) }
+    match application {
+        APPLICATION_ID => Ok(version),
+        EARLIER_APPLICATION_ID => Err(StoreError::earlier_build(path.display())),
+        0 if version == 0 && objects == 0 => Ok(version),
+        _ => Err(not_a_store(path)),
+    }
 }
 
 fn not_a_store(path: &Path) -> StoreError {
@@ -99,68 +98,34 @@ fn newer(path: &Path, found: i64) -> StoreError {
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{ChangeNumber, KeyChange, PolledKeys, Store};
-    use std::sync::Arc;
+    use crate::store::sqlite::identity::store_id;
+    use crate::store::{NewOrder, OperatorStore, Records};
 
-    const INSERT_ROWS: &str = "
-        UPDATE versions SET orders = 3, keys = 4;
-        INSERT INTO orders VALUES (7, 1, 2, '2026-12-24T09:30:00Z', 0, 'pending', 1, NULL, NULL),
-            (8, 1, 2, NULL, 1, 'cancelled', 3, '2026-12-24T09:30:00Z', 'key_1');
-        INSERT INTO pets VALUES (1, 'Rex');
-        INSERT INTO accounts VALUES (5, 'acme', 'enterprise', 10, 20, '2026-12-24T09:30:00Z');
-        INSERT INTO keys VALUES (6, 'key_1', 5, 'production', zeroblob(32), 1, 2, 3, 4, NULL);";
-
-    /// Returns every row of a table as text.
-    fn rows(connection: &Connection, table: &str, columns: usize) -> Vec<String> {
-        let query = format!("SELECT * FROM {table}");
-        let mut statement = connection.prepare(&query).unwrap();
-        let rows = statement.query_map([], |row| {
-            Ok((0..columns).map(|i| format!("{:?} ", row.get_ref(i).unwrap())).collect())
-        });
-        rows.unwrap().map(Result::unwrap).collect()
-    }
-
-    #[tokio::test]
-    async fn migrating_a_store_of_version_1_keeps_its_rows() {
+    #[test]
+    fn the_next_migration_keeps_a_stores_rows_and_id() {
+        const NEXT: &str = "ALTER TABLE orders ADD COLUMN note TEXT NOT NULL DEFAULT 'none'";
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("store.sqlite");
+        let store = SqliteStore::open(directory.path()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(7)]), false).unwrap();
+        let path = store.path().to_path_buf();
+        drop(store);
         let mut connection = Connection::open(&path).unwrap();
-        connection.execute_batch(MIGRATIONS[0]).unwrap();
-        connection.execute_batch(INSERT_ROWS).unwrap();
-        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
-        connection.pragma_update(None, "user_version", 1).unwrap();
-        let tables = [("versions", 3), ("orders", 9), ("pets", 2), ("accounts", 6), ("keys", 10)];
-        // These are the numbers of columns in version 1. Migrations add columns only after them.
-        let all = |connection: &Connection| tables.map(|(name, n)| rows(connection, name, n));
-        let before = all(&connection);
-        migrate(&mut connection, &path).unwrap();
-        assert_eq!(all(&connection), before);
-        let version: i64 =
-            connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-        assert_eq!(version, NEWEST);
-        // The migrated store has as many tables and indexes as a new store.
-        let schema = |connection: &Connection| rows(connection, "sqlite_schema", 5).len();
-        let mut new = Connection::open_in_memory().unwrap();
-        apply_missing(&mut new).unwrap();
-        assert_eq!(schema(&connection), schema(&new));
-        let id = |connection: &Connection| rows(connection, "identity", 2);
-        let first = id(&connection);
-        assert!(first.len() == 1 && first != id(&new), "{first:?}");
-        migrate(&mut connection, &path).unwrap();
-        assert_eq!(id(&connection), first);
-        // A server reads only the accounts and keys that changed after the change it has seen.
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
-        let read_after = async |number| {
-            let after = ChangeNumber { generation: 0, number };
-            let PolledKeys { polled, changes } = store.poll_keys(Some(after)).await.unwrap();
-            assert_eq!(polled.last_changes.keys, 4);
-            changes
-        };
-        let read = read_after(0).await.unwrap();
-        let [KeyChange::Account(account), KeyChange::Key(_, key)] = &read[..] else {
-            panic!("{read:?}")
-        };
-        assert!(*account == key.account && !account.is_closed && key.is_revoked);
-        assert!(read_after(4).await.is_none());
+        let id = store_id(&connection).unwrap();
+        let migrations = [MIGRATIONS, &[NEXT]].concat();
+        // The second time, nothing is missing.
+        for _ in 0..2 {
+            apply(&mut connection, &migrations).unwrap();
+            let row = connection.query_row("SELECT id, note FROM orders", [], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            });
+            assert_eq!(row.unwrap(), (7, "none".to_string()));
+            assert_eq!(store_id(&connection).unwrap(), id);
+            assert_eq!(read_version(&connection, &path).unwrap(), NEWEST + 1);
+        }
+        let refused = SqliteStore::open(directory.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
+        // This program's migrations do not set the version back.
+        apply_missing(&mut connection).unwrap();
+        assert_eq!(read_version(&connection, &path).unwrap(), NEWEST + 1);
     }
 }

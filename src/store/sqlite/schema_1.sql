@@ -1,8 +1,17 @@
--- The schema of version 1. A change of the schema is a new file, never an edit of this one.
+-- The tables of a store, version 1. To change them, add a file with a migration to the next version;
+-- never edit this one.
 
--- The numbers of the last change of orders, and of accounts and keys. Every change increments
--- one of them in the same transaction. A server catches up by reading the rows with a higher
--- version than the last one it has read.
+-- Identifies this store. A restored store gets another id. Ids of accounts and keys are unique only
+-- within one store.
+CREATE TABLE identity (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    store_id TEXT NOT NULL CHECK (length(store_id) = 32 AND store_id NOT GLOB '*[^0-9a-f]*')
+) STRICT;
+INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
+
+-- The numbers of the last change of orders, and of accounts and keys. Every change increments one of
+-- them in the same transaction, and writes the number to `version` of each row that it changes. A
+-- server catches up by reading the rows with a higher version than the last one it has read.
 CREATE TABLE versions (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,
@@ -10,8 +19,8 @@ CREATE TABLE versions (
 ) STRICT;
 INSERT INTO versions VALUES (1, 0, 0);
 
--- All orders ever. Cancelled orders stay, so that their ids are never reused. ship_date is in the
--- wire format: RFC 3339 in UTC with Z.
+-- All orders ever. Cancelled orders stay, so that their ids are never reused. Dates are in the
+-- format of the API: RFC 3339 in UTC with Z.
 CREATE TABLE orders (
     id           INTEGER PRIMARY KEY,
     pet_id       INTEGER NOT NULL,
@@ -32,6 +41,8 @@ CREATE TABLE pets (
     name TEXT NOT NULL
 ) STRICT;
 
+-- Dates are in the format of orders. closed_at is NULL while the account is open; a closed account
+-- has no valid key and gets none.
 CREATE TABLE accounts (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT NOT NULL UNIQUE CHECK (name <> ''),
@@ -39,23 +50,35 @@ CREATE TABLE accounts (
     per_minute INTEGER CHECK (per_minute BETWEEN 0 AND 4294967295),
     per_day    INTEGER CHECK (per_day BETWEEN 0 AND 4294967295),
     created_at TEXT NOT NULL,
-    -- Limits of its own are Enterprise's, and Enterprise has no others.
+    closed_at  TEXT,
+    version    INTEGER NOT NULL CHECK (version > 0),
+    -- Enterprise accounts have individual limits; other accounts have those of their plan.
     CHECK ((plan = 'enterprise') = (per_minute IS NOT NULL)),
     CHECK ((plan = 'enterprise') = (per_day IS NOT NULL))
 ) STRICT;
+CREATE INDEX accounts_by_version ON accounts (version);
 
--- digest is the SHA-256 of the whole key; the key itself is not stored. Times that the server
--- compares are Unix milliseconds.
+-- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's name
+-- for the key, or NULL. Times are Unix milliseconds. The latest ban has an end, and a length, which
+-- the next ban doubles; both are NULL if the key was never banned or the operator lifted the ban.
+-- Each ban and each lifting increments ban_number. A change of the account alone does not change the
+-- version of its keys.
 CREATE TABLE keys (
-    row         INTEGER PRIMARY KEY AUTOINCREMENT,
-    id          TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),
-    account     INTEGER NOT NULL REFERENCES accounts (id),
-    environment TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
-    digest      BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
-    issued_at   INTEGER NOT NULL,
-    expires_at  INTEGER,
-    revoked_at  INTEGER,
-    used_at     INTEGER,
-    successor   TEXT REFERENCES keys (id)
+    row          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),
+    account      INTEGER NOT NULL REFERENCES accounts (id),
+    environment  TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
+    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
+    label        TEXT,
+    issued_at    INTEGER NOT NULL,
+    expires_at   INTEGER,
+    revoked_at   INTEGER,
+    used_at      INTEGER,
+    successor    TEXT REFERENCES keys (id),
+    banned_until INTEGER,
+    ban_seconds  INTEGER CHECK (ban_seconds > 0),
+    ban_number   INTEGER NOT NULL DEFAULT 0,
+    version      INTEGER NOT NULL CHECK (version > 0)
 ) STRICT;
 CREATE INDEX keys_by_account ON keys (account);
+CREATE INDEX keys_by_version ON keys (version);

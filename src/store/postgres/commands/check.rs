@@ -3,7 +3,7 @@
 
 use super::PostgresCommands;
 use super::blocking::Blocking;
-use crate::store::commands::{DATES, check_rows};
+use crate::store::commands::check_rows;
 use crate::store::postgres::error::read_error;
 use crate::store::postgres::journal::{SELECT_LAST, parse_last_changes};
 use crate::store::postgres::rows::value;
@@ -27,7 +27,7 @@ impl PostgresCommands {
             }
             Ok::<_, StoreError>(snapshot)
         })?;
-        check_rows(&mut report, &Blocking::new(&self.runtime, &snapshot), DATES);
+        check_rows(&mut report, &Blocking::new(&self.runtime, &snapshot));
         Ok(report)
     }
 }

@@ -38,11 +38,9 @@ pub struct PostgresCase {
 pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![PostgresCase:
         migrating::migrate_creates_the_store_once,
-        migrating::a_store_with_an_older_schema_is_migrated,
-        migrating::an_unfinished_import_of_an_older_program_becomes_a_change,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
-        migrating::commands_and_servers_exit_with_4_without_a_store,
+        migrating::commands_and_servers_exit_with_4_without_a_store_of_a_release,
         migrating::a_database_that_is_not_in_utf_8_is_refused,
         migrating::the_error_for_a_role_that_cannot_create_tables_names_a_fix,
         migrating::the_error_for_a_role_that_cannot_create_databases_names_a_fix,
@@ -52,7 +50,6 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::a_migration_that_requires_a_newer_program_makes_servers_unready,
         counting::all_servers_count_in_one_separate_database,
         counting::concurrent_migrations_create_one_database,
-        counting::counts_in_the_database_of_an_older_store_are_removed,
         counting::a_new_store_id_removes_the_row_of_a_suspended_server,
         counting::counts_of_another_store_are_refused_and_follow_a_new_id,
         counting::banned_keys_and_zero_limits_are_refused_without_counting,

@@ -15,7 +15,6 @@ use store_orders::limits::{
 };
 use store_orders::store::OperatorStore;
 use store_orders::store::postgres::SILENT_FOR;
-use store_orders::store::postgres::schema::{LIMITS, MIGRATIONS, STORE, Schema, migrate as apply};
 use store_orders::store::postgres::{
     PostgresCommands, PostgresLimitsReport, begin_new_store, migrate, print_grants,
 };
@@ -25,9 +24,6 @@ use tokio::sync::mpsc::unbounded_channel;
 
 /// The time on a server's clock. It does not affect the counts, which PostgreSQL keeps.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
-
-/// The migration that removes the counts from the store's database.
-const MOVED: &str = "requests are counted in another database";
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -96,28 +92,6 @@ pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> 
         threads.into_iter().try_for_each(|one| join(one)?.map(drop))
     })?;
     database.server_of_owner().map(drop)
-}
-
-/// The counts are not moved to the new database, but begin again at zero.
-pub fn counts_in_the_database_of_an_older_store_are_removed(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
-    let database = server.empty_database("")?;
-    let before = MIGRATIONS.iter().position(|one| one.what == MOVED).context("it is there")?;
-    let older = Schema { migrations: MIGRATIONS.get(..before).unwrap_or_default(), ..STORE };
-    database.with(async |client| {
-        apply(client, older).await?;
-        Ok(apply(client, LIMITS).await?)
-    })?;
-    database.execute("INSERT INTO limits_location (database) VALUES (NULL)")?;
-    let refused = refusal(database.server_of_owner())?;
-    ensure!(refused.contains("fix: `store-orders migrate`"), "{refused}");
-    let output = database.migrate()?;
-    ensure!(output.iter().any(|line| line.ends_with(MOVED)), "{output:?}");
-    let remaining_tables = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'limits%'";
-    ensure!(database.value::<i64>(remaining_tables, &[])? == 0);
-    ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
-    Ok(())
 }
 
 /// The row that `add_server` adds is never updated, like the row of a suspended server.

@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::own_servers::OwnServers;
 use anyhow::{Context, anyhow, ensure};
-use store_orders::store::postgres::schema::{MIGRATIONS, Migration, STORE, Schema, migrate};
+use store_orders::store::postgres::schema::{Migration, STORE, Schema, migrate};
 use testbed::postgres::{Cluster, DATABASE, Postgres, USER};
 use testbed::relay::{Fault, Relay};
 use testbed::{
@@ -76,7 +76,7 @@ impl Site {
             ("--host db1", "--host 127.0.0.1".to_string()),
             ("127.0.0.1:8080", self.server.address()?.to_string()),
             ("127.0.0.1:8081", self.admin.clone()),
-            ("schema 8", format!("schema {}", MIGRATIONS.len() + 1)),
+            ("schema 2", format!("schema {}", STORE.migrations.len() + 1)),
             ("2.0.0", env!("CARGO_PKG_VERSION").to_string()),
         ];
         self.sandbox.console(&Console { page, text, setup: &setup, real: &real });
@@ -148,7 +148,7 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     let [refused] = sessions(PAGE, "Several servers, in PostgreSQL")?;
     let (site, primary, _standby) = Site::start(false)?;
     site.servers.wait(async {
-        let schema = Schema { migrations: &[MIGRATIONS, &[NEWER]].concat(), ..STORE };
+        let schema = Schema { migrations: &[STORE.migrations, &[NEWER]].concat(), ..STORE };
         Ok(migrate(&mut primary.admin(DATABASE).await?, schema).await?)
     })?;
     site.wait_for_health("9.0.0")?;

@@ -2,15 +2,12 @@
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::listing::{accounts, changed_ids, keys, keys_since, last_changes, list};
+use crate::listing::list;
 use crate::records::{cancel, import, refusal};
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use store_orders::config::PostgresUrl;
-use store_orders::store::postgres::schema::{
-    MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
-};
+use store_orders::store::postgres::schema::{Migration, STORE, Schema, migrate, require_current};
 use store_orders::store::{CancelOutcome, StoreError};
-use store_orders_api::plans::Plan;
 use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
 /// A migration after which servers of this program can continue to run.
@@ -27,11 +24,8 @@ const NEEDS_NEWER: Migration = Migration {
     oldest_program: "99.0.0",
 };
 
-/// The migration that completes imports of older programs.
-const STEPS: &str = "imports are stored in steps";
-
 fn migrations_and(more: &[Migration]) -> Vec<Migration> {
-    [MIGRATIONS, more].concat()
+    [STORE.migrations, more].concat()
 }
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
@@ -48,79 +42,6 @@ fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
     })
 }
 
-pub fn a_store_with_an_older_schema_is_migrated(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    let database = server.empty_database("")?;
-    let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
-    let older = Schema { migrations: &[*first, *second], ..STORE };
-    database.with(async |client| Ok(migrate(client, older).await?))?;
-    database.execute(
-        "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
-             VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
-         INSERT INTO accounts (name, plan, created_at) VALUES ('acme', 'pro', '2026-12-24T09:30:00Z');
-         INSERT INTO accounts (name, plan, created_at, closed_at)
-             VALUES ('globex', 'free', '2026-12-24T09:30:00Z', '2026-12-24T09:30:00Z');
-         INSERT INTO keys (id, account, environment, digest, issued_at)
-             VALUES ('key_1', 1, 'production', decode(repeat('00', 32), 'hex'), 1);
-         INSERT INTO keys (id, account, environment, digest, issued_at, revoked_at)
-             VALUES ('key_2', 2, 'production', decode(repeat('01', 32), 'hex'), 1, 7);
-         UPDATE keys_version SET version = 9",
-    )?;
-    // Statements that a server and a command of an older program execute.
-    let writes = [
-        "UPDATE orders SET status = 'cancelled', version = (SELECT max(version) + 1 FROM orders),
-             cancelled_at = '2026-12-24T09:30:00Z', cancelled_by = 'key_1' WHERE id = 1",
-        "UPDATE keys_version SET version = version + 1",
-    ];
-    for write in writes {
-        database.execute(&format!("BEGIN; {write}; ROLLBACK"))?;
-    }
-    database.migrate()?;
-    for write in writes {
-        refusal(database.execute(write))?;
-    }
-    let (store, commands) = (database.serving()?, database.commands()?);
-    ensure!(commands.check()?.problems.is_empty());
-    let before = last_changes(&store)?;
-    ensure!((before.orders, before.keys) == (1_000_000_005, 9), "{before:?}");
-    ensure!(list(&store)?.len() == 2);
-    let (accounts, keys) = (accounts(&store)?, keys(&store)?);
-    let closed: Vec<_> = accounts.values().map(|account| account.is_closed).collect();
-    ensure!(closed == [false, true], "{closed:?}");
-    ensure!(keys.values().filter(|key| key.is_revoked).count() == 1);
-    ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
-    commands.revoke_key("key_1", 2)?;
-    let after = last_changes(&store)?;
-    ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
-    ensure!(changed_ids(&store, before.orders_change())? == [-1]);
-    let ((accounts, keys), revoked) = keys_since(&store, before.keys_change())?;
-    ensure!(accounts.is_empty() && keys.len() == 1, "{accounts:?} {keys:?}");
-    commands.set_plan("acme", Plan::Free, None)?;
-    let (accounts, keys) = keys_since(&store, revoked)?.0;
-    ensure!(keys.is_empty() && accounts.keys().eq(&[1]), "{accounts:?}");
-    Ok(())
-}
-
-/// The unfinished import has stored its orders, but lists do not show them.
-pub fn an_unfinished_import_of_an_older_program_becomes_a_change(
-    server: &PostgresUnderTest,
-) -> anyhow::Result<()> {
-    let database = server.empty_database("")?;
-    let before = MIGRATIONS.iter().position(|one| one.what == STEPS).context("it is there")?;
-    let older = Schema { migrations: MIGRATIONS.get(..before).unwrap_or_default(), ..STORE };
-    database.with(async |client| Ok(migrate(client, older).await?))?;
-    database.execute(
-        "INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
-             SELECT n, 7, 1, false, 'pending', 1000000001 FROM generate_series(11, 13) n",
-    )?;
-    database.migrate()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
-    ensure!(commands.check()?.problems.is_empty() && list(&store)?.len() == 3);
-    ensure!(last_changes(&store)?.orders == 1_000_000_001);
-    import(&*commands, [1])?;
-    ensure!(last_changes(&store)?.orders == 1_000_000_002);
-    Ok(())
-}
-
 pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
@@ -131,31 +52,14 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     ensure!(output.remove(0) == created, "{output:?}");
     let expected = [
         "schema 1: the tables of orders, pets, accounts and keys",
-        "schema 2: accounts can be closed",
-        "schema 3: changes have a journal",
-        "schema 4: keys can have labels",
-        "schema 5: accounts change apart from their keys",
-        "schema 6: the store records where requests are counted",
-        "schema 7: imports are stored in steps",
-        "schema 8: keys have their bans",
-        "schema 9: requests are counted in another database",
-        "schema 10: pages of orders have room for changes",
         "limits schema 1: the tables of the request counts",
-        "limits schema 2: accounts are counted in the order of time",
-        "limits schema 3: bans are kept with the keys",
     ];
     ensure!(output == expected, "{output:?}");
     let id = database.commands()?.id()?;
     let output = database.migrate()?;
-    let nothing = "is the newest; nothing to do";
-    ensure!(
-        output
-            == [
-                format!("schema {} {nothing}", MIGRATIONS.len()),
-                format!("limits schema 3 {nothing}")
-            ],
-        "{output:?}"
-    );
+    let expected = ["schema 1", "limits schema 1"];
+    let expected = expected.map(|name| format!("{name} is the newest; nothing to do"));
+    ensure!(output == expected, "{output:?}");
     ensure!(database.commands()?.id()? == id);
     ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
     Ok(())
@@ -188,24 +92,28 @@ pub fn a_database_of_another_program_is_refused(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-pub fn commands_and_servers_exit_with_4_without_a_store(
+pub fn commands_and_servers_exit_with_4_without_a_store_of_a_release(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (database, sandbox) = (server.empty_database("")?, CliSandbox::new());
     let serve = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"];
     let commands = [&["status"][..], &["check"], &["orders", "list"], &["keys", "list"], &serve];
     let fix = "the database has no store; `store-orders migrate` creates one";
-    let outdated = format!("this program needs {}; fix: `store-orders migrate`", MIGRATIONS.len());
-    for expected in [fix, &outdated] {
+    let earlier = "the schema of the database was made by a build before 2.0.0; create a new store";
+    let require_refusals = |expected| {
         for command in commands {
             let refused = sandbox.run(&[command, &["--store", &database.url()]].concat());
             let is_named = refused.stderr.contains(expected);
             ensure!(refused.status == 4 && is_named, "{command:?}: {refused:?}");
         }
-        let [first, ..] = MIGRATIONS else { anyhow::bail!("there is none") };
-        let older = Schema { migrations: &[*first], ..STORE };
-        database.with(async |client| Ok(migrate(client, older).await?))?;
-    }
+        Ok(())
+    };
+    require_refusals(fix)?;
+    database.migrate()?;
+    database.execute("UPDATE store_orders_schema SET version = 10, oldest_program = '1.2.0'")?;
+    require_refusals(earlier)?;
+    let refused = refusal(database.migrate())?;
+    ensure!(refused.contains(earlier), "{refused}");
     Ok(())
 }
 
@@ -287,7 +195,7 @@ pub fn an_older_schema_is_refused_with_a_hint_to_migrate(
         database.with(async |client| Ok(require_current(client, schema).await?))
     };
     let refused = refusal(require_schema(&database))?;
-    let (has, needs) = (MIGRATIONS.len(), MIGRATIONS.len() + 1);
+    let (has, needs) = (STORE.migrations.len(), STORE.migrations.len() + 1);
     let expected = format!(
         "the database has schema {has}, and this program needs {needs}; fix: `store-orders migrate`"
     );
@@ -304,7 +212,7 @@ pub fn a_compatible_migration_does_not_disturb_servers(
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&store)?.len() == 3);
     let output = migrate_to(&database, &[COMPATIBLE])?;
-    let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, COMPATIBLE.what);
+    let expected = format!("schema {}: {}", STORE.migrations.len() + 1, COMPATIBLE.what);
     ensure!(output == [expected], "{output:?}");
     // The first server started before the migration, the second one after it.
     for store in [store, database.serving()?] {

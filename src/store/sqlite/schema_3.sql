@@ -1,6 +1,0 @@
--- The schema of version 3. A change of the schema is a new file, never an edit of an older
--- one.
-
--- RFC 3339 in UTC with Z; NULL while the account is open. A closed account has no valid key
--- and gets none.
-ALTER TABLE accounts ADD COLUMN closed_at TEXT;
