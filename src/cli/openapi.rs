@@ -18,9 +18,6 @@ pub struct OpenapiArgs {
     /// Version of the API
     #[arg(long, value_enum, default_value = "v1")]
     api: ApiVersionArg,
-    /// The same as `--api v2`, from when version 2 was in beta
-    #[arg(long, hide = true, conflicts_with = "api")]
-    beta: bool,
     /// Environment whose address comes first
     #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
@@ -39,7 +36,7 @@ enum ApiVersionArg {
 
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let document = if self.beta || self.api == ApiVersionArg::V2 { &V2 } else { &V1 };
+        let document = if self.api == ApiVersionArg::V2 { &V2 } else { &V1 };
         if !self.served {
             return Ok(out.write_all(document.text.as_bytes())?);
         }
