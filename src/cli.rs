@@ -35,7 +35,7 @@ mod waiting;
 pub use failure::{FailureCode, without_secrets};
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
-use crate::config::{EffectiveSettings, OldName, ServerConfig, with_settings};
+use crate::config::{EffectiveSettings, ServerConfig, with_settings};
 use crate::store::StoreError;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -250,14 +250,9 @@ fn hide_global_options(
 }
 
 impl Cli {
-    fn run(
-        &self,
-        effective: &EffectiveSettings,
-        old_names: &[OldName],
-        out: &mut dyn Write,
-    ) -> anyhow::Result<()> {
+    fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         let mut printer = Printer::new(out, self.options.json);
-        let result = self.dispatch(effective, old_names, &mut printer);
+        let result = self.dispatch(effective, &mut printer);
         if matches!(self.command, Command::Serve(_) | Command::Demo(_)) {
             return result;
         }
@@ -281,14 +276,11 @@ impl Cli {
     fn dispatch(
         &self,
         effective: &EffectiveSettings,
-        old_names: &[OldName],
         printer: &mut Printer<'_>,
     ) -> anyhow::Result<()> {
         let options = &self.options;
         match &self.command {
-            Command::Serve(settings) => {
-                serve::serve(&options.store.location()?, settings, old_names)
-            }
+            Command::Serve(settings) => serve::serve(&options.store.location()?, settings),
             Command::Demo(args) => demo::demo(args, printer.out()),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),

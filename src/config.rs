@@ -12,7 +12,6 @@ mod file;
 mod invalid;
 mod listen;
 mod passwords;
-mod renamed;
 mod settings;
 mod store_settings;
 
@@ -23,7 +22,6 @@ pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
-pub use renamed::{OldName, old_names};
 pub use settings::{
     LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
     with_set_variables, with_settings,

@@ -7,9 +7,8 @@ use super::printer::warn;
 use super::serve::{check_settings, ignore_hang_up};
 use super::{Cli, Command, FailureCode, command, show_refusal};
 use crate::config::{
-    ConfigFile, EffectiveSettings, InvalidSettings, OldName, ServerConfig, all_settings,
-    check_environment, may_hold_password, old_names, unknown_variables, why_invalid,
-    with_set_variables,
+    ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
+    may_hold_password, unknown_variables, why_invalid, with_set_variables,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -24,7 +23,6 @@ use store_orders_api::plans::Plan;
 pub struct Invocation {
     cli: Cli,
     effective: EffectiveSettings,
-    old_names: Vec<OldName>,
 }
 
 /// The reason why a command line was refused.
@@ -61,18 +59,15 @@ impl Invocation {
         }
         let cli = Cli::from_arg_matches(&matches)?;
         let effective = EffectiveSettings::from_matches(&matches, file.as_ref());
-        Ok(Invocation { cli, effective, old_names: old_names(&arguments, file.as_ref()) })
+        Ok(Invocation { cli, effective })
     }
 
     /// Runs the command; `out` is its standard output.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;
-        } else {
-            self.old_names.iter().for_each(warn);
-            if let Some(variables) = unknown_variables() {
-                warn(format_args!("unknown settings in the environment ignored: {variables}"));
-            }
+        } else if let Some(variables) = unknown_variables() {
+            warn(format_args!("unknown settings in the environment ignored: {variables}"));
         }
         if let Some(config) = self.config_to_check() {
             let checked = check_settings(&self.effective, &self.cli.options.store, config);
@@ -83,7 +78,7 @@ impl Invocation {
             }
             checked?;
         }
-        self.cli.run(&self.effective, &self.old_names, out)
+        self.cli.run(&self.effective, out)
     }
 
     /// Returns the settings if the command is `serve` or `config check`: these commands fail if

@@ -13,7 +13,7 @@ pub use signals::{EndedBySignal, HangUp, Signals, ignore_hang_up};
 
 use crate::blocking;
 use crate::clock::SystemClock;
-use crate::config::{OldName, ServerConfig, StoreLocation, unknown_variables};
+use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
 use crate::store::postgres::{PostgresStore, SILENT_FOR};
 use crate::store::sqlite::{self, ServerLock, SqliteStore};
@@ -24,12 +24,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Serves this store until a signal stops the server. Locks the data directory of an embedded
-/// store. Logs which old names of settings are in use.
-pub fn serve(
-    location: &StoreLocation,
-    config: &ServerConfig,
-    old_names: &[OldName],
-) -> anyhow::Result<()> {
+/// store.
+pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
     let lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
@@ -37,9 +33,6 @@ pub fn serve(
     let confirms = config.confirm_lists;
     let unauthenticated_per_minute = config.unauthenticated_per_minute;
     let open = async |clock: Arc<SystemClock>, log: &Logger| {
-        for OldName { old, new } in old_names {
-            warn!(log, "setting renamed"; "old" => old, "new" => new);
-        }
         if let Some(variables) = unknown_variables() {
             warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }

@@ -1,7 +1,6 @@
 //! Reads the configuration file, checks each key, and passes the values to clap as defaults.
 
 use super::InvalidSettings;
-use super::renamed::{OldName, new_key, old_key, variable};
 use super::settings::{all_settings, is_list, may_hold_password, with_set_variables};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command};
@@ -14,7 +13,6 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug)]
 pub struct ConfigFile {
     entries: Vec<FileEntry>,
-    old_names: Vec<OldName>,
 }
 
 #[derive(Debug)]
@@ -44,38 +42,21 @@ impl ConfigFile {
         });
         InvalidSettings::check(syntax_errors.collect())?;
         let settings = all_settings();
-        let (mut entries, mut old_names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut entries, mut problems) = (Vec::new(), Vec::new());
         for (key, value) in table.get_ref() {
             let (line, key) = (line_at(key.span().start), key.get_ref().to_string());
-            let new = new_key(&key);
-            if let Some(new) = new {
-                // A file that has both the old and the new name is refused, as TOML refuses a
-                // repeated key.
-                if table.get_ref().contains_key(new) {
-                    problems
-                        .push(format!("{line}: {key}: the old name of {new}, which is set too"));
-                }
-                old_names.push(OldName { old: format!("{line}: {key}"), new: new.to_string() });
-            }
-            match settings.get_arguments().find(|arg| arg.get_id() == new.unwrap_or(&key)) {
+            match settings.get_arguments().find(|arg| arg.get_id() == &*key) {
                 None => {
                     problems.push(format!("{line}: {key}: {}", describe_unknown(&settings, &key)))
                 }
                 Some(arg) => match flag_values(&settings, arg, value) {
-                    Ok(values) => {
-                        entries.push(FileEntry { key: arg.get_id().to_string(), line, values })
-                    }
+                    Ok(values) => entries.push(FileEntry { key, line, values }),
                     Err((at, why)) => problems.push(format!("{}: {key}: {why}", line_at(at))),
                 },
             }
         }
         InvalidSettings::check(problems)?;
-        Ok(ConfigFile { entries, old_names })
-    }
-
-    /// Returns the old names that the file uses.
-    pub(super) fn old_names(&self) -> &[OldName] {
-        &self.old_names
+        Ok(ConfigFile { entries })
     }
 
     /// Returns the "file:line" of a setting, or `None` if the file does not have this setting.
@@ -154,8 +135,7 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     let flag = key.to_lowercase().replace('_', "-");
     let find_named = |flag: &str| {
         let is_key = |arg: &Arg| arg.get_id().as_str().replace('_', "-") == flag;
-        let is_old = |arg: &Arg| arg.get_all_aliases().is_some_and(|old| old.contains(&flag));
-        let is_named = |arg: &Arg| arg.get_long() == Some(flag) || is_key(arg) || is_old(arg);
+        let is_named = |arg: &Arg| arg.get_long() == Some(flag) || is_key(arg);
         settings.get_arguments().find(|arg| is_named(arg))
     };
     find_named(&flag).or_else(|| {
@@ -178,11 +158,7 @@ pub fn unknown_variables() -> Option<String> {
         if key.split('_').any(|word| word == "SERVICE" || word == "PORT") {
             return None;
         }
-        let is_read = |arg: &Arg| {
-            let old = old_key(arg.get_id().as_str()).map(variable);
-            arg.get_env() == Some(name.as_ref()) || old.as_ref() == Some(&name)
-        };
-        if settings.get_arguments().any(is_read) {
+        if settings.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
             return None;
         }
         let meant = find_similar(&settings, key).and_then(Arg::get_env);
@@ -259,8 +235,6 @@ mod tests {
             ("trusted-proxy", "trusted_proxies"),
             ("trusted-proxies", "trusted_proxies"),
             ("SHUTDOWN_TIMEOUT", "shutdown_timeout"),
-            ("stop-within", "shutdown_timeout"),
-            ("stop_withn", "shutdown_timeout"),
             ("tls-crt", "tls_cert"),
         ] {
             let errors = problems(&format!("{key} = \"x\"\n"));
@@ -268,15 +242,6 @@ mod tests {
             assert_eq!(errors, [expected]);
         }
         assert_eq!(problems("colour = 1\n"), ["a.toml:1: colour: unknown setting"]);
-    }
-
-    #[test]
-    fn a_file_has_the_old_or_the_new_name_of_a_setting() {
-        let both = problems("shutdown_timeout = \"1s\"\nstop_within = \"2s\"\n");
-        let expected = "a.toml:2: stop_within: the old name of shutdown_timeout, which is set too";
-        assert_eq!(both, [expected]);
-        let invalid = problems("stop_within = \"0s\"\n").concat();
-        assert!(invalid.starts_with("a.toml:1: stop_within: invalid value \"0s\""), "{invalid}");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::document_settings::DocumentSettings;
 use super::listen::{AdminListen, ListenAddress};
-use super::renamed::{flag, is_set, old_key, variable};
 use super::store_settings::StoreSettings;
 use crate::keys::Environment;
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
@@ -141,15 +140,13 @@ pub fn all_settings() -> Command {
 }
 
 /// Completes the definition of each setting of a command. Its variable gets the prefix
-/// `STORE_ORDERS_`. A renamed setting also accepts its old flag. A switch accepts a value, so that
-/// a flag can turn off what the file turns on.
+/// `STORE_ORDERS_`. A switch accepts a value, so that a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
             return arg;
         };
-        let old_flag = old_key(arg.get_id().as_str()).map(flag);
-        let arg = arg.env(variable(&key)).aliases(old_flag);
+        let arg = arg.env(format!("STORE_ORDERS_{}", key.to_uppercase()));
         if !matches!(arg.get_action(), ArgAction::SetTrue) {
             return arg;
         }
@@ -159,24 +156,14 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command without empty environment variables, which count as unset. A renamed setting
-/// reads its old variable if only the old variable is set. If both variables are set, for programs
-/// of both versions, the setting reads the new variable.
+/// Returns the command without empty environment variables, which count as unset.
 pub fn with_set_variables(command: Command) -> Command {
-    let choose = |arg: Arg| {
-        let Some(name) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else {
-            return arg;
-        };
-        let old = old_key(arg.get_id().as_str()).map(variable).filter(|old| is_set(old));
-        match old {
-            _ if is_set(&name) => arg,
-            // Help does not show old names.
-            Some(old) => arg.env(old).hide_env(true),
-            None if std::env::var_os(name).is_some() => arg.env(None::<&str>),
-            None => arg,
-        }
+    let unset_if_empty = |arg: Arg| {
+        let is_empty =
+            arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if is_empty { arg.env(None::<&str>) } else { arg }
     };
-    command.mut_args(choose).mut_subcommands(with_set_variables)
+    command.mut_args(unset_if_empty).mut_subcommands(with_set_variables)
 }
 
 /// Returns true if the setting is a list.

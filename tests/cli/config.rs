@@ -1,6 +1,5 @@
 //! Settings: their order of precedence, and the errors of invalid settings.
 
-use serde_json::Value;
 use std::path::Path;
 use store_orders::config::all_settings;
 use test_server::TestCertificate;
@@ -178,98 +177,6 @@ $ store-orders config check a.toml
 (1)   cannot listen on no-such-host.invalid:1: [..]; fix: choose another address with --listen
 (1)   cannot listen on no-such-host.invalid:2: [..]; fix: choose another address with --admin-listen
 "#]]);
-}
-
-#[test]
-fn an_old_name_works_in_every_source_with_one_warning() {
-    let sandbox = CliSandbox::new();
-    let old = "stop_within = \"1s\"\nstalled_after = \"2s\"\nkeyless_per_minute = 3\n";
-    sandbox.write("a.toml", old);
-    sandbox.session(str![[r#"
-$ config() { store-orders config "$@" > out; grep -E 'per_minute|timeout|valid' out; }
-$ config show --config a.toml
-unauthenticated_per_minute  3                    a.toml:3
-client_stall_timeout        2s                   a.toml:2
-shutdown_timeout            1s                   a.toml:1
-! warning: a.toml:3: keyless_per_minute is now unauthenticated_per_minute
-! warning: a.toml:2: stalled_after is now client_stall_timeout
-! warning: a.toml:1: stop_within is now shutdown_timeout
-$ config check a.toml
-a.toml: the settings are valid
-! warning: a.toml:3: keyless_per_minute is now unauthenticated_per_minute
-! warning: a.toml:2: stalled_after is now client_stall_timeout
-! warning: a.toml:1: stop_within is now shutdown_timeout
-$ config show --stop-within 4s --stalled-after=5s --keyless-per-minute 6
-unauthenticated_per_minute  6                    flag
-client_stall_timeout        5s                   flag
-shutdown_timeout            4s                   flag
-! warning: --keyless-per-minute is now --unauthenticated-per-minute
-! warning: --stalled-after is now --client-stall-timeout
-! warning: --stop-within is now --shutdown-timeout
-$ export STORE_ORDERS_STOP_WITHIN=7s STORE_ORDERS_STALLED_AFTER=8s
-$ export STORE_ORDERS_KEYLESS_PER_MINUTE=9
-$ config show
-unauthenticated_per_minute  9                    environment STORE_ORDERS_KEYLESS_PER_MINUTE
-client_stall_timeout        8s                   environment STORE_ORDERS_STALLED_AFTER
-shutdown_timeout            7s                   environment STORE_ORDERS_STOP_WITHIN
-! warning: STORE_ORDERS_KEYLESS_PER_MINUTE is now STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE
-! warning: STORE_ORDERS_STALLED_AFTER is now STORE_ORDERS_CLIENT_STALL_TIMEOUT
-! warning: STORE_ORDERS_STOP_WITHIN is now STORE_ORDERS_SHUTDOWN_TIMEOUT
-$ STORE_ORDERS_SHUTDOWN_TIMEOUT=10s config show --unauthenticated-per-minute 11
-unauthenticated_per_minute  11                   flag
-client_stall_timeout        8s                   environment STORE_ORDERS_STALLED_AFTER
-shutdown_timeout            10s                  environment STORE_ORDERS_SHUTDOWN_TIMEOUT
-! warning: STORE_ORDERS_KEYLESS_PER_MINUTE is now STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE
-! warning: STORE_ORDERS_STALLED_AFTER is now STORE_ORDERS_CLIENT_STALL_TIMEOUT
-! warning: STORE_ORDERS_STOP_WITHIN is now STORE_ORDERS_SHUTDOWN_TIMEOUT
-$ store-orders config check --stop-within 1s --shutdown-timeout 1s
-(2) error: the argument '--shutdown-timeout <DURATION>' cannot be used multiple times
-$ STORE_ORDERS_STOP_WITHIN=0s store-orders config check
-(1) error: STORE_ORDERS_STOP_WITHIN: invalid value "0s": must be from 100ms to 1day
-"#]]);
-}
-
-#[test]
-fn a_server_logs_the_old_names_in_use() {
-    let sandbox = CliSandbox::new();
-    sandbox.write("a.toml", "stalled_after = \"2s\"\n");
-    let mut serve = sandbox.command(&["serve", "--config", "a.toml", "--stop-within=1s"]);
-    serve.args(["--listen", "127.0.0.1:0", "--admin-listen", "off"]);
-    serve.env("STORE_ORDERS_KEYLESS_PER_MINUTE", "9");
-    let server = ServerProcess::start(&mut serve, &sandbox.path("log")).unwrap();
-    server.signal(Signal::TERM).unwrap();
-    let log = server.wait().unwrap().1;
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let renamed: Vec<String> = lines
-        .filter(|line| line["msg"] == "setting renamed" && line["level"] == "WARN")
-        .map(|line| format!("{} {}", line["old"].as_str().unwrap(), line["new"].as_str().unwrap()))
-        .collect();
-    let expected = [
-        "--stop-within --shutdown-timeout",
-        "STORE_ORDERS_KEYLESS_PER_MINUTE STORE_ORDERS_UNAUTHENTICATED_PER_MINUTE",
-        "a.toml:1: stalled_after client_stall_timeout",
-    ];
-    assert_eq!(renamed, expected, "{log}");
-}
-
-#[test]
-fn only_new_names_are_offered() {
-    let sandbox = CliSandbox::new();
-    for arguments in [
-        &["serve", "--help"][..],
-        &["config", "check", "--help"],
-        &["config", "show", "--help"],
-        &["config", "default"],
-        &["completions", "bash"],
-        &["completions", "fish"],
-    ] {
-        let variables = [("STORE_ORDERS_STOP_WITHIN", "1s")];
-        let text = sandbox.run_with(arguments, &variables).stdout.to_lowercase().replace('-', "_");
-        assert!(text.contains("shutdown_timeout"), "{text}");
-        for old in ["keyless_per_minute", "stop_within", "stalled_after"] {
-            assert!(!text.contains(old), "{arguments:?}: {text}");
-        }
-    }
 }
 
 #[test]

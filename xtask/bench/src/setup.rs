@@ -16,9 +16,8 @@ use testbed::{DataDir, Preload, Program, ServerProcess};
 pub const LIST: &str = "/v1/store/orders";
 
 /// Disables the limit of requests without a key, because all requests of the generator come from
-/// one address. Uses the old name of `--unauthenticated-per-minute`, because the build of
-/// `--program` may be older.
-const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
+/// one address.
+const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "4294967295"];
 
 /// The settings of a run.
 pub struct Setup {
@@ -139,7 +138,7 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     if let Some(preload) = preload {
         preload.put_into(&mut command);
     }
-    let server = on_served_core(|| data.start(&mut command, &NO_KEYLESS_LIMIT))?;
+    let server = on_served_core(|| data.start(&mut command, &NO_UNAUTHENTICATED_LIMIT))?;
     if let Some(preload) = preload {
         let pid = server.process().pid()?.as_raw_nonzero();
         let loaded = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
