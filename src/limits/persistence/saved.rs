@@ -5,12 +5,10 @@
 //! set.
 
 use crate::limits::snapshot::LimitsSnapshot;
-use crate::private_file::private_file;
-use rustix::fs::OFlags;
+use crate::private_file::{open_private_file, private_file};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,7 +41,7 @@ pub enum ReadError {
 impl SavedLimits {
     /// Reads the file. Returns `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
-        let content = match read_regular_file(path) {
+        let content = match read_file(path) {
             Ok(content) => content,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ReadError::Unavailable(error)),
@@ -78,15 +76,9 @@ impl SavedLimits {
     }
 }
 
-/// Reads a regular file. Opening or reading another file, such as a FIFO, could wait forever.
-fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
-    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file; remove it"));
-    }
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    file.read_to_end(&mut content)?;
+    open_private_file(path, OpenOptions::new().read(true))?.read_to_end(&mut content)?;
     Ok(content)
 }
 
