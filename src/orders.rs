@@ -34,8 +34,8 @@ use tokio::task::JoinError;
 use writer::Writer;
 
 /// A refresh that changes at most this many pages runs on the requesting thread, because such a
-/// refresh is short: it copies each page once.
-const MAX_INLINE_PAGES: usize = 4;
+/// refresh is short: it copies each page once, 1 MiB in all.
+const MAX_INLINE_PAGES: usize = 16;
 
 /// The interval of background refreshes.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -110,7 +110,7 @@ impl OrderList {
         }
         let refresh_guard = Arc::clone(&self.refresh_lock).lock_owned().await;
         let refresh = {
-            let mut state = self.state.lock();
+            let state = self.state.lock();
             // The previous refresh may have reached this change.
             match state.current(stored) {
                 Some(snapshot) => return Ok(snapshot),

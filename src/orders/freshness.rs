@@ -11,17 +11,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The pages of a snapshot are copied to one buffer when a list is requested from it for the second
-/// time. For the many snapshots that are requested only once, the copy would cost more than it
-/// saves.
-const JOINED_AT_LIST: usize = 2;
-
 /// The list in memory: a snapshot, and the cancelled orders to remove from it at the next refresh.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
-    /// The number of times that this snapshot was returned for a request.
-    times_listed: usize,
 }
 
 impl ListInMemory {
@@ -36,7 +29,7 @@ impl ListInMemory {
         let empty = Arc::new(Snapshot::empty(sizes, memory));
         let (snapshot, applied) = read_changes(store, Arc::clone(&empty), beginning).await?;
         snapshot.replace(empty);
-        Ok(ListInMemory { list: ListState::new(snapshot, applied), times_listed: 0 })
+        Ok(ListInMemory { list: ListState::new(snapshot, applied) })
     }
 
     /// Adds the cancellations of one transaction to the pending removals.
@@ -55,20 +48,10 @@ impl ListInMemory {
         (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
-    /// Returns the snapshot if it reflects this change. Joins its pages at the second call that
-    /// returns it.
-    pub fn current(&mut self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
-        if self.list.plan(stored, None) != CatchUp::Nothing {
-            return None;
-        }
-        self.times_listed += 1;
-        if self.times_listed == JOINED_AT_LIST
-            && let Some(joined) = self.list.snapshot.join_pages()
-        {
-            let old = std::mem::replace(&mut self.list.snapshot, Arc::new(joined));
-            self.list.snapshot.replace(old);
-        }
-        Some(Arc::clone(&self.list.snapshot))
+    /// Returns the snapshot if it reflects this change.
+    pub fn current(&self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
+        let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
+        is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
     /// Plans how the snapshot catches up with the store. The caller must run one refresh at a time.
@@ -148,7 +131,6 @@ impl ReadRefresh {
         let drop_applied = |removals: &mut Vec<i64>| drop(removals.drain(..applied));
         let old = state.list.publish(Arc::clone(&snapshot), self.reached, drop_applied);
         snapshot.replace(old);
-        state.times_listed = 1;
         snapshot
     }
 
@@ -237,7 +219,7 @@ mod tests {
     /// A list of several pages at change 5.
     fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)), times_listed: 0 })
+        Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)) })
     }
 
     /// Returns the report of a store whose last change is `stored`. If the report contains rows,
@@ -255,7 +237,7 @@ mod tests {
 
     /// Plans the refresh of a list that lacks changes.
     fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
-        let mut state = state.lock();
+        let state = state.lock();
         assert!(state.current(latest.last_changes.orders_change()).is_none());
         state.plan_refresh(latest)
     }
@@ -293,15 +275,6 @@ mod tests {
             state.current(change(5)).is_some(),
             "the store was queried before the cancellation"
         );
-    }
-
-    #[test]
-    fn the_second_list_of_a_snapshot_joins_it() {
-        let mut state = state().into_inner();
-        let [first, second, third] = [(); 3].map(|()| state.current(change(5)).unwrap());
-        assert!(first.parts().count() > 1);
-        assert_eq!(second.parts().count(), 1);
-        assert!(Arc::ptr_eq(&second, &third));
     }
 
     #[tokio::test]
@@ -368,7 +341,7 @@ mod tests {
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let applied = ChangeNumber { generation: 1, number: 5 };
         let list = ListState::new(Arc::new(snapshot(200)), applied);
-        let state = Mutex::new(ListInMemory { list, times_listed: 0 });
+        let state = Mutex::new(ListInMemory { list });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Numbers of different generations cannot be compared: the list lacks change 1 of
         // generation 0, although it has change 6 of generation 1.

@@ -35,11 +35,10 @@ impl Payload {
     pub fn for_list(list: &Arc<Snapshot>, readers: &Arc<Readers>, accepts_gzip: bool) -> Payload {
         readers.enforce();
         let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
-        let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
-        let body = match list.joined_bytes() {
+        let body = match list.whole() {
             _ if is_gzip => PayloadBody::Pieces(ListBody::gzip(list, readers.begin(list))),
-            Some(bytes) if in_one_turn() => PayloadBody::Whole(bytes),
-            _ => PayloadBody::Pieces(ListBody::plain(list, readers.begin(list))),
+            Some(bytes) => PayloadBody::Whole(bytes),
+            None => PayloadBody::Pieces(ListBody::plain(list, readers.begin(list))),
         };
         Payload { body, is_gzip }
     }

@@ -34,8 +34,6 @@ const EMPTY: &[u8] = b"[]";
 #[derive(Debug)]
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
-    /// The whole array in one buffer, if the pages are slices of it.
-    joined: Option<Bytes>,
     length: usize,
     sizes: Sizes,
     memory: ListMemory,
@@ -47,28 +45,14 @@ pub struct Snapshot {
     sent: Mutex<Weak<SentList>>,
 }
 
-/// The position up to which a snapshot has been sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ListPosition {
-    part: usize,
-    /// The offset in this part, in bytes.
-    offset: usize,
-}
-
 impl Snapshot {
     /// Creates the list from its pages.
     pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, memory: ListMemory) -> Snapshot {
         pages.shrink_to_fit();
-        let joined = match pages.as_slice() {
-            [] => Some(Bytes::from_static(EMPTY)),
-            [page] => Some(page.bytes().clone()),
-            _ => None,
-        };
         let total = || pages.iter().map(|page| page.bytes().len()).sum();
-        let length = joined.as_ref().map_or_else(total, Bytes::len);
+        let length = if pages.is_empty() { EMPTY.len() } else { total() };
         Snapshot {
             pages,
-            joined,
             length,
             sizes,
             memory,
@@ -107,31 +91,6 @@ impl Snapshot {
         &self.pages
     }
 
-    /// Returns the buffers of the array: one if the pages are joined, else one per page.
-    pub fn parts(&self) -> impl Iterator<Item = &Bytes> {
-        (0..).map_while(|number| self.part(number))
-    }
-
-    fn part(&self, number: usize) -> Option<&Bytes> {
-        match &self.joined {
-            Some(joined) => Some(joined).filter(|_| number == 0),
-            None => self.pages.get(number).map(|page| page.bytes()),
-        }
-    }
-
-    /// Returns the next bytes to send before a yield and advances the position; `None` at the end.
-    pub fn next_turn(&self, position: &mut ListPosition) -> Option<Bytes> {
-        let part = self.part(position.part)?;
-        let end = part.len().min(position.offset + self.sizes.turn_bytes);
-        let turn = part.slice(position.offset..end);
-        *position = if end < part.len() {
-            ListPosition { offset: end, ..*position }
-        } else {
-            ListPosition { part: position.part + 1, offset: 0 }
-        };
-        Some(turn)
-    }
-
     /// The counter of the list's buffers.
     pub fn memory(&self) -> &ListMemory {
         &self.memory
@@ -162,9 +121,13 @@ impl Snapshot {
         (marks().count() - shipped, shipped)
     }
 
-    /// Returns the array in one buffer, if the pages are joined.
-    pub fn joined_bytes(&self) -> Option<Bytes> {
-        self.joined.clone()
+    /// Returns the array in one buffer, if the list has at most one page.
+    pub fn whole(&self) -> Option<Bytes> {
+        match self.pages.as_slice() {
+            [] => Some(Bytes::from_static(EMPTY)),
+            [page] => Some(page.bytes().clone()),
+            _ => None,
+        }
     }
 
     /// The length of the array in bytes.
@@ -178,29 +141,9 @@ impl Snapshot {
         blocks.sum::<Option<usize>>().map(gzip::length)
     }
 
-    /// The sizes of pages, joined lists and turns.
+    /// The sizes of pages and short lists.
     pub fn sizes(&self) -> Sizes {
         self.sizes
-    }
-
-    /// Copies the list to one buffer, which can be sent faster than pages. Returns `None` if the
-    /// pages are joined already or the list is too long.
-    pub fn join_pages(&self) -> Option<Snapshot> {
-        if self.joined.is_some() || self.length > self.sizes.joined_bytes {
-            return None;
-        }
-        let mut buffer = Vec::with_capacity(self.length);
-        self.pages.iter().for_each(|page| buffer.extend_from_slice(page.bytes()));
-        let joined = self.memory.hold(buffer);
-        let mut end = 0;
-        let pages = self.pages.iter().map(|page| {
-            let start = end;
-            end += page.bytes().len();
-            page.move_to(joined.slice(start..end))
-        });
-        let pages = pages.collect();
-        let (joined, memory, sent) = (Some(joined), self.memory.clone(), Mutex::default());
-        Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), sent, ..*self })
     }
 
     /// Returns the page that contains this id (or would contain it), and all later pages.
@@ -228,41 +171,6 @@ mod tests {
         let empty = Snapshot::empty(SMALL, ListMemory::default());
         assert_eq!(text(&empty), "[]");
         assert_eq!(text(&apply_changes(&empty, [])), "[]");
-    }
-
-    #[tokio::test]
-    async fn the_pages_of_a_joined_list_share_its_buffer() {
-        let list = snapshot(200);
-        assert!(list.parts().count() > 1);
-        let permits = Arc::new(tokio::sync::Semaphore::new(1));
-        let deflated =
-            Arc::clone(&list.pages()[0]).deflate(ListMemory::default(), permits).await.unwrap();
-        let joined = list.join_pages().unwrap();
-        assert_eq!(joined.parts().count(), 1);
-        assert_eq!(text(&joined), text(&list));
-        let whole = joined.parts().next().unwrap().as_ptr_range();
-        for page in joined.pages() {
-            assert!(whole.contains(&page.bytes().as_ptr()));
-        }
-        let page = joined.pages()[0].deflated().unwrap();
-        assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
-        assert!(joined.join_pages().is_none());
-    }
-
-    #[test]
-    fn a_list_of_the_maximum_length_is_joined() {
-        let mut list = snapshot(200);
-        list.sizes.joined_bytes = list.length();
-        let joined = list.join_pages().unwrap();
-        assert_eq!(joined.joined_bytes().map(|bytes| bytes.len()), Some(list.length()));
-        list.sizes.joined_bytes -= 1;
-        assert!(list.join_pages().is_none());
-    }
-
-    #[test]
-    fn a_long_list_is_not_joined() {
-        assert!(snapshot(200).join_pages().is_some());
-        assert!(snapshot(1_000).join_pages().is_none());
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Streams a snapshot as a response body, plain or as gzip. Copies bytes only if memory is scarce.
+//! Streams a snapshot as a response body, plain or as gzip, without copying its bytes.
 
 use super::readers::Reader;
 use crate::orders::snapshot::gzip::{self, Checksum};
-use crate::orders::snapshot::{CutOff, ListPosition, Snapshot};
+use crate::orders::snapshot::{CutOff, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -41,14 +41,19 @@ impl ListBody {
     }
 }
 
-/// Yields to other tasks after each piece. Otherwise a fast client would occupy the thread.
+/// Yields to other tasks after each page, unless the list is short. Otherwise a fast client would
+/// occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
-        let mut position = ListPosition::default();
-        while let Some(piece) = reader.next_turn(&mut position)? {
-            yield piece;
-            // `yield_now` lets tokio poll I/O; waking this task directly would not.
-            tokio::task::yield_now().await;
+        let (pages, is_short) = reader
+            .snapshot()
+            .map(|list| (list.pages().len(), list.length() <= list.sizes().short_list_bytes))?;
+        for number in 0..pages {
+            yield reader.page(number)?.bytes().clone();
+            if !is_short {
+                // `yield_now` lets tokio poll I/O; waking this task directly would not.
+                tokio::task::yield_now().await;
+            }
         }
     }
 }
@@ -133,12 +138,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_list_is_sent_in_turns() {
+    async fn a_short_list_is_sent_without_yielding() {
+        let list = Arc::new(snapshot(200));
+        assert!(list.pages().len() > 1 && list.length() <= SMALL.short_list_bytes);
+        let reader = readers(&list, usize::MAX).begin(&list);
+        let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
+        assert_eq!((pieces.concat().as_slice(), pauses), (text(&list).as_bytes(), 0));
+    }
+
+    #[tokio::test]
+    async fn a_response_yields_after_each_page_of_a_long_list() {
         let list = Arc::new(snapshot(1_000));
         let reader = readers(&list, usize::MAX).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!(pieces.concat(), text(&list).as_bytes());
-        assert!(pieces.iter().all(|piece| piece.len() <= SMALL.turn_bytes));
+        assert!(pieces.iter().all(|piece| piece.len() <= SMALL.page_bytes));
         assert_eq!(pauses + 1, pieces.len());
     }
 

@@ -5,13 +5,10 @@
 use crate::blocking::spawn_blocking_with_permit;
 use crate::counter::Counter;
 use crate::orders::snapshot::gzip::{self, Deflated};
-use crate::orders::snapshot::{
-    CutOff, ListBytes, ListMemory, ListPosition, Page, SentList, Snapshot,
-};
+use crate::orders::snapshot::{CutOff, ListBytes, ListMemory, Page, SentList, Snapshot};
 use bytes::Bytes;
 use slog::{Logger, warn};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
@@ -21,8 +18,6 @@ pub struct Readers {
     memory: ListMemory,
     /// The bytes that outdated snapshots and connections may use.
     bound: usize,
-    /// True if outdated snapshots and connections use half of the bound or more.
-    is_scarce: AtomicBool,
     /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
     cut_off: Counter,
@@ -44,7 +39,6 @@ impl Readers {
         Readers {
             memory,
             bound,
-            is_scarce: AtomicBool::new(false),
             compressions: Arc::new(Semaphore::new(threads)),
             cut_off: Counter::default(),
             log: log.clone(),
@@ -73,11 +67,6 @@ impl Readers {
         self.memory.used()
     }
 
-    /// True if memory is scarce. Lists are then sent as small copies.
-    pub fn is_scarce(&self) -> bool {
-        self.is_scarce.load(Ordering::Relaxed)
-    }
-
     /// The counter of lists that were cut off.
     pub fn cut_off(&self) -> &Counter {
         &self.cut_off
@@ -92,16 +81,9 @@ impl Readers {
 
     /// Cuts off lists, the oldest first, until memory is within the bound.
     pub fn enforce(&self) {
-        let half = self.bound / 2;
         // `buffer_bytes` takes little time, and is never below the memory of outdated lists and
-        // connections, because it also includes the current list. If it is below half of the bound,
-        // memory is not scarce, and the slower `used` is not called.
-        if self.memory.buffer_bytes() < half {
-            return self.is_scarce.store(false, Ordering::Relaxed);
-        }
-        let used = self.memory.used();
-        self.is_scarce.store(used.outdated + used.in_connections >= half, Ordering::Relaxed);
-        if !self.is_exceeded(used) {
+        // connections, because it also includes the current list.
+        if self.memory.buffer_bytes() <= self.bound || !self.is_exceeded(self.memory.used()) {
             return;
         }
         let mut cut = 0;
@@ -127,17 +109,6 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns the next bytes to send before a yield and advances the position; `None` at the end.
-    /// If memory is scarce, returns a copy, because a slice in a slow connection would keep its
-    /// whole page in memory.
-    pub fn next_turn(&self, position: &mut ListPosition) -> Result<Option<Bytes>, CutOff> {
-        let turn = self.snapshot()?.next_turn(position);
-        if !self.readers.is_scarce() {
-            return Ok(turn);
-        }
-        Ok(turn.map(|turn| self.readers.hold(turn.to_vec())))
-    }
-
     /// Returns a page of the list. Call it only with a valid number.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
@@ -161,7 +132,7 @@ mod tests {
     use crate::orders::snapshot::edit::tests::{apply_changes, snapshot};
     use crate::store::OrderChange;
     use slog::Drain;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn memory_of_connections_alone_cuts_off_no_list_and_logs_no_warning() {
@@ -180,39 +151,12 @@ mod tests {
             Arc::new(apply_changes(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
         current.replace(outdated);
         readers.enforce();
-        assert!(readers.is_scarce());
-        let first_turn = |_| {
-            let reader = readers.begin(&current);
-            reader.next_turn(&mut ListPosition::default()).unwrap().unwrap()
-        };
-        let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
+        let in_connections: Vec<Bytes> = (0..100).map(|_| readers.hold(vec![0; 1_024])).collect();
         assert!(memory.buffer_bytes() - current.held_bytes() > bound);
         readers.enforce();
         assert!(slow.snapshot().is_ok());
         assert_eq!((readers.cut_off().get(), lines.load(Ordering::Relaxed)), (0, 0));
         drop((in_connections, slow));
         assert_eq!((memory.used().outdated, memory.buffer_bytes()), (0, current.held_bytes()));
-    }
-
-    #[test]
-    fn turns_are_copies_once_half_of_the_bound_is_used() {
-        let list = Arc::new(snapshot(200));
-        let memory = list.memory().clone();
-        list.replace(Arc::new(list.to_empty()));
-        let readers =
-            Arc::new(Readers::new(memory.clone(), 1_000, &Logger::root(slog::Discard, slog::o!())));
-        let reader = readers.begin(&list);
-        let page = list.pages()[0].bytes().as_ptr_range();
-        let is_copy = || {
-            let turn = reader.next_turn(&mut ListPosition::default()).unwrap().unwrap();
-            assert!(list.pages()[0].bytes().starts_with(&turn));
-            !page.contains(&turn.as_ptr())
-        };
-        for (bytes, scarce) in [(499, false), (500, true)] {
-            let _buffer = memory.hold(vec![0; bytes]);
-            readers.enforce();
-            assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{bytes} bytes");
-        }
-        assert_eq!(readers.cut_off().get(), 0);
     }
 }

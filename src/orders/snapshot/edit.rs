@@ -110,8 +110,7 @@ pub mod tests {
     use store_orders_api::types::Order;
 
     /// Sizes that give about 80 orders per page.
-    pub const SMALL: Sizes =
-        Sizes { page_bytes: 4_096, joined_bytes: 16_384, turn_bytes: 1_024, pages_ahead: 2 };
+    pub const SMALL: Sizes = Sizes { page_bytes: 4_096, short_list_bytes: 16_384, pages_ahead: 2 };
 
     /// Returns a list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
@@ -136,7 +135,8 @@ pub mod tests {
     }
 
     pub fn text(snapshot: &Snapshot) -> String {
-        let bytes = snapshot.parts().flatten().copied().collect::<Vec<_>>();
+        let pages = || snapshot.pages().iter().flat_map(|page| page.bytes()).copied().collect();
+        let bytes = snapshot.whole().map_or_else(pages, Vec::from);
         assert_eq!(bytes.len(), snapshot.length());
         String::from_utf8(bytes).unwrap()
     }
@@ -196,9 +196,6 @@ pub mod tests {
                 assert_eq!(text(&snapshot), serde_json::to_string(&orders).unwrap(), "seed {seed}");
                 assert!(snapshot.pages().iter().flat_map(|page| page.ids()).eq(map.keys()));
                 most_pages = snapshot.pages().len().max(most_pages);
-                if random.next_u32().is_multiple_of(2) {
-                    snapshot = snapshot.join_pages().unwrap_or(snapshot);
-                }
             }
             assert_eq!(text(&snapshot), "[]");
         }

@@ -14,9 +14,8 @@ use tokio::task::JoinError;
 pub struct Page {
     bytes: Bytes,
     orders: Arc<PageOrders>,
-    /// The compressed bytes, computed for the first gzip response. Pages with the same bytes share
-    /// them.
-    deflated: Arc<OnceCell<Deflated>>,
+    /// The compressed bytes, computed for the first gzip response.
+    deflated: OnceCell<Deflated>,
 }
 
 /// The metadata of a page's orders, in ascending order of id.
@@ -34,7 +33,7 @@ impl Page {
     /// Creates a page from its bytes and the metadata of its orders.
     pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
         // Cloned to save memory, because a clone has no spare capacity.
-        Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
+        Page { bytes, orders: Arc::new(orders.clone()), deflated: OnceCell::new() }
     }
 
     /// The JSON as it is sent.
@@ -76,14 +75,7 @@ impl Page {
 
     /// Creates a page of the same orders from `bytes`, in which only the separators differ.
     pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
-        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
-    }
-
-    /// Creates a copy of the page whose bytes are in another buffer.
-    pub fn move_to(&self, bytes: Bytes) -> Arc<Page> {
-        debug_assert_eq!(self.bytes, bytes);
-        let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));
-        Arc::new(Page { bytes, orders, deflated })
+        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
     /// The page's memory in bytes: plain and compressed.
