@@ -4,6 +4,14 @@
 //! A list reflects every change, of any process, that was committed before the list was requested.
 //! The writer removes this process's cancellations from the list. If the store has a later change
 //! than the list, the changes of other processes are read from the store.
+//!
+//! Two locks guard the list. `refresh_lock` is held during a refresh, so that one refresh runs at a
+//! time. `state` guards the snapshot, the last change that the snapshot reflects, the pending
+//! removals, and the register of snapshots that are being sent. A refresh locks `refresh_lock` first
+//! and then, only to plan and to publish, `state`. `state` is never held across an `await`, nor while
+//! a snapshot is built or dropped, so list requests and the writer wait for it only briefly.
+//! Snapshots need no lock, because they are immutable. Responses reach theirs through an atomic
+//! reference, which is cleared to cut them off.
 
 mod freshness;
 mod search;
@@ -23,11 +31,11 @@ use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
-use freshness::ListInMemory;
+use freshness::{ListInMemory, ReadRefresh};
 use parking_lot::Mutex;
 use sending::Readers;
 use slog::Logger;
-use snapshot::{ListBytes, ListMemory, Sizes};
+use snapshot::Sizes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinError;
@@ -76,10 +84,9 @@ impl OrderList {
         outdated_bytes: usize,
         log: &Logger,
     ) -> Result<OrderList, StoreError> {
-        let memory = ListMemory::default();
-        let readers = Arc::new(Readers::new(memory.clone(), outdated_bytes, log));
-        let list = ListInMemory::open(&*store, Sizes::default(), memory).await?;
+        let list = ListInMemory::open(&*store, Sizes::default()).await?;
         let state = Arc::new(Mutex::new(list));
+        let readers = Arc::new(Readers::new(Arc::clone(&state), outdated_bytes, log));
         let writer =
             Writer::start(Arc::clone(&store), Arc::clone(&state), batches, REQUEST_TIMEOUT, log);
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
@@ -118,15 +125,16 @@ impl OrderList {
             }
         };
         if !refresh.is_long(MAX_INLINE_PAGES) {
-            return Ok(refresh.read(&*self.store).await?.apply(&self.state));
+            return Ok(publish(refresh.read(&*self.store).await?, &self.state, &self.readers));
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
+        let readers = Arc::clone(&self.readers);
         // The refresh continues if the client disconnects, because the next list needs the refresh
         // too.
         let refreshed = tokio::spawn(async move {
             let _refresh_guard = refresh_guard;
             let read = refresh.read(&*store).await?;
-            Ok(run(move || read.apply(&state)).await)
+            Ok(run(move || publish(read, &state, &readers)).await)
         });
         refreshed.await.map_err(|_| ListError::CutShort)?
     }
@@ -178,9 +186,9 @@ impl OrderList {
         Payload::for_part(json, &self.readers, accepts_gzip).await
     }
 
-    /// The memory that lists use in addition to the current list.
-    pub fn list_bytes(&self) -> ListBytes {
-        self.readers.used()
+    /// The memory in bytes of the outdated lists that are being sent.
+    pub fn outdated_bytes(&self) -> usize {
+        self.state.lock().outdated_bytes()
     }
 
     /// The counter of lists that were cut off because outdated lists used too much memory.
@@ -244,6 +252,13 @@ impl OrderList {
     }
 }
 
+/// Publishes a refreshed list. Cuts off older lists if this makes too many of them outdated.
+fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
+    let snapshot = read.apply(state);
+    readers.enforce();
+    snapshot
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,14 +269,15 @@ mod tests {
     use std::pin::pin;
     use tempfile::TempDir;
 
-    /// Returns a list of one pending order, its store, and the store's directory.
+    /// Returns a list of one pending order, its store, and the store's directory. Only one outdated
+    /// list can be read.
     async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
         let (shared, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
-        let orders = OrderList::open(shared, batches, 1_000_000, &log).await.unwrap();
+        let orders = OrderList::open(shared, batches, 1, &log).await.unwrap();
         (orders, store, directory)
     }
 
@@ -314,11 +330,25 @@ mod tests {
     async fn a_list_that_is_still_read_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
-        assert_eq!(orders.list_bytes().outdated, 0);
+        let reader = orders.readers.begin(&first);
+        assert_eq!(orders.outdated_bytes(), 0);
         store.ship_orders(&[1]).unwrap();
         orders.list().await.unwrap();
-        assert_eq!(orders.list_bytes().outdated, first.length());
-        drop(first);
-        assert_eq!(orders.list_bytes().outdated, 0);
+        assert_eq!(orders.outdated_bytes(), first.held_bytes());
+        drop(reader);
+        assert_eq!(orders.outdated_bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_refresh_cuts_off_the_oldest_list_that_is_still_read() {
+        let (orders, store, _directory) = one_order().await;
+        let oldest = orders.readers.begin(&orders.list().await.unwrap());
+        store.ship_orders(&[1]).unwrap();
+        let newer = orders.readers.begin(&orders.list().await.unwrap());
+        assert!(oldest.snapshot().is_ok());
+        store.import(Records::Orders(&[NewOrder::pending(2)]), false).unwrap();
+        orders.list().await.unwrap();
+        assert!(oldest.snapshot().is_err() && newer.snapshot().is_ok());
+        assert_eq!(orders.lists_cut_off().get(), 1);
     }
 }

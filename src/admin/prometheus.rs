@@ -52,14 +52,7 @@ pub fn register(
         registry,
         "store_orders_outdated_list_bytes",
         "Memory that outdated lists hold while clients read them.",
-        Box::new(move || orders.list_bytes().outdated as f64),
-    )?;
-    let orders = Arc::clone(&server.orders);
-    gauge(
-        registry,
-        "store_orders_connection_list_bytes",
-        "Memory of lists that only connections hold: cutting lists off does not free it.",
-        Box::new(move || orders.list_bytes().in_connections as f64),
+        Box::new(move || orders.outdated_bytes() as f64),
     )?;
     server.orders.lists_cut_off().register(
         registry,

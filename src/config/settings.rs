@@ -96,7 +96,7 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
-    /// Beyond it, the oldest unfinished list is cut off.
+    /// Beyond it, the oldest unfinished list is cut off. Each outdated list counts in full.
     #[arg(
         long,
         value_name = "N",

@@ -1,6 +1,7 @@
 //! Refreshes the snapshot: plans how it catches up with the store, reads and applies the changes.
 
-use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
+use super::sending::{SentList, SentLists};
+use super::snapshot::{Edit, Sizes, Snapshot};
 use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
@@ -12,24 +13,26 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// The list in memory: a snapshot, and the cancelled orders to remove from it at the next refresh.
+/// Also the snapshots that are being sent.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
+    sent: SentLists,
 }
 
 impl ListInMemory {
+    /// Creates the list from a snapshot that reflects the change `applied`.
+    pub fn new(snapshot: Arc<Snapshot>, applied: ChangeNumber) -> ListInMemory {
+        ListInMemory { list: ListState::new(snapshot, applied), sent: SentLists::default() }
+    }
+
     /// Reads all orders from the store.
-    pub async fn open(
-        store: &dyn Store,
-        sizes: Sizes,
-        memory: ListMemory,
-    ) -> Result<ListInMemory, StoreError> {
+    pub async fn open(store: &dyn Store, sizes: Sizes) -> Result<ListInMemory, StoreError> {
         let beginning =
             ChangeNumber::beginning(store.poll_changes().await?.last_changes.generation);
-        let empty = Arc::new(Snapshot::empty(sizes, memory));
-        let (snapshot, applied) = read_changes(store, Arc::clone(&empty), beginning).await?;
-        snapshot.replace(empty);
-        Ok(ListInMemory { list: ListState::new(snapshot, applied) })
+        let empty = Arc::new(Snapshot::empty(sizes));
+        let (snapshot, applied) = read_changes(store, empty, beginning).await?;
+        Ok(ListInMemory::new(snapshot, applied))
     }
 
     /// Adds the cancellations of one transaction to the pending removals.
@@ -52,6 +55,34 @@ impl ListInMemory {
     pub fn current(&self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
         let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
         is_current.then(|| Arc::clone(&self.list.snapshot))
+    }
+
+    /// Replaces the snapshot by one that reflects the change `reached` and the first `removals` of
+    /// the pending removals. Returns the old snapshot.
+    pub fn publish(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        reached: ChangeNumber,
+        removals: usize,
+    ) -> Arc<Snapshot> {
+        let drop_applied = |pending: &mut Vec<i64>| drop(pending.drain(..removals));
+        self.list.publish(Arc::clone(snapshot), reached, drop_applied)
+    }
+
+    /// Returns the reference that the responses of this snapshot share.
+    pub fn share(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
+        self.sent.share(snapshot)
+    }
+
+    /// The memory in bytes of the outdated lists that are being sent.
+    pub fn outdated_bytes(&self) -> usize {
+        self.sent.outdated_bytes(&self.list.snapshot)
+    }
+
+    /// Returns the oldest lists that must be cut off, so that outdated lists hold at most `bound`
+    /// bytes.
+    pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
+        self.sent.excess(&self.list.snapshot, bound)
     }
 
     /// Plans how the snapshot catches up with the store. The caller must run one refresh at a time.
@@ -126,11 +157,10 @@ impl ReadRefresh {
     /// Applies rows and removals, and publishes the new snapshot.
     pub fn apply(self, state: &Mutex<ListInMemory>) -> Arc<Snapshot> {
         let snapshot = self.next_snapshot();
-        let state = &mut *state.lock();
-        let applied = self.planned.removals.len();
-        let drop_applied = |removals: &mut Vec<i64>| drop(removals.drain(..applied));
-        let old = state.list.publish(Arc::clone(&snapshot), self.reached, drop_applied);
-        snapshot.replace(old);
+        let removals = self.planned.removals.len();
+        let old = state.lock().publish(&snapshot, self.reached, removals);
+        // Dropping a snapshot can take long, so the lock is released before.
+        drop(old);
         snapshot
     }
 
@@ -219,7 +249,7 @@ mod tests {
     /// A list of several pages at change 5.
     fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(ListInMemory { list: ListState::new(snapshot, change(5)) })
+        Mutex::new(ListInMemory::new(snapshot, change(5)))
     }
 
     /// Returns the report of a store whose last change is `stored`. If the report contains rows,
@@ -340,8 +370,7 @@ mod tests {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let applied = ChangeNumber { generation: 1, number: 5 };
-        let list = ListState::new(Arc::new(snapshot(200)), applied);
-        let state = Mutex::new(ListInMemory { list });
+        let state = Mutex::new(ListInMemory::new(Arc::new(snapshot(200)), applied));
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Numbers of different generations cannot be compared: the list lacks change 1 of
         // generation 0, although it has change 6 of generation 1.

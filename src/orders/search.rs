@@ -175,7 +175,6 @@ fn comparable(date: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::ListMemory;
     use super::super::snapshot::edit::tests::{SMALL, apply_changes};
     use super::*;
     use crate::store::{ListedOrder, OrderChange};
@@ -308,7 +307,7 @@ mod tests {
         ) {
             let mut model = Model::new();
             let first = orders.into_iter().map(|(id, fields)| (id, Some(fields))).collect();
-            let empty = Snapshot::empty(SMALL, ListMemory::default());
+            let empty = Snapshot::empty(SMALL);
             let mut list = apply(&empty, &mut model, &first);
             let mut from = i64::MIN;
             for (limit, changes) in limits.iter().zip(&between) {
@@ -338,7 +337,7 @@ mod tests {
                 Fields { pet_id: id, date: Some(date_index), complete: false, is_shipped: false };
             OrderChange::Listed(build_listed_order(id, fields))
         };
-        apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(change))
+        apply_changes(&Snapshot::empty(SMALL), (0..orders).map(change))
     }
 
     #[tokio::test]

@@ -2,8 +2,10 @@
 
 mod body;
 mod readers;
+mod sent_lists;
 
 pub use readers::Readers;
+pub use sent_lists::{SentList, SentLists};
 
 use crate::orders::snapshot::Snapshot;
 use body::ListBody;
@@ -32,8 +34,7 @@ pub enum PayloadBody {
 
 impl Payload {
     /// Prepares a whole list, as gzip if the client accepts it and the list is not too short.
-    pub fn for_list(list: &Arc<Snapshot>, readers: &Arc<Readers>, accepts_gzip: bool) -> Payload {
-        readers.enforce();
+    pub fn for_list(list: &Arc<Snapshot>, readers: &Readers, accepts_gzip: bool) -> Payload {
         let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
         let body = match list.whole() {
             _ if is_gzip => PayloadBody::Pieces(ListBody::gzip(list, readers.begin(list))),
@@ -50,7 +51,7 @@ impl Payload {
         accepts_gzip: bool,
     ) -> Result<Payload, JoinError> {
         let is_gzip = accepts_gzip && json.len() >= MIN_GZIP_BYTES;
-        let bytes = if is_gzip { readers.compress(json).await? } else { readers.hold(json) };
+        let bytes = if is_gzip { readers.compress(json).await? } else { json.into() };
         Ok(Payload { body: PayloadBody::Whole(bytes), is_gzip })
     }
 }

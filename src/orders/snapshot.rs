@@ -7,24 +7,18 @@ mod builder;
 pub mod edit;
 pub mod gzip;
 mod mark;
-mod memory;
 mod page;
-mod sent_list;
 mod sizes;
 mod tag;
 
 pub use edit::Edit;
 pub use mark::{Mark, MarkFilter};
-pub use memory::{ListBytes, ListMemory};
 pub use page::Page;
-pub use sent_list::{CutOff, SentList};
 pub use sizes::Sizes;
 pub use tag::ListTag;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
-use std::collections::HashSet;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use store_orders_api::v2::OrderStatus;
 
 /// The JSON array without orders.
@@ -35,31 +29,23 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
+    /// The memory of the pages in bytes, without the pages' compressed bytes that were added later.
+    held_bytes: usize,
     sizes: Sizes,
-    memory: ListMemory,
     /// The last change of the store that the list reflects.
     change_number: i64,
     /// The entity tag, computed for the first response.
     tag: OnceLock<ListTag>,
-    /// The reference to this snapshot that its responses share.
-    sent: Mutex<Weak<SentList>>,
 }
 
 impl Snapshot {
     /// Creates the list from its pages.
-    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, memory: ListMemory) -> Snapshot {
+    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes) -> Snapshot {
         pages.shrink_to_fit();
         let total = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = if pages.is_empty() { EMPTY.len() } else { total() };
-        Snapshot {
-            pages,
-            length,
-            sizes,
-            memory,
-            change_number: 0,
-            tag: OnceLock::new(),
-            sent: Mutex::default(),
-        }
+        let held_bytes = pages.iter().map(|page| page.held_bytes()).sum();
+        Snapshot { pages, length, held_bytes, sizes, change_number: 0, tag: OnceLock::new() }
     }
 
     /// Sets the last change that the list reflects.
@@ -77,13 +63,13 @@ impl Snapshot {
     }
 
     /// Creates a list without orders.
-    pub fn empty(sizes: Sizes, memory: ListMemory) -> Snapshot {
-        Snapshot::new(Vec::new(), sizes, memory)
+    pub fn empty(sizes: Sizes) -> Snapshot {
+        Snapshot::new(Vec::new(), sizes)
     }
 
-    /// Creates a list without orders, with the same sizes and memory counter.
+    /// Creates a list without orders, with the same sizes.
     pub fn to_empty(&self) -> Snapshot {
-        Snapshot::empty(self.sizes, self.memory.clone())
+        Snapshot::empty(self.sizes)
     }
 
     /// The pages in order.
@@ -91,27 +77,10 @@ impl Snapshot {
         &self.pages
     }
 
-    /// The counter of the list's buffers.
-    pub fn memory(&self) -> &ListMemory {
-        &self.memory
-    }
-
-    /// Makes this the current snapshot instead of `old`. Clients may still read `old`.
-    pub fn replace(self: &Arc<Self>, old: Arc<Snapshot>) {
-        self.memory.replace(old, self);
-    }
-
-    /// The memory of the pages in bytes.
+    /// The memory of the pages in bytes. Pages that another snapshot shares are included, and bytes
+    /// that were compressed after this snapshot was created are not.
     pub fn held_bytes(&self) -> usize {
-        self.pages.iter().map(|page| page.held_bytes()).sum()
-    }
-
-    /// The memory, in bytes, of this snapshot's pages that `newer` does not share.
-    pub fn bytes_missing_in(&self, newer: &Snapshot) -> usize {
-        let address = |page: &Arc<Page>| page.bytes().as_ptr().addr();
-        let newer: HashSet<usize> = newer.pages.iter().map(address).collect();
-        let missing = self.pages.iter().filter(|page| !newer.contains(&address(page)));
-        missing.map(|page| page.held_bytes()).sum()
+        self.held_bytes
     }
 
     /// The numbers of pending and of shipped orders.
@@ -168,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_list_without_orders_is_an_empty_array() {
-        let empty = Snapshot::empty(SMALL, ListMemory::default());
+        let empty = Snapshot::empty(SMALL);
         assert_eq!(text(&empty), "[]");
         assert_eq!(text(&apply_changes(&empty, [])), "[]");
     }

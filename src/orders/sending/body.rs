@@ -1,8 +1,9 @@
 //! Streams a snapshot as a response body, plain or as gzip, without copying its bytes.
 
 use super::readers::Reader;
+use super::sent_lists::CutOff;
+use crate::orders::snapshot::Snapshot;
 use crate::orders::snapshot::gzip::{self, Checksum};
-use crate::orders::snapshot::{CutOff, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -107,17 +108,28 @@ impl Body for ListBody {
 mod tests {
     use super::super::readers::Readers;
     use super::*;
-    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, order, snapshot, text};
-    use crate::store::OrderChange;
+    use crate::orders::freshness::ListInMemory;
+    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, snapshot, text};
+    use crate::store::{ChangeNumber, OrderChange};
     use futures::poll;
     use http_body_util::BodyExt;
+    use parking_lot::Mutex;
     use std::io::Read;
     use std::sync::Arc;
 
-    /// Returns readers whose outdated lists may use `bound` bytes.
-    fn readers(list: &Snapshot, bound: usize) -> Arc<Readers> {
+    /// Returns the state and the readers of a current list. Outdated lists may use `bound` bytes.
+    fn state_and_readers(
+        list: &Arc<Snapshot>,
+        bound: usize,
+    ) -> (Arc<Mutex<ListInMemory>>, Readers) {
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        Arc::new(Readers::new(list.memory().clone(), bound, &log))
+        let list = ListInMemory::new(Arc::clone(list), ChangeNumber::beginning(0));
+        let state = Arc::new(Mutex::new(list));
+        (Arc::clone(&state), Readers::new(state, bound, &log))
+    }
+
+    fn readers(list: &Arc<Snapshot>) -> Readers {
+        state_and_readers(list, usize::MAX).1
     }
 
     /// Reads a body to its end. Returns its pieces and the number of times that it yielded.
@@ -141,7 +153,7 @@ mod tests {
     async fn a_short_list_is_sent_without_yielding() {
         let list = Arc::new(snapshot(200));
         assert!(list.pages().len() > 1 && list.length() <= SMALL.short_list_bytes);
-        let reader = readers(&list, usize::MAX).begin(&list);
+        let reader = readers(&list).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!((pieces.concat().as_slice(), pauses), (text(&list).as_bytes(), 0));
     }
@@ -149,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn a_response_yields_after_each_page_of_a_long_list() {
         let list = Arc::new(snapshot(1_000));
-        let reader = readers(&list, usize::MAX).begin(&list);
+        let reader = readers(&list).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!(pieces.concat(), text(&list).as_bytes());
         assert!(pieces.iter().all(|piece| piece.len() <= SMALL.page_bytes));
@@ -159,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn the_length_of_gzip_is_known_once_all_pages_are_compressed() {
         let list = Arc::new(snapshot(1_000));
-        let readers = readers(&list, usize::MAX);
+        let readers = readers(&list);
         for is_compressed in [false, true] {
             let body = ListBody::gzip(&list, readers.begin(&list));
             assert_eq!(body.size_hint().exact().is_some(), is_compressed);
@@ -176,51 +188,26 @@ mod tests {
         Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
     }
 
-    /// A slow client reads a list while an import adds orders at the end in steps, and other
-    /// clients read the list after each step.
-    #[tokio::test]
-    async fn pages_shared_with_the_current_list_are_not_outdated() {
-        let mut list = Arc::new(snapshot(1_000));
-        let readers = readers(&list, list.length() / 2);
-        let slow = ListBody::plain(&list, readers.begin(&list));
-        let first = text(&list);
-        for step in 1..20 {
-            let added = step * 1_000..(step + 1) * 1_000;
-            let next =
-                Arc::new(apply_changes(&list, added.map(|id| OrderChange::Listed(order(id, 1)))));
-            readers.enforce();
-            next.replace(std::mem::replace(&mut list, Arc::clone(&next)));
-            readers.enforce();
-        }
-        assert_eq!(readers.cut_off().get(), 0);
-        // Only the last page of the first list is outdated, because it was not full and the import
-        // changed it.
-        assert!(readers.used().outdated <= SMALL.page_bytes, "{}", readers.used().outdated);
-        assert_eq!(pieces(slow).await.0.concat(), first.as_bytes());
-        assert_eq!(readers.used().outdated, 0);
-    }
-
     #[tokio::test]
     async fn outdated_lists_are_cut_off_at_the_memory_bound() {
         let first = Arc::new(snapshot(1_000));
-        let memory = first.memory().clone();
-        let bound = 3 * first.length();
-        let readers = readers(&first, bound);
-        let (mut bodies, mut list) = (Vec::new(), first);
+        let bound = 3 * first.held_bytes();
+        let (state, readers) = state_and_readers(&first, bound);
+        let outdated = || state.lock().outdated_bytes();
+        let (mut bodies, mut list) = (Vec::new(), Arc::clone(&first));
         // Each client requests a list and does not read it.
         for round in 0..20 {
-            readers.enforce();
-            assert!(readers.used().outdated <= bound, "{}", readers.used().outdated);
             let reader = readers.begin(&list);
             bodies.push(if round % 2 == 0 {
                 ListBody::plain(&list, reader)
             } else {
                 ListBody::gzip(&list, reader)
             });
-            let next = remove_some(&list, round);
-            next.replace(std::mem::replace(&mut list, Arc::clone(&next)));
+            list = remove_some(&list, round);
+            drop(state.lock().publish(&list, ChangeNumber::beginning(0), 0));
+            readers.enforce();
+            assert!(outdated() <= bound, "{} bytes", outdated());
         }
-        readers.enforce();
         assert!(readers.cut_off().get() > 10, "{}", readers.cut_off().get());
         // The latest list was not cut off, but the oldest was.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
@@ -229,7 +216,20 @@ mod tests {
         let mut cut = bodies.swap_remove(0);
         let end = cut.frame().await;
         assert!(matches!(end, Some(Err(BodyError::CutOff(_)))), "{end:?}");
-        drop((bodies, latest, cut));
-        assert_eq!((memory.used().outdated, memory.buffer_bytes()), (0, list.held_bytes()));
+        assert_eq!(Arc::strong_count(&first), 1, "the body keeps a list that was cut off");
+        drop((bodies, latest));
+        assert_eq!(outdated(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_list_that_is_outdated_before_its_first_response_counts() {
+        let lists = [(); 3].map(|()| Arc::new(snapshot(1_000)));
+        let [first, second, current] = &lists;
+        let (state, readers) = state_and_readers(current, 2 * current.held_bytes() - 1);
+        let mut oldest = ListBody::plain(first, readers.begin(first));
+        let newest = ListBody::plain(second, readers.begin(second));
+        assert_eq!(state.lock().outdated_bytes(), second.held_bytes());
+        assert!(matches!(oldest.frame().await, Some(Err(BodyError::CutOff(_)))));
+        assert_eq!(pieces(newest).await.0.concat(), text(second).as_bytes());
     }
 }

@@ -1,7 +1,8 @@
 //! Builds the pages of a snapshot from orders that are encoded already.
 
 use super::page::{Page, PageOrders};
-use super::{ListMemory, Mark, Sizes, Snapshot};
+use super::{Mark, Sizes, Snapshot};
+use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct PagesBuilder {
     sizes: Sizes,
-    memory: ListMemory,
     pages: Vec<Arc<Page>>,
     bytes: Vec<u8>,
     orders: PageOrders,
@@ -17,14 +17,8 @@ pub struct PagesBuilder {
 
 impl PagesBuilder {
     /// Creates a builder without pages.
-    pub fn new(sizes: Sizes, memory: ListMemory) -> PagesBuilder {
-        PagesBuilder {
-            sizes,
-            memory,
-            pages: Vec::new(),
-            bytes: Vec::new(),
-            orders: PageOrders::default(),
-        }
+    pub fn new(sizes: Sizes) -> PagesBuilder {
+        PagesBuilder { sizes, pages: Vec::new(), bytes: Vec::new(), orders: PageOrders::default() }
     }
 
     /// Adds an encoded order.
@@ -73,9 +67,9 @@ impl PagesBuilder {
         if let Some(last) = self.pages.last_mut()
             && !last.is_last()
         {
-            *last = last.with_bytes(self.memory.hold([last.bytes(), &b"]"[..]].concat()));
+            *last = last.with_bytes([last.bytes(), &b"]"[..]].concat().into());
         }
-        Snapshot::new(self.pages, self.sizes, self.memory)
+        Snapshot::new(self.pages, self.sizes)
     }
 
     /// Makes room for orders of this total length, and adds the separator before them.
@@ -105,7 +99,7 @@ impl PagesBuilder {
         } else {
             self.bytes.clone()
         };
-        let page = Page::new(self.memory.hold(bytes), &self.orders);
+        let page = Page::new(Bytes::from(bytes), &self.orders);
         self.bytes.clear();
         self.orders.ids.clear();
         self.orders.ends.clear();

@@ -33,7 +33,7 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            new: PagesBuilder::new(snapshot.sizes(), snapshot.memory().clone()),
+            new: PagesBuilder::new(snapshot.sizes()),
             scratch: Vec::new(),
         }
     }
@@ -104,7 +104,7 @@ fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::orders::snapshot::{ListMemory, Sizes};
+    use crate::orders::snapshot::Sizes;
     use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
     use std::collections::BTreeMap;
     use store_orders_api::types::Order;
@@ -115,7 +115,7 @@ pub mod tests {
     /// Returns a list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
         let listed = |id| OrderChange::Listed(order(id, 1));
-        apply_changes(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(listed))
+        apply_changes(&Snapshot::empty(SMALL), (0..orders).map(listed))
     }
 
     pub fn apply_changes<'a>(
@@ -176,7 +176,7 @@ pub mod tests {
         for seed in 0..40 {
             let mut random = StdRng::seed_from_u64(seed);
             let mut map: BTreeMap<i64, i32> = BTreeMap::new();
-            let mut snapshot = Snapshot::empty(SMALL, ListMemory::default());
+            let mut snapshot = Snapshot::empty(SMALL);
             for round in 0..12 {
                 let mut changes = random_changes(&mut random, round);
                 if round == 11 {

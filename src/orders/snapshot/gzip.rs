@@ -4,7 +4,6 @@
 //! boundary, and later blocks do not refer back to them. So a gzip file consists of a header, the
 //! blocks of any parts, an empty last block, the CRC and the length.
 
-use super::memory::ListMemory;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
@@ -29,12 +28,12 @@ pub struct Deflated {
 }
 
 impl Deflated {
-    /// Compresses a part and counts its blocks in `memory`.
-    pub fn compress(bytes: &[u8], memory: &ListMemory) -> Deflated {
+    /// Compresses a part.
+    pub fn compress(bytes: &[u8]) -> Deflated {
         let mut blocks = Vec::new();
         deflate(bytes, &mut blocks);
         Deflated {
-            blocks: memory.hold(blocks.into_boxed_slice().into_vec()),
+            blocks: blocks.into_boxed_slice().into(),
             crc: crc32fast::hash(bytes),
             length: bytes.len() as u64,
         }
@@ -102,7 +101,7 @@ mod tests {
         let mut checksum = Checksum::default();
         let mut blocks = 0;
         for part in parts {
-            let part = Deflated::compress(part, &ListMemory::default());
+            let part = Deflated::compress(part);
             assert!(part.blocks.ends_with(&[0, 0, 0xff, 0xff]));
             file.extend_from_slice(&part.blocks);
             blocks += part.blocks.len();

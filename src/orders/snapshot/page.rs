@@ -2,14 +2,16 @@
 
 use super::gzip::Deflated;
 use super::mark::Mark;
-use super::memory::ListMemory;
 use crate::blocking::spawn_blocking_with_permit;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A page of a snapshot. Uses 14 bytes per order besides the JSON.
+/// The memory of an order besides its JSON: id, end and mark.
+const ORDER_BYTES: usize = size_of::<i64>() + size_of::<u32>() + size_of::<Mark>();
+
+/// A page of a snapshot.
 #[derive(Debug)]
 pub struct Page {
     bytes: Bytes,
@@ -78,9 +80,10 @@ impl Page {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: plain and compressed.
+    /// The page's memory in bytes: plain, compressed, and the metadata of its orders.
     pub fn held_bytes(&self) -> usize {
-        self.bytes.len() + self.deflated().map_or(0, |deflated| deflated.blocks.len())
+        let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
+        self.bytes.len() + compressed + self.ids().len() * ORDER_BYTES
     }
 
     /// The compressed bytes, if the page has been compressed.
@@ -90,16 +93,12 @@ impl Page {
 
     /// Returns the compressed bytes. The first call compresses the page on a blocking thread, with
     /// one of the permits. This takes milliseconds. Concurrent calls wait for the result.
-    pub async fn deflate(
-        self: Arc<Page>,
-        memory: ListMemory,
-        permits: Arc<Semaphore>,
-    ) -> Result<Deflated, JoinError> {
+    pub async fn deflate(self: Arc<Page>, permits: Arc<Semaphore>) -> Result<Deflated, JoinError> {
         let bytes = self.bytes.clone();
         let compress = || async move {
             // The semaphore is never closed.
             let permit = permits.acquire_owned().await;
-            spawn_blocking_with_permit(permit, move || Deflated::compress(&bytes, &memory)).await
+            spawn_blocking_with_permit(permit, move || Deflated::compress(&bytes)).await
         };
         self.deflated.get_or_try_init(compress).await.cloned()
     }
@@ -113,7 +112,7 @@ mod tests {
     use std::time::Duration;
 
     fn page() -> Arc<Page> {
-        let bytes = ListMemory::default().hold(b"{},".repeat(100_000));
+        let bytes = Bytes::from(b"{},".repeat(100_000));
         Arc::new(Page::new(bytes, &PageOrders::default()))
     }
 
@@ -121,7 +120,7 @@ mod tests {
     async fn a_page_is_compressed_when_a_permit_is_free() {
         let (page, permits) = (page(), Arc::new(Semaphore::new(1)));
         let last_permit = permits.clone().try_acquire_owned().unwrap();
-        let deflate = Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
+        let deflate = Arc::clone(&page).deflate(Arc::clone(&permits));
         let mut waiting = Box::pin(deflate);
         tokio::time::timeout(Duration::from_millis(100), &mut waiting).await.unwrap_err();
         drop(last_permit);
@@ -132,7 +131,7 @@ mod tests {
     #[tokio::test]
     async fn concurrent_calls_share_one_compression() {
         let (page, permits) = (page(), Arc::new(Semaphore::new(8)));
-        let deflate = || Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
+        let deflate = || Arc::clone(&page).deflate(Arc::clone(&permits));
         let mut first = Box::pin(deflate());
         assert!(first.as_mut().now_or_never().is_none());
         let others = tokio::spawn(join_all((0..8).map(|_| deflate())));

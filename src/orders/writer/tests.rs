@@ -1,7 +1,7 @@
 //! Tests of the writer: batches, dropped callers, and a store that cannot write.
 
 use super::*;
-use crate::orders::snapshot::{ListMemory, Sizes};
+use crate::orders::snapshot::Sizes;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{NewOrder, OperatorStore, REQUEST_TIMEOUT, Records};
 use futures::FutureExt;
@@ -18,7 +18,7 @@ async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     store.import(Records::Orders(&orders), false).unwrap();
     let batches = crate::metrics::batch_sizes().unwrap();
     let log = Logger::root(slog::Discard, o!());
-    let state = ListInMemory::open(&store, Sizes::default(), ListMemory::default()).await.unwrap();
+    let state = ListInMemory::open(&store, Sizes::default()).await.unwrap();
     let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
     let writer = Writer::start(shared, Arc::clone(&state), batches.clone(), REQUEST_TIMEOUT, &log);
     (writer, batches, state, directory)
