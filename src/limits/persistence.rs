@@ -89,6 +89,13 @@ impl LimitsFile {
         self.is_available
     }
 
+    /// Writes the file a last time before the server stops, even if nothing has changed, in case the
+    /// file was removed.
+    pub fn finish(&mut self) -> bool {
+        self.must_write = true;
+        self.write()
+    }
+
     fn try_write(&mut self, now: Now) -> io::Result<()> {
         self.restore(now)?;
         if !self.limits.take_changed() && !self.must_write {

@@ -45,7 +45,7 @@ impl LimitsPersister {
             while stop.recv_timeout(WRITE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 write(LimitsFile::write);
             }
-            completed.send(write(LimitsFile::write))
+            completed.send(write(LimitsFile::finish))
         })?;
         Ok(LimitsPersister { running, ended })
     }
@@ -85,13 +85,11 @@ mod tests {
     use super::super::FILE_NAME;
     use super::*;
     use crate::clock::{Clock, ManualClock, Now};
-    use crate::limits::{InMemoryLimits, KeyBan, KeyedRequest, Limits};
-    use futures::FutureExt;
+    use crate::limits::InMemoryLimits;
     use slog::{Discard, Logger, o};
     use std::path::Path;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use store_orders_api::plans::PlanLimits;
 
     /// A clock that a test can make panic, to make a write panic.
     struct PanickingClock {
@@ -110,24 +108,14 @@ mod tests {
         }
     }
 
-    /// Starts to write, then counts a request, so that the file must be written again.
-    fn start(directory: &Path) -> (LimitsPersister, Arc<PanickingClock>, Arc<InMemoryLimits>) {
+    fn start(directory: &Path) -> (LimitsPersister, Arc<PanickingClock>) {
         let clock = ManualClock::new(Duration::from_secs(1_000_000));
         let (panics, has_panicked) = Default::default();
         let clock = Arc::new(PanickingClock { clock, panics, has_panicked });
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
-        let file = LimitsFile::open(directory, id, Arc::clone(&limits), clock.clone(), log);
-        let persister = LimitsPersister::start(file).unwrap();
-        count(&limits, &clock.clock);
-        (persister, clock, limits)
-    }
-
-    fn count(limits: &InMemoryLimits, clock: &ManualClock) {
-        let plan = PlanLimits { per_minute: 10, per_day: 10 };
-        let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
-        let (key_id, now) = (Arc::from("key_1"), clock.now());
-        limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
+        let file = LimitsFile::open(directory, id, limits, clock.clone(), log);
+        (LimitsPersister::start(file).unwrap(), clock)
     }
 
     const TIMEOUT: Duration = Duration::from_secs(60);
@@ -135,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn the_last_write_completes_after_an_earlier_one_panicked() {
         let directory = tempfile::tempdir().unwrap();
-        let (persister, clock, limits) = start(directory.path());
+        let (persister, clock) = start(directory.path());
         clock.panics.store(true, Ordering::Relaxed);
         while !clock.has_panicked.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
@@ -143,7 +131,6 @@ mod tests {
         clock.panics.store(false, Ordering::Relaxed);
         let file = directory.path().join(FILE_NAME);
         std::fs::remove_file(&file).unwrap();
-        count(&limits, &clock.clock);
         assert!(persister.finish(TIMEOUT).await);
         assert!(file.exists());
     }
@@ -151,10 +138,10 @@ mod tests {
     #[tokio::test]
     async fn a_last_write_that_fails_or_panics_is_not_reported_as_complete() {
         let directory = tempfile::tempdir().unwrap();
-        let (persister, clock, _) = start(directory.path());
+        let (persister, clock) = start(directory.path());
         clock.panics.store(true, Ordering::Relaxed);
         assert!(!persister.finish(TIMEOUT).await);
-        let (persister, ..) = start(directory.path());
+        let (persister, _) = start(directory.path());
         directory.close().unwrap();
         assert!(!persister.finish(TIMEOUT).await);
     }

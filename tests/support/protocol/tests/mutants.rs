@@ -54,7 +54,11 @@ const MUTANTS: [(&str, &str); 32] = [
     ("if !stored.has_more_than(reflected) {", "if true {"),
     ("if !after.has_more_than(reflected) =>", "=>"),
     ("if reflected != self.reflected_after_removals {", "if true {"),
-    ("if is_same {", "if true {"),
+    (
+        "applied.generation == reflected.generation && applied.number < reflected.number",
+        "applied.number < reflected.number",
+    ),
+    ("&& applied.number < reflected.number", "&& false"),
     // change_numbers.rs
     ("generation == self.generation && before == self.number", "generation == self.generation"),
     (" generation == self.generation && before", " before"),

@@ -147,7 +147,7 @@ impl TestServer {
     /// Stops the server. Returns its setup as the next process finds it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
-        self.setup.with_limits_file(LimitsFile::write);
+        self.setup.with_limits_file(LimitsFile::finish);
         self.setup.restarted()
     }
 
