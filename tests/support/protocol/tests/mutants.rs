@@ -26,7 +26,7 @@ const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../src/store
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Each mutant replaces the first text by the second in a file of `src/store/agreement`.
-const MUTANTS: [(&str, &str); 32] = [
+const MUTANTS: [(&str, &str); 33] = [
     // lease.rs
     ("now < sent + LEASE", "now < now + LEASE"),
     ("sent.min(asked)", "asked"),
