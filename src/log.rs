@@ -7,7 +7,7 @@ mod error_chain;
 mod failure;
 mod request;
 
-pub use buffer::{LogBuffer, LogTarget};
+pub use buffer::{LogBuffer, LogTarget, dropped_lines_counter};
 pub use dropshot_filter::for_dropshot;
 pub use error_chain::ErrorChain;
 pub use failure::{failure_line, log_failed_request};

@@ -25,7 +25,6 @@ pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run;
-use crate::counter::Counter;
 use crate::metrics::Histogram;
 use crate::store::{
     CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,
@@ -33,6 +32,7 @@ use crate::store::{
 use chrono::{DateTime, Utc};
 use freshness::{ListInMemory, ReadRefresh};
 use parking_lot::Mutex;
+use prometheus::IntCounter;
 use sending::Readers;
 use slog::Logger;
 use snapshot::Sizes;
@@ -192,7 +192,7 @@ impl OrderList {
     }
 
     /// The counter of lists that were cut off because outdated lists used too much memory.
-    pub fn lists_cut_off(&self) -> &Counter {
+    pub fn lists_cut_off(&self) -> &IntCounter {
         self.readers.cut_off()
     }
 

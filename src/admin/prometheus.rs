@@ -1,7 +1,7 @@
 //! Registers the metrics whose values are read from the server's state at each scrape.
 
 use crate::context::ServerContext;
-use crate::log::LogBuffer;
+use crate::log::{self, LogBuffer};
 use crate::orders::OrderList;
 use crate::store::Status;
 use prometheus::core::{Collector, Desc};
@@ -54,21 +54,13 @@ pub fn register(
         "Memory that outdated lists hold while clients read them.",
         Box::new(move || orders.outdated_bytes() as f64),
     )?;
-    server.orders.lists_cut_off().register(
-        registry,
-        "store_orders_lists_cut_off_total",
-        "Lists that were cut off because outdated lists held too much memory.",
-    )?;
-    server.limits.bans().count.register(
-        registry,
-        "store_orders_bans_total",
-        "Bans of keys that have begun.",
-    )?;
-    log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default().register(
-        registry,
-        "store_orders_log_lines_dropped_total",
-        "Lines that could not be written to the log.",
-    )?;
+    let dropped_lines =
+        log_buffer.map_or_else(log::dropped_lines_counter, |buffer| buffer.dropped_lines().clone());
+    for counter in
+        [server.orders.lists_cut_off().clone(), server.limits.bans().count.clone(), dropped_lines]
+    {
+        registry.register(Box::new(counter))?;
+    }
     if let Some(open) = open_connections {
         let help = "Connections that are open to the listener of the API.";
         gauge(registry, "store_orders_open_connections", help, open)?;

@@ -1,8 +1,9 @@
 //! Counts new bans and sends them to the task that writes them to the store.
 
 use super::strikes::KeyBan;
-use crate::counter::Counter;
+use crate::counter::counter;
 use parking_lot::Mutex;
+use prometheus::IntCounter;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A new ban, to be written to the row of its key.
@@ -15,11 +16,18 @@ pub struct NewBan {
 }
 
 /// Counts new bans and sends them to the recorder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BegunBans {
     /// The number of bans since the start of the server.
-    pub count: Counter,
+    pub count: IntCounter,
     recorder: Mutex<Option<UnboundedSender<NewBan>>>,
+}
+
+impl Default for BegunBans {
+    fn default() -> BegunBans {
+        let count = counter("store_orders_bans_total", "Bans of keys that have begun.");
+        BegunBans { count, recorder: Mutex::default() }
+    }
 }
 
 impl BegunBans {

@@ -1,8 +1,9 @@
 //! The buffer between the loggers and standard error. A logger locks the buffer only to copy a
 //! line. Only the writer thread waits for the output.
 
-use crate::counter::Counter;
+use crate::counter::counter;
 use parking_lot::{Condvar, Mutex};
+use prometheus::IntCounter;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,12 +18,18 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The pending lines, and the thread that writes them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LogBuffer {
     state: Mutex<BufferState>,
     /// Notified at the write threshold, on a flush, and after a write.
     changed: Condvar,
-    dropped_lines: Counter,
+    dropped_lines: IntCounter,
+}
+
+/// Creates the counter of dropped lines.
+pub fn dropped_lines_counter() -> IntCounter {
+    let help = "Lines that could not be written to the log.";
+    counter("store_orders_log_lines_dropped_total", help)
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +44,11 @@ impl LogBuffer {
     /// Starts a buffer and a thread that writes it to `output`. The thread exits when the buffer
     /// has no other owner.
     pub fn start(mut output: impl Write + Send + 'static) -> std::io::Result<Arc<LogBuffer>> {
-        let buffer = Arc::new(LogBuffer::default());
+        let buffer = Arc::new(LogBuffer {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            dropped_lines: dropped_lines_counter(),
+        });
         let weak = Arc::downgrade(&buffer);
         std::thread::Builder::new().name("log".to_string()).spawn(move || {
             let mut lines = Vec::new();
@@ -58,7 +69,7 @@ impl LogBuffer {
     }
 
     /// The counter of dropped lines, and of lines that could not be written.
-    pub fn dropped_lines(&self) -> &Counter {
+    pub fn dropped_lines(&self) -> &IntCounter {
         &self.dropped_lines
     }
 

@@ -3,12 +3,13 @@
 
 use super::sent_lists::{CutOff, SentList};
 use crate::blocking::spawn_blocking_with_permit;
-use crate::counter::Counter;
+use crate::counter::counter;
 use crate::orders::freshness::ListInMemory;
 use crate::orders::snapshot::gzip::{self, Deflated};
 use crate::orders::snapshot::{Page, Snapshot};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use prometheus::IntCounter;
 use slog::{Logger, warn};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -22,7 +23,7 @@ pub struct Readers {
     bound: usize,
     /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
-    cut_off: Counter,
+    cut_off: IntCounter,
     log: Logger,
 }
 
@@ -42,7 +43,10 @@ impl Readers {
             state,
             bound,
             compressions: Arc::new(Semaphore::new(threads)),
-            cut_off: Counter::default(),
+            cut_off: counter(
+                "store_orders_lists_cut_off_total",
+                "Lists that were cut off because outdated lists held too much memory.",
+            ),
             log: log.clone(),
         }
     }
@@ -63,7 +67,7 @@ impl Readers {
     }
 
     /// The counter of lists that were cut off.
-    pub fn cut_off(&self) -> &Counter {
+    pub fn cut_off(&self) -> &IntCounter {
         &self.cut_off
     }
 
