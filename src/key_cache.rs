@@ -21,7 +21,7 @@ use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
 use repeating::repeat;
 use slog::Logger;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -53,10 +53,9 @@ pub struct KeyCache {
     /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
     /// the clock since boot, which also advances during a suspension, and which tests do not move.
     refreshed_at_ms: AtomicU64,
-    /// Uses to record in the store: the key's row, and the time in Unix milliseconds.
-    uses: Mutex<Vec<(i64, i64)>>,
-    /// Uses that could not be recorded yet, sorted by row. No request waits for this lock.
-    unrecorded_uses: tokio::sync::Mutex<Vec<(i64, i64)>>,
+    /// The last use of each key that is not recorded in the store yet: the key's row, and the time
+    /// in Unix milliseconds. Sorted by row, so that each transaction writes few pages.
+    uses: Mutex<BTreeMap<i64, i64>>,
 }
 
 /// A valid key that a request presented.
@@ -81,7 +80,6 @@ impl KeyCache {
             opened,
             refreshed_at_ms: AtomicU64::default(),
             uses: Mutex::default(),
-            unrecorded_uses: tokio::sync::Mutex::default(),
         };
         cache.record_refresh(polled);
         Ok(cache)
@@ -120,7 +118,7 @@ impl KeyCache {
             return Some(Err(refusal));
         }
         if key.claim_use(now.wall_ms()) {
-            self.uses.lock().push((key.row.row, now.wall_ms()));
+            self.uses.lock().insert(key.row.row, now.wall_ms());
         }
         Some(Ok(ValidKey { key, was_looked_up }))
     }
@@ -246,37 +244,18 @@ impl KeyCache {
         self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
     }
 
-    /// Records the uses since the last call. Sorts them by row, so that each transaction writes few
-    /// pages. If another process has locked a row, keeps the row's use for the next call. After an
-    /// error, keeps all uses.
+    /// Records the uses since the last call. After an error, keeps all of them for the next call.
     async fn record_uses(&self) -> Result<(), StoreError> {
-        let mut unrecorded = self.unrecorded_uses.lock().await;
-        let mut uses = std::mem::take(&mut *self.uses.lock());
-        uses.append(&mut unrecorded);
-        uses.sort_unstable();
-        let mut result = Ok(());
+        let uses: Vec<_> = std::mem::take(&mut *self.uses.lock()).into_iter().collect();
         for chunk in uses.chunks(USES_PER_TRANSACTION) {
-            match self.store.record_last_used(chunk.to_vec()).await {
-                Ok(mut locked) => unrecorded.append(&mut locked),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
+            if let Err(error) = self.store.record_last_used(chunk.to_vec()).await {
+                let mut pending = self.uses.lock();
+                let newer = std::mem::take(&mut *pending);
+                *pending = uses.into_iter().chain(newer).collect();
+                return Err(error);
             }
         }
-        if result.is_err() {
-            *unrecorded = uses;
-        }
-        unrecorded.sort_unstable();
-        // Keep only the last use of each key, to bound the memory.
-        unrecorded.dedup_by(|later, earlier| {
-            let is_same = later.0 == earlier.0;
-            if is_same {
-                *earlier = *later;
-            }
-            is_same
-        });
-        result
+        Ok(())
     }
 
     fn elapsed_ms(&self) -> u64 {

@@ -195,7 +195,7 @@ pub trait Store: Send + Sync {
     /// a higher number stays as it is.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
-    /// Records when keys were last used. Each use is the key's row and Unix milliseconds. Returns
-    /// the uses that were not recorded because another process has locked the key's row.
-    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError>;
+    /// Records when keys were last used. Each use is the key's row and Unix milliseconds. At
+    /// most one use of each key. Skips keys whose row another process has locked.
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

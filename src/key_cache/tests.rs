@@ -33,8 +33,6 @@ struct TestStore {
     /// The number of changed accounts and keys that were read.
     changed: AtomicUsize,
     fails: AtomicBool,
-    /// True if another process has locked the row of the first key.
-    is_locked: AtomicBool,
     /// The time of the last poll.
     polled_at: Mutex<Option<BootInstant>>,
     poll_delay: Duration,
@@ -48,14 +46,13 @@ impl TestStore {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (looked_up, changed, fails, is_locked, polled_at, gate) = Default::default();
+        let (looked_up, changed, fails, polled_at, gate) = Default::default();
         let _directory = directory;
         Arc::new(TestStore {
             store,
             looked_up,
             changed,
             fails,
-            is_locked,
             polled_at,
             poll_delay,
             gate,
@@ -123,12 +120,9 @@ impl Store for TestStore {
         self.store.record_bans(bans).await
     }
 
-    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.failure()?;
-        let is_locked = |&(row, _): &(i64, i64)| row == 1 && self.is_locked.load(Ordering::Relaxed);
-        let (mut locked, free): (Vec<_>, Vec<_>) = uses.into_iter().partition(is_locked);
-        locked.append(&mut self.store.record_last_used(free).await?);
-        Ok(locked)
+        self.store.record_last_used(uses).await
     }
 
     async fn send_orders_since(
@@ -391,28 +385,14 @@ async fn uses_that_could_not_be_recorded_are_recorded_later() {
     let cache = Arc::new(open(&store).await);
     assert_eq!(accepts(&cache, [&key]).await, [Some(true)]);
     store.fails.store(true, Ordering::Relaxed);
-    cache.uses.lock().push((1, 7));
     cache.record_uses().await.unwrap_err();
-    assert_eq!(cache.unrecorded_uses.lock().await.len(), 1, "one for each key");
+    assert_eq!(cache.uses.lock().len(), 1);
+    cache.uses.lock().insert(1, 7);
+    cache.record_uses().await.unwrap_err();
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().await.unwrap();
-    assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
-}
-
-#[tokio::test]
-async fn uses_of_locked_keys_are_recorded_later() {
-    let store = TestStore::new(Duration::ZERO);
-    let keys = [store.issue(), store.issue()];
-    let cache = Arc::new(open(&store).await);
-    let used =
-        || store.store.key_records().unwrap().iter().filter(|key| key.used_at.is_some()).count();
-    store.is_locked.store(true, Ordering::Relaxed);
-    assert_eq!(accepts(&cache, [&keys[0], &keys[1]]).await, [Some(true); 2]);
-    cache.record_uses().await.unwrap();
-    assert_eq!((used(), cache.unrecorded_uses.lock().await.len()), (1, 1));
-    store.is_locked.store(false, Ordering::Relaxed);
-    cache.record_uses().await.unwrap();
-    assert_eq!((used(), cache.unrecorded_uses.lock().await.len()), (2, 0));
+    assert_eq!(store.store.key_records().unwrap()[0].used_at, Some(7), "the newer use");
+    assert!(cache.uses.lock().is_empty());
 }
 
 /// A client may send a mistyped key, or a key of another store, many times.

@@ -256,33 +256,28 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
         // Check the interval between two uses again, because a cache that was just reread may lack
-        // the last recorded use. Record only the latest use of each key. Skip locked rows, because
-        // waiting for one would delay all other keys.
+        // the last recorded use. Skip locked rows, because waiting for one would delay all other
+        // keys. The next use after the interval is recorded.
         let update = "
-            WITH use AS (SELECT k AS key, max(t) AS at
-                         FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
-            free AS (SELECT keys.row, use.at FROM keys JOIN use ON keys.row = use.key
-                     WHERE used_at IS NULL OR abs(use.at - used_at) >= $3
-                     ORDER BY keys.row FOR NO KEY UPDATE OF keys SKIP LOCKED),
-            recorded AS (UPDATE keys SET used_at = free.at FROM free WHERE keys.row = free.row
-                         RETURNING keys.row)
-            SELECT use.key, use.at FROM use JOIN keys ON keys.row = use.key
-            WHERE (used_at IS NULL OR abs(use.at - used_at) >= $3)
-              AND keys.row NOT IN (SELECT row FROM recorded)";
+            WITH free AS (SELECT keys.row, use.at
+                          FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
+                          ON keys.row = use.key
+                          WHERE used_at IS NULL OR abs(use.at - used_at) >= $3
+                          ORDER BY keys.row FOR NO KEY UPDATE OF keys SKIP LOCKED)
+            UPDATE keys SET used_at = free.at FROM free WHERE keys.row = free.row";
         let recording = async {
             let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
                 (&rows, Type::INT8_ARRAY),
                 (&times, Type::INT8_ARRAY),
                 (&MIN_USE_INTERVAL_MS, Type::INT8),
             ];
-            session.maintenance.client.query_typed(update, &parameters).await.map_err(write_error)
+            session.maintenance.client.execute_typed(update, &parameters).await.map_err(write_error)
         };
-        let unrecorded = session.answer(MAINTENANCE_LIMIT, recording).await?;
-        unrecorded.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
+        session.answer(MAINTENANCE_LIMIT, recording).await.map(drop)
     }
 }
 

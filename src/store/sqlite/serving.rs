@@ -226,7 +226,7 @@ impl Store for Arc<SqliteStore> {
         .await
     }
 
-    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
                 // Check the interval against the row: a cache that was just reloaded may lack the
@@ -238,7 +238,7 @@ impl Store for Arc<SqliteStore> {
                 for (row, at) in &uses {
                     update.execute([row, at, &MIN_USE_INTERVAL_MS])?;
                 }
-                Ok(Vec::new())
+                Ok(())
             })
         })
         .await

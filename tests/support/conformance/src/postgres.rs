@@ -81,7 +81,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         journal::the_last_change_that_servers_have_seen_is_kept,
         journal::a_list_after_a_restore_is_refused,
         journal::old_changes_are_removed_except_the_last,
-        sessions::last_uses_are_recorded_except_those_of_locked_keys,
+        sessions::uses_of_locked_keys_are_skipped,
         sessions::a_server_reports_that_it_cannot_cancel,
         sessions::no_request_is_executed_after_its_deadline,
         sessions::a_failed_statement_does_not_end_the_session,

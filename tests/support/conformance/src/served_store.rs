@@ -112,7 +112,7 @@ impl ServedStore {
         self.wait(self.store.record_bans(bans.to_vec()))
     }
 
-    pub fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
+    pub fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
         self.wait(self.store.record_last_used(uses.to_vec()))
     }
 }

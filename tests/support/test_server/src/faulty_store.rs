@@ -218,7 +218,7 @@ impl Store for FaultyStore {
         self.store()?.record_bans(bans).await
     }
 
-    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<Vec<(i64, i64)>, StoreError> {
+    async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let _blocked = self.last_used.lock().await;
         self.store()?.record_last_used(uses).await
     }
