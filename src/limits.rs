@@ -6,7 +6,6 @@ mod addresses;
 mod begun_bans;
 mod in_memory;
 mod persistence;
-mod sharded_map;
 mod snapshot;
 mod strikes;
 mod timestamp;

@@ -2,7 +2,6 @@
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
-use super::sharded_map::ShardedMap;
 use super::snapshot::LimitsSnapshot;
 use super::strikes::Strikes;
 use super::timestamp::Timestamp;
@@ -10,18 +9,25 @@ use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits, RateLimitStatus, log_ban};
 use crate::clock::Now;
 use async_trait::async_trait;
+use dashmap::DashMap;
 use parking_lot::Mutex;
 use slog::Logger;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+/// Values by row number. foldhash, because an access takes less than half the instructions of one
+/// with std's hasher, and clients do not choose row numbers.
+type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// Counts requests in memory. No decision waits for I/O.
 #[derive(Debug)]
 pub struct InMemoryLimits {
-    accounts: ShardedMap<AccountWindows>,
+    accounts: Rows<AccountWindows>,
+    accounts_changed: AtomicBool,
     /// Contains only keys that got a 429 or were banned.
-    keys: ShardedMap<Strikes>,
+    keys: Rows<Strikes>,
     addresses: Mutex<AddressTable>,
     unauthenticated_per_minute: u32,
     bans: BegunBans,
@@ -33,8 +39,9 @@ impl InMemoryLimits {
     /// requests without a valid key. Bans are logged to `log`.
     pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryLimits {
         InMemoryLimits {
-            accounts: ShardedMap::new(),
-            keys: ShardedMap::new(),
+            accounts: Rows::default(),
+            accounts_changed: AtomicBool::default(),
+            keys: Rows::default(),
             addresses: Mutex::new(AddressTable::new(MAX_ADDRESSES)),
             unauthenticated_per_minute,
             bans: BegunBans::default(),
@@ -42,31 +49,48 @@ impl InMemoryLimits {
         }
     }
 
-    /// Returns true if the windows of accounts have changed since the last call.
+    /// Returns true if the windows of accounts have changed since the last call. A later snapshot
+    /// contains these changes.
     pub fn take_changed(&self) -> bool {
-        self.accounts.take_changed()
+        self.accounts_changed.swap(false, Ordering::Acquire)
+    }
+
+    /// Updates the windows of this account.
+    fn update_account<R>(&self, account: i64, update: impl FnOnce(&mut AccountWindows) -> R) -> R {
+        let mut windows = self.accounts.entry(account).or_default();
+        let before = *windows;
+        let result = update(&mut windows);
+        if *windows != before {
+            // Stored while the windows are locked, so that a snapshot waits for them.
+            self.accounts_changed.store(true, Ordering::Release);
+        }
+        result
     }
 
     /// Returns the windows of all accounts that are open at this wall time.
     pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.filter_map(|windows| windows.to_saved(now)) }
+        let saved = self
+            .accounts
+            .iter()
+            .filter_map(|windows| Some((*windows.key(), windows.to_saved(now)?)));
+        LimitsSnapshot { accounts: saved.collect() }
     }
 
     /// Adds the counts of an earlier run to the counts since the start.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
         for (account, saved) in snapshot.accounts {
-            self.accounts.update(account, |windows| *windows = windows.merge(saved, now));
+            self.update_account(account, |windows| *windows = windows.merge(saved, now));
         }
     }
 
     /// Removes accounts whose windows have closed at this wall time.
     pub fn remove_closed_windows(&self, wall: Timestamp) {
-        self.accounts.retain(|windows| windows.is_open(wall));
+        self.accounts.retain(|_, windows| windows.is_open(wall));
     }
 
     /// Removes keys whose strikes and bans have no effect any more at this monotonic time.
     pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
-        self.keys.retain(|strikes| strikes.is_relevant(monotonic));
+        self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
 
     /// Returns a refusal if the key is banned. First applies the ban in the key's row, if that ban
@@ -75,12 +99,11 @@ impl InMemoryLimits {
         if request.has_zero_limit() {
             return None;
         }
-        let mut strikes = self.keys.get(request.key).unwrap_or_default();
+        let mut strikes = self.keys.get(&request.key).map(|strikes| *strikes).unwrap_or_default();
         if strikes.is_behind(request.ban) {
-            strikes = self.keys.update(request.key, |strikes| {
-                strikes.apply_stored_ban(request.ban, now);
-                *strikes
-            });
+            let mut entry = self.keys.entry(request.key).or_default();
+            entry.apply_stored_ban(request.ban, now);
+            strikes = *entry;
         }
         let status = strikes.ban_at(now.monotonic.into(), request.limits.per_minute)?;
         Some(Decision::Banned { status, begins: false })
@@ -98,12 +121,12 @@ impl InMemoryLimits {
         if request.has_zero_limit() || !matches!(decision, Decision::Limited(..)) {
             return decision;
         }
-        let (status, new_ban) = self.keys.update(request.key, |strikes| {
-            let before = strikes.ban;
-            let status = strikes.strike(now, request.limits.per_minute);
-            let ban = strikes.ban;
-            (status, (ban != before).then_some(NewBan { key: request.key, ban }))
-        });
+        let mut strikes = self.keys.entry(request.key).or_default();
+        let before = strikes.ban;
+        let status = strikes.strike(now, request.limits.per_minute);
+        let ban = strikes.ban;
+        drop(strikes);
+        let new_ban = (ban != before).then_some(NewBan { key: request.key, ban });
         let Some(status) = status else { return decision };
         if let Some(new_ban) = new_ban {
             self.bans.begin(new_ban);
@@ -129,7 +152,7 @@ impl Limits for InMemoryLimits {
         }
         let KeyedRequest { account, limits, .. } = request;
         let admit = |windows: &mut AccountWindows| windows.admit(now.wall.into(), limits);
-        let decision = self.accounts.update(account, admit);
+        let decision = self.update_account(account, admit);
         self.strike(&request, key_id, decision, now)
     }
 
