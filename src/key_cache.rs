@@ -173,7 +173,7 @@ impl KeyCache {
         let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
         let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
         drop(reflected);
-        for Waiter { digest, answer } in waiting {
+        for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
             if looked_up.key.is_none() {
                 self.cached.add_absent(digest, polled.last_changes.keys_change());

@@ -12,7 +12,7 @@ mod timestamp;
 mod window;
 
 pub use account_usage::{AccountUsage, LimitsReport, ReportError, WindowUsage};
-pub use addresses::MAX_ADDRESSES;
+pub use addresses::{AddressKey, MAX_ADDRESSES};
 pub use begun_bans::{BegunBans, NewBan};
 pub use in_memory::InMemoryLimits;
 pub use persistence::{

@@ -4,10 +4,11 @@
 use super::KnownKey;
 use crate::clock::BootInstant;
 use crate::keys::Digest;
+use crate::limits::AddressKey;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
-use std::collections::{HashSet, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
@@ -32,22 +33,17 @@ pub struct Waiter {
     pub digest: Digest,
     /// Receives the result. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
+    /// True if the address is over its limit. Such a request waits until no other request waits.
+    is_last: bool,
 }
 
 /// The requests that wait for their keys.
 pub struct Lookups {
-    waiting: Mutex<WaitingQueues>,
+    waiting: Mutex<Vec<Waiter>>,
     added: Notify,
     /// Addresses that are over their limit of requests without a valid key. Each has the instant at
     /// which the lower priority of its lookups ends.
-    shed: Cache<IpAddr, BootInstant>,
-}
-
-#[derive(Default)]
-struct WaitingQueues {
-    first: VecDeque<Waiter>,
-    /// Requests from addresses over their limit. They wait until `first` is empty.
-    last: VecDeque<Waiter>,
+    shed: Cache<AddressKey, BootInstant>,
 }
 
 impl Default for Lookups {
@@ -64,7 +60,7 @@ impl Lookups {
     /// Gives lookups for this address a lower priority than lookups for all other addresses, for
     /// the time `lasts`.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
-        self.shed.insert(network(address), BootInstant::now() + lasts);
+        self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
     /// Looks up the key with this digest for a request from this address. Returns `None` if the
@@ -72,8 +68,8 @@ impl Lookups {
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;
-        let is_last = self.shed.get(&network(address)).is_some_and(is_shed);
-        self.waiting.lock().push(Waiter { digest, answer }, is_last);
+        let is_last = self.shed.get(&AddressKey::from(address)).is_some_and(is_shed);
+        self.waiting.lock().push(Waiter { digest, answer, is_last });
         self.added.notify_one();
         receiver.await.ok()
     }
@@ -81,7 +77,7 @@ impl Lookups {
     /// Waits for requests, then returns the requests whose keys the next statement looks up.
     pub async fn next(&self) -> Vec<Waiter> {
         loop {
-            let next = self.waiting.lock().take();
+            let next = take_next(&mut self.waiting.lock());
             if !next.is_empty() {
                 return next;
             }
@@ -90,34 +86,20 @@ impl Lookups {
     }
 }
 
-impl WaitingQueues {
-    fn push(&mut self, waiter: Waiter, is_last: bool) {
-        let queue = if is_last { &mut self.last } else { &mut self.first };
-        queue.push_back(waiter);
-    }
-
-    /// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Skips
-    /// requests whose caller no longer waits.
-    fn take(&mut self) -> Vec<Waiter> {
-        let (mut waiters, mut digests) = (Vec::new(), HashSet::new());
-        while digests.len() < MAX_KEYS
-            && let Some(next) = self.first.pop_front().or_else(|| self.last.pop_front())
-        {
-            if !next.answer.is_closed() {
-                digests.insert(next.digest);
-                waiters.push(next);
-            }
-        }
-        waiters
-    }
-}
-
-/// The unit that counts as one address: an IPv4 address or an IPv6 /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-        v4 @ IpAddr::V4(_) => v4,
-    }
+/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Removes requests
+/// whose caller no longer waits.
+fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
+    waiting.retain(|waiter| !waiter.answer.is_closed());
+    // The sort is stable: requests with the same priority stay in the order of their arrival.
+    waiting.sort_by_key(|waiter| waiter.is_last);
+    let mut digests = HashSet::new();
+    let fits = |waiter: &&Waiter| {
+        let has_room = digests.len() < MAX_KEYS;
+        digests.insert(waiter.digest);
+        has_room
+    };
+    let count = waiting.iter().take_while(fits).count();
+    waiting.drain(..count).collect()
 }
 
 #[cfg(test)]
