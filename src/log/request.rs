@@ -1,6 +1,7 @@
 //! Writes the log line of each request. The line is encoded here, without slog, in 3,600
 //! instructions. With slog and slog-json it took 7,400 instructions, which was a sixth of a request
-//! for a short list.
+//! for a short list. A struct that serde serializes takes 3,600 more, because `serde_json` searches
+//! each field's name for characters to escape.
 
 use super::buffer::LogBuffer;
 use serde::Serialize;
