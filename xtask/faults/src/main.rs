@@ -18,6 +18,7 @@ use libtest_mimic::{Arguments, Trial};
 use scenario::{Scenario, Tools};
 use std::fs::File;
 use std::io::{BufReader, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ Examples:
   cargo xtask faults --list
   cargo xtask faults orders::                       all of these
   cargo xtask faults orders::keys --exact           one
+  cargo xtask faults limits:: orders::keys          several filters
   cargo xtask faults chaos::postgres --seed 7       a minute of random faults
   cargo xtask faults chaos::embedded --for 10m
   cargo xtask faults chaos::postgres --for 10m --fault promote-paused
@@ -57,6 +59,9 @@ stood still for too long for the run to prove anything"
 struct Cli {
     #[command(flatten)]
     tests: Arguments,
+    /// Further filters: a scenario runs if it matches one of them
+    #[arg(value_name = "FILTER")]
+    more_filters: Vec<String>,
     #[command(flatten)]
     chaos: ChaosArgs,
     /// Only check a history that a chaos run recorded
@@ -73,17 +78,18 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
         return check_history(history, out);
     }
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let scenarios = scenarios(cli)?;
+    let scenarios = select_scenarios(cli)?;
     let program = if cli.tests.list { Program::at(&checkout) } else { Program::build(&checkout)? };
     let tools = Arc::new(Tools::new(program, cli.chaos.first_seed()));
     let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
-    let conclusion = libtest_mimic::run(&cli.tests, trials);
+    let selected = Arguments { filter: None, ..cli.tests.clone() };
+    let conclusion = libtest_mimic::run(&selected, trials);
     // A scenario that panicked has no exit status, but `libtest_mimic` reports it as failed.
     Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
 }
 
-/// Returns all scenarios. Fails if the command line selects none of them.
-fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
+/// Returns the scenarios that the command line selects. Fails if a filter selects none.
+fn select_scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
     let groups = [
         sqlite::scenarios(),
         orders::conformance::scenarios(),
@@ -92,17 +98,28 @@ fn scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         cli.chaos.scenarios(),
         chaos::negative_controls(),
     ];
-    let scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
-    let is_filtered_out =
-        |scenario: &Scenario| cli.tests.is_filtered_out(&Trial::test(scenario.name(), || Ok(())));
-    if scenarios.iter().all(is_filtered_out) {
-        let mut groups: Vec<&str> = scenarios
-            .iter()
-            .filter_map(|scenario| Some(scenario.name().rsplit_once("::")?.0))
-            .collect();
-        groups.dedup();
-        bail!("no scenario has such a name: they are in {}", groups.join(", "));
+    let mut scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
+    // `Arguments` has only one filter.
+    let further = cli.more_filters.iter().map(|filter| {
+        let filter = Some(filter.clone());
+        Arguments { filter, ..cli.tests.clone() }
+    });
+    let selections: Vec<Arguments> = iter::once(cli.tests.clone()).chain(further).collect();
+    let selects = |selection: &Arguments, scenario: &Scenario| {
+        !selection.is_filtered_out(&Trial::test(scenario.name(), || Ok(())))
+    };
+    for selection in &selections {
+        if !scenarios.iter().any(|scenario| selects(selection, scenario)) {
+            let mut groups: Vec<&str> = scenarios
+                .iter()
+                .filter_map(|scenario| Some(scenario.name().rsplit_once("::")?.0))
+                .collect();
+            groups.dedup();
+            let filter = selection.filter.as_deref().unwrap_or_default();
+            bail!("no scenario is named {filter:?}: they are in {}", groups.join(", "));
+        }
     }
+    scenarios.retain(|scenario| selections.iter().any(|selection| selects(selection, scenario)));
     Ok(scenarios)
 }
 
@@ -120,18 +137,30 @@ mod tests {
     use super::*;
     use testbed::{assert_text, str};
 
+    fn select(arguments: &[&str]) -> anyhow::Result<Vec<String>> {
+        let cli = Cli::parse_from([&["faults"], arguments].concat());
+        Ok(select_scenarios(&cli)?.iter().map(|scenario| scenario.name().to_string()).collect())
+    }
+
     #[test]
     fn an_unknown_scenario_is_an_error_that_lists_the_groups() {
-        let groups = |arguments: &[&str]| {
-            let cli = Cli::parse_from([&["faults"], arguments].concat());
-            scenarios(&cli).err().map(|error| error.to_string()).unwrap_or_default()
+        let error = |arguments: &[&str]| {
+            select(arguments).err().map(|error| error.to_string()).unwrap_or_default()
         };
-        let all = "no scenario has such a name: they are in sqlite, conformance, orders, limits, \
-                   chaos::postgres, chaos::embedded, negative_controls";
-        assert_eq!(groups(&["chaos::mysql"]), all);
-        let without_postgres = all.replace("chaos::postgres, ", "");
-        assert_eq!(groups(&["chaos::postgres", "--fault", "disk-full"]), without_postgres);
-        assert_eq!(groups(&["chaos::embedded", "--fault", "disk-full"]), "");
+        let all = "no scenario is named \"chaos::mysql\": they are in sqlite, conformance, orders, \
+                   limits, chaos::postgres, chaos::embedded, negative_controls";
+        assert_eq!(error(&["chaos::mysql"]), all);
+        assert_eq!(error(&["limits::", "chaos::mysql"]), all);
+        let without_postgres = all.replace("chaos::postgres, ", "").replace("mysql", "postgres");
+        assert_eq!(error(&["chaos::postgres", "--fault", "disk-full"]), without_postgres);
+        assert_eq!(error(&["chaos::embedded", "--fault", "disk-full"]), "");
+    }
+
+    #[test]
+    fn a_scenario_runs_if_it_matches_one_of_several_filters() {
+        let names = ["sqlite::mounted_file", "limits::agreement"];
+        assert_eq!(select(&["limits::agree", "sqlite::mounted"]).unwrap(), names);
+        assert_eq!(select(&[names[0], names[1], "--exact"]).unwrap(), names);
     }
 
     #[test]
