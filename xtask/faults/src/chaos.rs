@@ -68,8 +68,9 @@ impl ChaosArgs {
                     repeat_command: self.command(&group, *seed),
                 };
                 let duration = plan.duration;
+                // Without `::` after the group, because the filter `postgres::` would match.
                 let scenario =
-                    Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
+                    Scenario::new(format!("{group}_seed_{seed}"), move |tools, report| {
                         let plan = plan.clone();
                         Box::pin(async move { run::run(tools, &plan, report).await.map(drop) })
                     });

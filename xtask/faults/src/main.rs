@@ -6,7 +6,7 @@
 
 mod chaos;
 mod limits;
-mod orders;
+mod postgres;
 mod replicas;
 mod scenario;
 mod sqlite;
@@ -34,7 +34,7 @@ use testbed::{Program, exit_code};
 Scenarios are named by what they try:
   sqlite::             a server on its embedded store: commands, disk, clients and proxy
   conformance::        what every engine of the store must do, in PostgreSQL
-  orders::             orders, accounts and keys in PostgreSQL
+  postgres::           orders, accounts and keys in PostgreSQL
   limits::             windows, strikes and bans in PostgreSQL
   chaos::              chaos runs: faults drawn by a seed
   negative_controls::  chaos runs with a seeded defect, which the rules must detect
@@ -45,9 +45,9 @@ needs root or sudo.
 
 Examples:
   cargo xtask faults --list
-  cargo xtask faults orders::                       all of these
-  cargo xtask faults orders::keys --exact           one
-  cargo xtask faults limits:: orders::keys          several filters
+  cargo xtask faults postgres::                     all of these
+  cargo xtask faults postgres::keys --exact         one
+  cargo xtask faults limits:: postgres::keys        several filters
   cargo xtask faults chaos::postgres --seed 7       a minute of random faults
   cargo xtask faults chaos::embedded --for 10m
   cargo xtask faults chaos::postgres --for 10m --fault promote-paused
@@ -92,8 +92,8 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
 fn select_scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
     let groups = [
         sqlite::scenarios(),
-        orders::conformance::scenarios(),
-        orders::scenarios(),
+        postgres::conformance::scenarios(),
+        postgres::scenarios(),
         limits::scenarios(),
         cli.chaos.scenarios(),
         chaos::negative_controls(),
@@ -147,20 +147,22 @@ mod tests {
         let error = |arguments: &[&str]| {
             select(arguments).err().map(|error| error.to_string()).unwrap_or_default()
         };
-        let all = "no scenario is named \"chaos::mysql\": they are in sqlite, conformance, orders, \
-                   limits, chaos::postgres, chaos::embedded, negative_controls";
+        let all = "no scenario is named \"chaos::mysql\": they are in sqlite, conformance, \
+                   postgres, limits, chaos, negative_controls";
         assert_eq!(error(&["chaos::mysql"]), all);
         assert_eq!(error(&["limits::", "chaos::mysql"]), all);
-        let without_postgres = all.replace("chaos::postgres, ", "").replace("mysql", "postgres");
-        assert_eq!(error(&["chaos::postgres", "--fault", "disk-full"]), without_postgres);
+        let no_postgres = all.replace("mysql", "postgres");
+        assert_eq!(error(&["chaos::postgres", "--fault", "disk-full"]), no_postgres);
         assert_eq!(error(&["chaos::embedded", "--fault", "disk-full"]), "");
     }
 
     #[test]
-    fn a_scenario_runs_if_it_matches_one_of_several_filters() {
+    fn filters_select_the_scenarios_that_match_one_of_them() {
         let names = ["sqlite::mounted_file", "limits::agreement"];
         assert_eq!(select(&["limits::agree", "sqlite::mounted"]).unwrap(), names);
         assert_eq!(select(&[names[0], names[1], "--exact"]).unwrap(), names);
+        let of_group = select(&["postgres::"]).unwrap();
+        assert!(of_group.iter().all(|name| name.starts_with("postgres::")), "{of_group:?}");
     }
 
     #[test]

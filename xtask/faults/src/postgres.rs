@@ -1,0 +1,23 @@
+//! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
+
+mod absent_standby;
+pub mod conformance;
+mod full_disk;
+mod idle_transaction;
+mod keys;
+mod long_import;
+mod restored_in_place;
+pub mod setup;
+
+use crate::scenario::{Scenario, scenario};
+
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario!("postgres::restored_in_place", restored_in_place::run),
+        scenario!("postgres::absent_standby", absent_standby::run),
+        scenario!("postgres::keys", keys::run),
+        scenario!("postgres::long_import", long_import::run),
+        scenario!("postgres::idle_transaction", idle_transaction::run),
+        scenario!("postgres::full_disk", full_disk::run),
+    ]
+}
