@@ -89,8 +89,8 @@ pub async fn expected_decision(
     request: KeyedRequest,
     now: i64,
 ) -> Decision {
-    let monotonic = Duration::from_micros(now.unsigned_abs());
-    let now = Now { monotonic, wall: Duration::ZERO };
+    let wall = Duration::from_micros(now.unsigned_abs());
+    let now = Now { monotonic: Duration::ZERO, wall };
     let request = KeyedRequest { key: fastrand::i64(..), ..request };
     memory.admit(request, &Arc::from("key_1"), now, Instant::now()).await
 }
