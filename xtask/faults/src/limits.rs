@@ -3,14 +3,12 @@
 
 mod agreement;
 mod servers;
-mod waits;
 
 use crate::scenario::{Scenario, scenario};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("limits::agreement", agreement::run).untimed(),
-        scenario!("limits::waits", waits::run).untimed(),
         scenario!("limits::servers", servers::run),
     ]
 }

@@ -21,6 +21,10 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const MAX_BATCH: usize = 200;
 
+/// The longest wait of a batch for the rows of its accounts, in microseconds. The server cancels a
+/// statement that waits longer.
+const MAX_WAIT_US: i64 = 650_000;
+
 /// The time by which the clock of a promoted primary is ahead of the old primary's clock.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
@@ -50,9 +54,15 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        if let Some(difference) = limiters.admit(&batch).await? {
-            report.expect(false, || format!("batch {batches}, {difference}"));
-            return Ok(());
+        // Repeat the batch as if it had read the clock earlier and then waited for the first batch
+        // to commit. It must be counted at the later time.
+        for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
+            if let Some(difference) = limiters.admit(&batch, wait).await? {
+                report.expect(false, || {
+                    format!("batch {batches}, a wait of {wait} µs, {difference}")
+                });
+                return Ok(());
+            }
         }
     }
     report.figure(format!(
@@ -73,7 +83,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// Starts a server with a database that has [`CLOCK`], and connects to it.
-pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
+async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;
     let mut client = server.admin("postgres").await?;
@@ -84,11 +94,7 @@ pub async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Cli
 
 /// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
 /// its own key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
-pub async fn expected_decision(
-    memory: &InMemoryLimits,
-    request: KeyedRequest,
-    now: i64,
-) -> Decision {
+async fn expected_decision(memory: &InMemoryLimits, request: KeyedRequest, now: i64) -> Decision {
     let wall = Duration::from_micros(now.unsigned_abs());
     let now = Now { monotonic: Duration::ZERO, wall };
     let request = KeyedRequest { key: fastrand::i64(..), ..request };
@@ -96,27 +102,20 @@ pub async fn expected_decision(
 }
 
 /// The limiter in PostgreSQL, on a connection with a simulated clock.
-pub struct PostgresLimiter {
+struct PostgresLimiter {
     client: Client,
-    /// The process id of the connection's backend.
-    pub backend: i32,
     admission: Admission,
 }
 
 impl PostgresLimiter {
     /// Prepares the statement on a connection to a database with [`CLOCK`].
-    pub async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
+    async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
-        let backend = client.query_one("SELECT pg_backend_pid()", &[]).await?.try_get(0)?;
-        Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client, backend })
+        Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client })
     }
 
     /// Decides on these requests at the time `now`, in microseconds.
-    pub async fn admit(
-        &self,
-        now: i64,
-        requests: &[KeyedRequest],
-    ) -> anyhow::Result<Vec<Decision>> {
+    async fn admit(&self, now: i64, requests: &[KeyedRequest]) -> anyhow::Result<Vec<Decision>> {
         self.client.batch_execute(&format!("SET test.now = {now}")).await?;
         Ok(self.admission.run(&self.client, requests).await?)
     }
@@ -178,8 +177,9 @@ impl LimiterPair {
     }
 
     /// Passes the batch to both limiters and returns the first difference between their decisions.
-    async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
-        let decisions = self.postgres.admit(self.now, batch).await?;
+    /// The statement reads the clock `wait` microseconds ago.
+    async fn admit(&mut self, batch: &[KeyedRequest], wait: i64) -> anyhow::Result<Option<String>> {
+        let decisions = self.postgres.admit(self.now - wait, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
             let expected_decision = expected_decision(&self.memory, *request, self.now).await;
             if *decision != expected_decision {
@@ -218,7 +218,7 @@ impl LimiterPair {
 }
 
 /// Returns a request of this account. The account's number is also the number of its only key.
-pub fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
+fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }
 
