@@ -213,3 +213,28 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
         assert!(output.stderr.starts_with(b"error: "), "{arguments:?}");
     }
 }
+
+/// A limit of the file size simulates the full disk.
+#[test]
+fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=1);
+    // A server keeps the store's files open, so that commands do not write when they open them.
+    let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    sandbox.session(str![[r#"
+$ limited() { sh -c 'trap "" XFSZ; ulimit -f 0; exec store-orders "$@"' sh "$@"; }
+$ full() { { limited "$@"; echo "exit status $?"; } 2>&1 | cat; }
+$ full accounts create acme --plan free
+error: data directory ./store-orders-data: the store cannot be written: disk I/O error: Error code 778: disk I/O error
+exit status 4
+$ full orders ship 1
+error: data directory ./store-orders-data: the store cannot be written: disk I/O error: Error code 778: disk I/O error
+exit status 4
+$ full backup b.sqlite
+error: data directory ./store-orders-data: cannot copy ./store-orders-data/store.sqlite to b.sqlite: the store cannot be copied: disk I/O error: Error code 778: disk I/O error
+exit status 1
+$ ls -A
+log
+store-orders-data
+"#]]);
+}

@@ -1,9 +1,8 @@
-//! Scenarios of a server on its embedded store: commands, slow and full disks, and nginx
-//! as its proxy. Random faults are in the chaos runs.
+//! Scenarios of a server on its embedded store: commands on slow disks, and nginx as its
+//! proxy. Random faults are in the chaos runs.
 
 mod commands;
 mod embedded;
-mod full_disk;
 mod mounted_file;
 mod nginx;
 mod proxy;
@@ -13,7 +12,6 @@ use crate::scenario::{Scenario, scenario};
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("sqlite::commands", commands::run),
-        scenario!("sqlite::full_disk", full_disk::run).untimed(),
         scenario!("sqlite::mounted_file", mounted_file::run).untimed(),
         scenario!("sqlite::proxy", proxy::run),
     ]
