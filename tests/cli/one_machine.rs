@@ -38,6 +38,31 @@ const SETUP: &str = r#"
         command nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf "$@"
     }"#;
 
+/// Defines `call`, which sends a request through nginx as the customer.
+const CALL: &str = r#"$ call() {
+>   curl --silent --cacert /etc/ssl/store-orders/cert.pem --header 'Authorization: Bearer sto_live_…' \
+>     --header 'X-Forwarded-For: 192.0.2.1' --connect-to orders.example.com:443:127.0.0.1:443 "$@"
+> }
+"#;
+
+/// nginx forwards a cancellation, and answers a large body itself, also over HTTP/2.
+const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
+204
+$ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
+{"code":"request_too_large","message":"No operation takes a body of this size.","status":413}
+"#;
+
+/// Without a server, nginx answers itself. It tries both servers for a list, but only one for a
+/// cancellation.
+const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
+{"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
+$ call https://orders.example.com/v1/store/orders
+{"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
+$ tail -n 2 /var/log/nginx/store-orders-access.log | cut -d ' ' -f 3-5,8-
+DELETE /v1/store/orders/2 502 502 -
+GET /v1/store/orders 502 502, 502 -
+"#;
+
 /// System directories that are replaced by directories of the sandbox.
 const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 
@@ -73,8 +98,10 @@ impl Machine {
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
+        // The second server of the site is the first one again.
         let site = format!(
-            "s#listen 443#listen {}#; /::/d; s#127.0.0.1:8080#{}#; s#/etc/ssl/#{}#; s#/var/log/#{}#",
+            "s#listen 443#listen {}#; /::/d; s/#server/server/; s#127.0.0.1:80[89]0#{}#; \
+             s#/etc/ssl/#{}#; s#/var/log/#{}#",
             address("127.0.0.1:443"),
             address("127.0.0.1:8080"),
             self.with_paths("/etc/ssl/"),
@@ -225,4 +252,10 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
 
     let [upgrade] = sessions("An upgrade");
     machine.console(&upgrade, &addresses);
+
+    let through_nginx = |session| machine.console(&format!("{CALL}{session}"), &addresses);
+    through_nginx(FORWARDED);
+    assert!(!server.log().contains("192.0.2.1"), "{}", server.log());
+    server.stop().unwrap();
+    through_nginx(WITHOUT_SERVER);
 }

@@ -1,8 +1,8 @@
 //! Tests that servers work as documented while disks, networks, databases, clocks and the servers
 //! themselves fail.
 //!
-//! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are child processes that listen on
-//! free loopback ports. They are ended by their process ids.
+//! `cargo xtask faults` runs this. Servers and PostgreSQL are child processes that listen on free
+//! loopback ports. They are ended by their process ids.
 
 mod chaos;
 mod limits;
@@ -32,7 +32,7 @@ use testbed::{Program, exit_code};
     help_template = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}\n\n{after-help}",
     after_help = "\
 Scenarios are named by what they try:
-  sqlite::             a server on its embedded store: commands, disk, clients and proxy
+  sqlite::             a server on its embedded store: commands on slow disks, a mounted file
   conformance::        what every engine of the store must do, in PostgreSQL
   postgres::           orders, accounts and keys in PostgreSQL
   limits::             windows, strikes and bans in PostgreSQL
@@ -40,8 +40,8 @@ Scenarios are named by what they try:
   negative_controls::  chaos runs with a seeded defect, which the rules must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
-what they need: apt-get install curl gcc libc6-dev nginx-light postgresql. Mounting a small disk
-needs root or sudo.
+what they need: apt-get install curl gcc libc6-dev postgresql. Mounting a small disk needs root
+or sudo.
 
 Examples:
   cargo xtask faults --list

@@ -1,13 +1,12 @@
 //! Operators' commands while clients cancel orders at full load, on disks of several speeds.
 //! Commands must not starve cancellations, and cancellations must not starve commands.
 
-use super::embedded::Embedded;
 use crate::scenario::Tools;
 use history::workload::Load;
 use history::{Clients, Journal, Traffic};
 use std::process::Output;
 use std::time::{Duration, Instant};
-use testbed::{Preload, Report, ServerProcess};
+use testbed::{DataDir, Preload, Report, ServerProcess};
 use tokio::process::Command;
 use tokio::task::{JoinSet, block_in_place};
 
@@ -31,9 +30,9 @@ const OPERATORS: usize = 8;
 const LOOP_TIME: Duration = Duration::from_secs(6);
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
 
-pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
     for (fsync_delay, bound) in FSYNC_DELAYS {
-        let loaded = LoadedServer::start(tools, fsync_delay)?;
+        let loaded = LoadedServer::start(fsync_delay)?;
         let mut slowest = Duration::ZERO;
         for _ in 0..COMMANDS {
             let began = Instant::now();
@@ -46,7 +45,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     }
     // After each command, the server must get a chance to write a batch of cancellations, so there
     // must be at least as many cancellations as commands.
-    let loaded = LoadedServer::start(tools, LOOP_FSYNC_DELAY)?;
+    let loaded = LoadedServer::start(LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);
     let mut operators = JoinSet::new();
@@ -86,22 +85,24 @@ fn expect_success(output: &Output, report: &mut Report) {
 struct LoadedServer {
     disk: Preload,
     fsync_delay: Duration,
-    store: Embedded,
+    data: DataDir,
     server: ServerProcess,
     traffic: Traffic,
 }
 
 impl LoadedServer {
-    fn start(tools: &Tools, fsync_delay: Duration) -> anyhow::Result<LoadedServer> {
-        let (disk, store) = (Preload::disk()?, Embedded::new(tools, i64::try_from(ORDERS)?)?);
+    fn start(fsync_delay: Duration) -> anyhow::Result<LoadedServer> {
+        let (disk, data) = (Preload::disk()?, DataDir::temporary()?);
+        data.import_pending(1..=i64::try_from(ORDERS)?)?;
+        let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
         let flags = ["--log-level", "warning"];
-        let server = store.data.start(disk.put_into(&mut store.data.command()), &flags)?;
+        let server = data.start(disk.put_into(&mut data.command()), &flags)?;
         disk.set(i64::try_from(fsync_delay.as_millis())?)?;
         let bases = vec![server.base_url().to_string()];
-        let clients = Clients { load: LOAD, ..Clients::new(bases, &store.key, ORDERS) };
+        let clients = Clients { load: LOAD, ..Clients::new(bases, &key, ORDERS) };
         let traffic = clients.start(Journal::new(None))?;
         traffic.workload.pool.set_rests(0);
-        Ok(LoadedServer { disk, fsync_delay, store, server, traffic })
+        Ok(LoadedServer { disk, fsync_delay, data, server, traffic })
     }
 
     /// The number of acknowledged cancellations.
@@ -111,7 +112,7 @@ impl LoadedServer {
 
     /// Returns a command that writes to the store on the slow disk.
     fn command(&self) -> Command {
-        let mut command = self.store.data.command();
+        let mut command = self.data.command();
         command.args(["keys", "issue", "--account", "clients", "--json"]);
         self.disk.put_into(&mut command);
         let mut command = Command::from(command);
@@ -129,7 +130,7 @@ impl LoadedServer {
         report.expect_unless_stalled(unavailable == 0, || {
             format!("{unavailable} cancellations were refused")
         });
-        let ended = block_in_place(|| journal.end(&self.store.data));
+        let ended = block_in_place(|| journal.end(&self.data));
         journal.report_violations(report);
         stopped.and(ended)
     }
