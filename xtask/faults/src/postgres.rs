@@ -1,6 +1,5 @@
 //! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
 
-mod absent_standby;
 pub mod conformance;
 mod full_disk;
 mod idle_transaction;
@@ -14,7 +13,6 @@ use crate::scenario::{Scenario, scenario};
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("postgres::restored_in_place", restored_in_place::run),
-        scenario!("postgres::absent_standby", absent_standby::run),
         scenario!("postgres::keys", keys::run),
         scenario!("postgres::long_import", long_import::run),
         scenario!("postgres::idle_transaction", idle_transaction::run),

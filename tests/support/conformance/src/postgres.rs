@@ -100,6 +100,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::servers_and_commands_leave_a_host_that_was_fenced_as_read_only,
         own_servers::an_order_is_shown_as_cancelled_once_the_standby_has_it,
         own_servers::a_list_with_confirm_lists_waits_for_the_standby,
+        own_servers::sessions_that_a_suspended_standby_refuses_leave_no_connection,
+        own_servers::a_server_warns_if_not_every_standby_must_confirm,
         own_servers::pets_are_looked_up_in_one_round_trip,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
         handbook::the_runbook_shows_databases_that_are_away,

@@ -1,11 +1,10 @@
 //! The setup of most scenarios (database servers, a store with a key, and replicas), and the check
 //! at their end that all replicas agree.
 
-use crate::replicas::{Replica, StoreUnderTest, url_of};
+use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Pair, Postgres};
-use testbed::relay::Relay;
+use testbed::postgres::{Cluster, Postgres};
 use testbed::{Key, Report, wait_for};
 
 /// Time within which every server is ready after the last fault.
@@ -19,21 +18,6 @@ pub struct OnPrimary {
     pub cluster: Cluster,
     pub primary: Postgres,
     /// The store; it has pending orders.
-    pub store: StoreUnderTest,
-    /// A key without a practical limit.
-    pub key: Key,
-    /// The store's servers; all are ready.
-    pub replicas: Vec<Replica>,
-}
-
-/// A store on a primary with a synchronous standby.
-pub struct OnPair {
-    pub cluster: Cluster,
-    pub primary: Postgres,
-    pub standby: Postgres,
-    /// The relay from the standby to the primary.
-    pub link: Relay,
-    /// The store; it has pending orders. Its URL lists the primary and the standby.
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
@@ -61,19 +45,6 @@ impl OnPrimary {
         let key = store.key("clients").await?;
         let replicas = start_replicas(&store, replicas).await?;
         Ok(OnPrimary { cluster, primary, store, key, replicas })
-    }
-}
-
-impl OnPair {
-    /// Creates a store with pending orders 1 to `orders`, and starts this many replicas.
-    pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPair> {
-        let cluster = Cluster::create(&tools.postgres()?)?;
-        let Pair { primary, standby, link } = cluster.pair().await?;
-        let url = url_of([primary.port, standby.port]);
-        let store = StoreUnderTest::create(&tools.program, &url, orders).await?;
-        let key = store.key("clients").await?;
-        let replicas = start_replicas(&store, replicas).await?;
-        Ok(OnPair { cluster, primary, standby, link, store, key, replicas })
     }
 }
 

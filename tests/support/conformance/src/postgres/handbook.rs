@@ -3,6 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::own_servers::OwnServers;
 use anyhow::{Context, anyhow, ensure};
+use std::process::Command;
 use store_orders::store::postgres::schema::{Migration, STORE, Schema, migrate};
 use testbed::postgres::{Cluster, DATABASE, Postgres, USER};
 use testbed::relay::{Fault, Relay};
@@ -61,6 +62,15 @@ impl Site {
         })
     }
 
+    fn wait_for_metric(&self, sample: &str) -> anyhow::Result<()> {
+        let url = format!("http://{}/metrics", self.admin);
+        wait_blocking(sample, WAIT_TIMEOUT, || {
+            let output = Command::new("curl").args(["--silent", &url]).output().ok()?;
+            let metrics = String::from_utf8(output.stdout).ok()?;
+            metrics.lines().any(|line| line == sample).then_some(())
+        })
+    }
+
     /// Runs the session `text` in a shell after `setup`.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
@@ -108,6 +118,7 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
     let [db1, db2] = site.ports.map(|port| format!("127.0.0.1:{port}: Connection refused"));
     standby.stop()?;
     site.wait_for_health(&format!("away: s1; {db2}"))?;
+    site.wait_for_metric("store_orders_unready{reason=\"standby_away\"} 1")?;
     site.console(RUNBOOK, &standby_away, "")?;
     primary.stop()?;
     site.wait_for_health(&format!("reached: {db1} (os error 111); {db2}"))?;

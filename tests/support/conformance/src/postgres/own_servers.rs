@@ -9,10 +9,10 @@ use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
-use store_orders::store::{CancelOutcome, Cancellation};
+use store_orders::store::{CancelOutcome, Cancellation, Standbys};
 use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
 use testbed::relay::{Fault, Relay};
-use testbed::{Signal, WAIT_TIMEOUT, wait_blocking};
+use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
 /// Maximum start time: half a second for the first host, and time to open a session.
@@ -170,6 +170,58 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
         wait_blocking("a list", WAIT_TIMEOUT, || last_changes(&store).ok())?;
         Ok(())
     })
+}
+
+/// PostgreSQL keeps a connection whose commit waits for the standby, even if the client has closed
+/// it. So a new session must not commit, or each attempt to open one would add a connection.
+pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port]);
+    let database = server.new_store()?;
+    let running = database.server_of_owner()?;
+    let waiting = || -> anyhow::Result<i64> {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        database.value(query, &[])
+    };
+    standby.signal_all(Signal::STOP)?;
+    let is_refused = || -> anyhow::Result<bool> {
+        let error = database.server_of_owner().err().context("it was not refused")?;
+        Ok(format!("{error:#}").contains("confirm no commit: standby"))
+    };
+    wait_blocking("the standby is named", WAIT_TIMEOUT, || is_refused().ok()?.then_some(()))?;
+    let expected = Standbys { required: 1, confirming: 0 };
+    wait_blocking("the running server reports the standby", WAIT_TIMEOUT, || {
+        (running.standbys() == expected).then_some(())
+    })?;
+    let before = waiting()?;
+    for _ in 0..3 {
+        ensure!(is_refused()?, "another reason");
+    }
+    ensure!(waiting()? == before, "{} connections wait, {before} before", waiting()?);
+    standby.signal_all(Signal::CONT)?;
+    wait_blocking("the server is ready", WAIT_TIMEOUT, || running.require_ready().ok())
+}
+
+pub fn a_server_warns_if_not_every_standby_must_confirm(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby: _standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port]);
+    let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
+    let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
+    for (names, warns) in [("ANY 1 (standby, other)", true), ("standby", false)] {
+        servers.wait(primary.set("synchronous_standby_names", names))?;
+        let server = data.serve(&[])?;
+        server.signal(Signal::TERM)?;
+        let (_, log) = server.wait()?;
+        let is_warned = log.contains("not every synchronous standby confirms commits");
+        ensure!(is_warned == warns, "{names}: {log}");
+    }
+    Ok(())
 }
 
 /// Look-ups are pipelined: each is sent without waiting for earlier answers, because a round trip
