@@ -1,7 +1,6 @@
 //! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
 
 pub mod conformance;
-mod full_disk;
 mod idle_transaction;
 mod keys;
 mod long_import;
@@ -16,6 +15,5 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("postgres::keys", keys::run),
         scenario!("postgres::long_import", long_import::run),
         scenario!("postgres::idle_transaction", idle_transaction::run),
-        scenario!("postgres::full_disk", full_disk::run),
     ]
 }

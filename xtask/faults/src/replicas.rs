@@ -157,11 +157,6 @@ impl Replica {
     }
 }
 
-/// Returns the base URL of each replica's API.
-pub fn bases(replicas: &[Replica]) -> Vec<String> {
-    replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
-}
-
 /// Returns a store URL that lists these ports on 127.0.0.1.
 pub fn url_of(ports: impl AsRef<[u16]>) -> String {
     let hosts: Vec<String> =

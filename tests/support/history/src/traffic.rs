@@ -5,8 +5,7 @@ use crate::event::{Beginning, What};
 use crate::workload::{LIMITS, LOAD, Load, Pool, Workload};
 use anyhow::Context;
 use std::sync::Arc;
-use std::time::Duration;
-use testbed::{Key, Report, StallDetector};
+use testbed::{Key, StallDetector};
 use tokio::task::JoinSet;
 
 /// The account of the clients' keys; it has no practical limit.
@@ -80,20 +79,6 @@ impl Clients {
 }
 
 impl Traffic {
-    /// Reports the time from `after` to the next acknowledged cancellation (204). The time must be
-    /// at most `within`.
-    pub fn expect_recovery(&self, what: &str, after: u64, within: Duration, report: &mut Report) {
-        let acknowledged = self.workload.journal.figures().acknowledged;
-        match acknowledged.iter().find(|at| **at > after) {
-            Some(first) => {
-                let outage = Duration::from_nanos(first - after);
-                report.time(format!("{what}: until the first 204"), outage, within);
-            }
-            None => report
-                .expect_unless_stalled(false, || format!("{what}: no cancellation afterwards")),
-        }
-    }
-
     /// Lets all clients finish their last requests and returns the recording.
     pub async fn stop(mut self) -> anyhow::Result<Arc<Journal>> {
         self.workload.pool.end();

@@ -45,14 +45,6 @@ impl SmallDisk {
         &self.path
     }
 
-    /// Fills the disk except for this many KiB.
-    pub fn fill(&self, spare_kib: usize) -> anyhow::Result<()> {
-        let spare = self.path().join("spare");
-        std::fs::write(&spare, vec![0; spare_kib * 1024])?;
-        fill(&mut File::create(self.ballast())?)?;
-        Ok(std::fs::remove_file(spare)?)
-    }
-
     /// Fills the disk and keeps it full until the result is dropped.
     pub fn keep_full(&self) -> anyhow::Result<Full> {
         let mut ballast = File::create(self.ballast())?;
@@ -68,11 +60,6 @@ impl SmallDisk {
         };
         let thread = std::thread::Builder::new().name("fill".to_string()).spawn(refill)?;
         Ok(Full { ends, ballast: self.ballast(), thread: Some(thread) })
-    }
-
-    /// Frees the space again.
-    pub fn make_room(&self) -> anyhow::Result<()> {
-        Ok(std::fs::remove_file(self.ballast())?)
     }
 
     fn ballast(&self) -> PathBuf {
