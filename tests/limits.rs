@@ -7,7 +7,6 @@ mod crash;
 mod limits_file;
 mod model;
 mod operator;
-mod persistence;
 mod plans;
 mod unauthenticated;
 pub mod unavailable;
