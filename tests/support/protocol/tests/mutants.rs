@@ -54,7 +54,7 @@ const MUTANTS: [(&str, &str); 32] = [
     ("if !stored.has_more_than(reflected) {", "if true {"),
     ("if !after.has_more_than(reflected) =>", "=>"),
     ("if reflected != self.reflected_after_removals {", "if true {"),
-    ("remove_done(&mut self.pending_removals);", "self.pending_removals = R::default();"),
+    ("self.pending_removals = R::default();", "remove_done(&mut self.pending_removals);"),
     // change_numbers.rs
     ("generation == self.generation && before == self.number", "generation == self.generation"),
     (" generation == self.generation && before", " before"),
