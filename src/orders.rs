@@ -43,7 +43,7 @@ use writer::Writer;
 
 /// A refresh that changes at most this many pages runs on the requesting thread, because such a
 /// refresh is short: it copies each page once, 1 MiB in all.
-const MAX_INLINE_PAGES: usize = 16;
+const MAX_INLINE_PAGES: usize = 4;
 
 /// The interval of background refreshes.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);

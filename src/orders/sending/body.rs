@@ -1,9 +1,9 @@
-//! Streams a snapshot as a response body, plain or as gzip, without copying its bytes.
+//! Streams a snapshot as a response body, plain or as gzip.
 
 use super::readers::Reader;
 use super::sent_lists::CutOff;
-use crate::orders::snapshot::Snapshot;
 use crate::orders::snapshot::gzip::{self, Checksum};
+use crate::orders::snapshot::{Sizes, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -42,18 +42,29 @@ impl ListBody {
     }
 }
 
-/// Yields to other tasks after each page, unless the list is short. Otherwise a fast client would
+/// Yields to other tasks after each turn, unless the list is short. Otherwise a fast client would
 /// occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
-        let (pages, is_short) = reader
+        let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
             .snapshot()
-            .map(|list| (list.pages().len(), list.length() <= list.sizes().short_list_bytes))?;
+            .map(|list| (list.joined(), list.pages().len(), list.sizes(), list.length()))?;
+        if let Some(joined) = joined {
+            yield joined;
+            return;
+        }
         for number in 0..pages {
-            yield reader.page(number)?.bytes().clone();
-            if !is_short {
+            let mut rest = reader.page(number)?.bytes().clone();
+            if length <= short_list_bytes {
+                yield rest;
+                continue;
+            }
+            while !rest.is_empty() {
+                yield rest.split_to(turn_bytes.min(rest.len()));
                 // `yield_now` lets tokio poll I/O; waking this task directly would not.
                 tokio::task::yield_now().await;
+                // Fails if the list was cut off meanwhile.
+                reader.snapshot()?;
             }
         }
     }
@@ -159,12 +170,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_yields_after_each_page_of_a_long_list() {
+    async fn a_response_yields_after_each_turn_of_a_long_list() {
         let list = Arc::new(snapshot(1_000));
         let reader = readers(&list).begin(&list);
         let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!(pieces.concat(), text(&list).as_bytes());
-        assert!(pieces.iter().all(|piece| piece.len() <= SMALL.page_bytes));
+        assert!(pieces.iter().all(|piece| piece.len() <= SMALL.turn_bytes));
         assert_eq!(pauses + 1, pieces.len());
     }
 

@@ -110,7 +110,8 @@ pub mod tests {
     use store_orders_api::types::Order;
 
     /// Sizes that give about 80 orders per page.
-    pub const SMALL: Sizes = Sizes { page_bytes: 4_096, short_list_bytes: 16_384, pages_ahead: 2 };
+    pub const SMALL: Sizes =
+        Sizes { page_bytes: 4_096, turn_bytes: 1_024, short_list_bytes: 16_384, pages_ahead: 2 };
 
     /// Returns a list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
