@@ -85,7 +85,8 @@ impl OpenFiles {
         self.require_not_overwritten()
     }
 
-    fn require_index(&self) -> Result<(), StoreError> {
+    /// Fails if the path of the log's index no longer names the opened file.
+    pub fn require_index(&self) -> Result<(), StoreError> {
         let Some(why) = self.index.displaced() else { return Ok(()) };
         Err(refusal(format!(
             "{} was removed or moved while it was in use ({why}), so this process and others could \

@@ -115,7 +115,7 @@ pub struct WriteGuard<'a> {
 
 impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails if the
-    /// files of the store were removed or replaced.
+    /// index of the write-ahead log was removed or replaced.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -142,7 +142,7 @@ impl WriteGuard<'_> {
         let transaction = transaction?;
         // A process with another index of the write-ahead log may write to the log at this moment. A
         // transaction that is rolled back before it writes does not disturb that process.
-        self.require_in_place()?;
+        self.access.files.require_index()?;
         Ok(transaction)
     }
 
