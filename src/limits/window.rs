@@ -190,9 +190,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_prolongs_no_window_and_opens_none() {
-        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let time = |seconds| Timestamp::from(Duration::from_secs(seconds));
         let mut window = FixedWindow::default();
-        let mut admit = |seconds| window.admit(at(seconds), Window::Minute, 2);
+        let mut admit = |seconds| window.admit(time(seconds), Window::Minute, 2);
         let limited = |seconds| {
             let resets_in = Duration::from_secs(seconds);
             Decision::Limited(RateLimitStatus { limit: 2, remaining: 0, resets_in }, Window::Minute)

@@ -220,7 +220,7 @@ impl Both {
             self.model.clean_up(self.wall());
         }
         if is_written {
-            self.recorded = self.model.written(self.wall());
+            self.recorded = self.model.without_closed_windows(self.wall());
         }
     }
 

@@ -105,7 +105,7 @@ impl Model {
     /// Starts a new process at this wall time, with the limits as they were last written. Strikes
     /// are lost. Bans are kept, because they are in the store.
     pub fn restart(&mut self, before: &Model, wall: Time) {
-        *self = self.written(wall);
+        *self = self.without_closed_windows(wall);
         self.addresses.clear();
         self.keys.clone_from(&before.keys);
         for key in self.keys.values_mut() {
@@ -115,11 +115,11 @@ impl Model {
     }
 
     /// Returns the model as the limits file has it: without closed windows.
-    pub fn written(&self, wall: Time) -> Model {
-        let mut written = self.clone();
-        written.minutes.retain(|_, window| !window.has_closed(wall));
-        written.days.retain(|_, window| !window.has_closed(wall));
-        written
+    pub fn without_closed_windows(&self, wall: Time) -> Model {
+        let mut model = self.clone();
+        model.minutes.retain(|_, window| !window.has_closed(wall));
+        model.days.retain(|_, window| !window.has_closed(wall));
+        model
     }
 
     /// Forgets accounts whose two windows have closed.

@@ -27,7 +27,7 @@ pub struct SavedLimits {
     pub limits: LimitsSnapshot,
 }
 
-/// Why the limits file could not be read.
+/// The reason why the limits file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The content is invalid.

@@ -161,8 +161,8 @@ mod tests {
         let names = ["sqlite::mounted_file", "limits::agreement"];
         assert_eq!(select(&["limits::agree", "sqlite::mounted"]).unwrap(), names);
         assert_eq!(select(&[names[0], names[1], "--exact"]).unwrap(), names);
-        let of_group = select(&["postgres::"]).unwrap();
-        assert!(of_group.iter().all(|name| name.starts_with("postgres::")), "{of_group:?}");
+        let group = select(&["postgres::"]).unwrap();
+        assert!(group.iter().all(|name| name.starts_with("postgres::")), "{group:?}");
     }
 
     #[test]
