@@ -159,7 +159,9 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        lock.lock().map_err(unwritable)?;
+        // Network file systems may not lock directories. There, others cannot lock it either, so
+        // they do not remove it.
+        let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
         Ok(copy)
