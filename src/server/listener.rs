@@ -169,7 +169,7 @@ mod tests {
             std::iter::repeat_with(connect).map_while(Result::ok).take(9).collect();
         assert!(waiting.len() < 9, "the queue is not short");
         ListeningSocket(find(address).unwrap()).lengthen_accept_queue().unwrap();
-        let more: Vec<_> = (0..200).map(|_| connect().unwrap()).collect();
+        let more: Vec<_> = (0..150).map(|_| connect().unwrap()).collect();
         drop((waiting, more));
     }
 
