@@ -113,10 +113,11 @@ impl PlanArgs {
 
 impl AccountsCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let new_store = options.directory_without_store()?;
-        let store = match self {
-            AccountsCommand::Create { .. } => options.open_or_create_store()?,
-            _ => options.open_store()?,
+        let (new_store, store) = match self {
+            AccountsCommand::Create { .. } => {
+                (options.directory_without_store()?, options.open_or_create_store()?)
+            }
+            _ => (None, options.open_store()?),
         };
         let now = Utc::now().trunc_subsecs(0);
         match self {
