@@ -15,7 +15,7 @@ use crate::keys::{Digest, Environment, digest_of, environment_of};
 use crate::store::agreement::keys::{
     KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
 };
-use crate::store::{ChangeNumber, LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
+use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Position, Store, StoreError};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
@@ -47,7 +47,7 @@ pub struct KeyCache {
     cached: CachedKeys,
     /// The last change that the cached keys reflect. Locked while keys are replaced, so that older
     /// rows never replace newer ones. Requests with a cached key do not wait for this lock.
-    reflected: Mutex<ChangeNumber>,
+    reflected: Mutex<Position>,
     lookups: Lookups,
     opened: BootInstant,
     /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
@@ -71,7 +71,7 @@ impl KeyCache {
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = store.poll_changes().await?;
-        let reflected = polled.last_changes.keys_change().into();
+        let reflected = polled.last_changes.keys.into();
         let cache = KeyCache {
             store,
             cached: CachedKeys::default(),
@@ -129,7 +129,7 @@ impl KeyCache {
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
-            last_changes.is_some_and(|last| last.keys_change() == absent_at)
+            last_changes.is_some_and(|last| last.keys == absent_at)
         })
     }
 
@@ -169,14 +169,14 @@ impl KeyCache {
         digests.dedup();
         let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
         let reflected = self.reflected.lock();
-        let enters = may_enter_cache(polled.last_changes.keys_change(), *reflected);
+        let enters = may_enter_cache(polled.last_changes.keys, *reflected);
         let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
         let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
         drop(reflected);
         for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
             if looked_up.key.is_none() {
-                self.cached.add_absent(digest, polled.last_changes.keys_change());
+                self.cached.add_absent(digest, polled.last_changes.keys);
             }
             // An error means that the client has disconnected.
             let _ = answer.send(looked_up);
@@ -223,7 +223,7 @@ impl KeyCache {
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
-        match keys_catch_up(*reflected, polled.last_changes.keys_change(), rows_after) {
+        match keys_catch_up(*reflected, polled.last_changes.keys, rows_after) {
             KeysCatchUp::Current => {}
             KeysCatchUp::Rows(change) => {
                 self.cached.replace(changes.unwrap_or_default());

@@ -38,8 +38,8 @@
 //! | batch | the cancellations that the writer executes in one transaction |
 //! | snapshot | the immutable list of all orders at one change number |
 //! | change number | rises with each change of orders, or of accounts and keys |
-//! | history | the changes whose numbers are comparable; a restore or failover begins a new one |
-//! | generation | the number of a history within a process |
+//! | history | changes with comparable numbers; a failover or restore that lost some begins a new one |
+//! | position | a history and a change number: how much of it a list, a cache or the store has |
 //! | lease | the second after a confirmed heartbeat was sent, when a primary's answers are valid |
 //! | replica | one of several servers that share a store in PostgreSQL |
 

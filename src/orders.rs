@@ -21,13 +21,13 @@ mod writer;
 
 pub use search::{OrderFilter, find_order, find_orders};
 pub use sending::{Payload, PayloadBody};
-pub use snapshot::{ListTag, Snapshot};
+pub use snapshot::{Snapshot, content_tag};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run;
 use crate::metrics::Histogram;
 use crate::store::{
-    CancelOutcome, ChangeNumber, Freshness, FreshnessReport, REQUEST_TIMEOUT, Store, StoreError,
+    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
 use freshness::{ListInMemory, ReadRefresh};
@@ -57,9 +57,6 @@ pub enum ListError {
     /// The store could not say whether the list is fresh.
     #[error("the store cannot say whether the list is fresh")]
     Freshness(#[source] Arc<StoreError>),
-    /// The store failed over after the list was read.
-    #[error("the store failed over meanwhile")]
-    FailedOver,
     /// The refresh of the list panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
@@ -101,17 +98,23 @@ impl OrderList {
 
     /// Returns a list that reflects all changes committed before this call.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        self.fresh_list(self.query_freshness()?).await
+        Ok(self.fresh_list(self.query_freshness()?).await?.0)
     }
 
-    /// Returns a list that reflects all changes committed before the query `freshness` was sent.
-    async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
-        self.refresh_to(freshness.wait().await.map_err(ListError::Freshness)?).await
+    /// Returns a list that reflects all changes committed before the query `freshness` was sent, and
+    /// the position that the query returned.
+    pub async fn fresh_list(
+        &self,
+        freshness: Freshness,
+    ) -> Result<(Arc<Snapshot>, Position), ListError> {
+        let latest = freshness.wait().await.map_err(ListError::Freshness)?;
+        let stored = latest.last_changes.orders;
+        Ok((self.refresh_to(latest).await?, stored))
     }
 
     /// Returns a list that reflects the reported change. Refreshes the list if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
-        let stored = latest.last_changes.orders_change();
+        let stored = latest.last_changes.orders;
         if let Some(snapshot) = self.state.lock().current(stored) {
             return Ok(snapshot);
         }
@@ -149,31 +152,6 @@ impl OrderList {
         let (snapshot, removed) = self.state.lock().snapshot_and_removals();
         let (pending, shipped) = snapshot.pending_and_shipped();
         (pending.saturating_sub(removed), shipped)
-    }
-
-    /// Returns a list that reflects all changes committed before the query `freshness` was sent.
-    /// Also returns the list's entity tag.
-    pub async fn refresh_tagged_list(
-        &self,
-        mut freshness: Freshness,
-    ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
-        loop {
-            let latest = freshness.wait().await.map_err(ListError::Freshness)?;
-            let history = latest.history;
-            let list = self.refresh_to(latest).await?;
-            if self.store.history()? == history {
-                let tag = list.tag(history);
-                return Ok((list, tag));
-            }
-            // The store failed over meanwhile. The list's change number may belong to the old or
-            // the new history, so the list is requested again.
-            freshness = self.query_freshness()?;
-        }
-    }
-
-    /// Fails if the store has another history than this one.
-    pub fn require_history(&self, history: u64) -> Result<(), ListError> {
-        if self.store.history()? == history { Ok(()) } else { Err(ListError::FailedOver) }
     }
 
     /// Prepares a part of the list for sending, as gzip if the client accepts gzip. Fails if the
@@ -223,7 +201,7 @@ impl OrderList {
             // Errors are ignored, because the next request for a list returns them.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
-                && latest.last_changes.orders_change().has_more_than(self.reflected())
+                && latest.last_changes.orders.has_more_than(self.reflected())
             {
                 drop(self.refresh_to(latest).await);
             }
@@ -231,7 +209,7 @@ impl OrderList {
     }
 
     /// The last change that the list reflects.
-    pub fn reflected(&self) -> ChangeNumber {
+    pub fn reflected(&self) -> Position {
         self.state.lock().reflected_after_removals()
     }
 
@@ -305,8 +283,8 @@ mod tests {
         let before = orders.query_freshness().unwrap();
         store.ship_orders(&[1]).unwrap();
         let after = orders.query_freshness().unwrap();
-        assert!(Arc::ptr_eq(&orders.fresh_list(before).await.unwrap(), &first));
-        assert!(!Arc::ptr_eq(&orders.fresh_list(after).await.unwrap(), &first));
+        assert!(Arc::ptr_eq(&orders.fresh_list(before).await.unwrap().0, &first));
+        assert!(!Arc::ptr_eq(&orders.fresh_list(after).await.unwrap().0, &first));
     }
 
     #[tokio::test]

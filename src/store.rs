@@ -36,8 +36,8 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use freshness::{
-    ChangeNumber, ChangeScope, ChangedOrders, Freshness, FreshnessAnswer, FreshnessReport,
-    LastChanges, LookedUpKeys, OrdersRead, PolledChanges, PolledKeys, history_of,
+    ChangeScope, ChangedOrders, Freshness, FreshnessAnswer, FreshnessReport, LastChanges,
+    LookedUpKeys, OrdersRead, PolledChanges, PolledKeys, Position,
 };
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
@@ -110,18 +110,13 @@ pub trait Store: Send + Sync {
     /// the call. `list` is the last change that the caller's list reflects; the answer may contain
     /// the orders that changed after this change. Every list request makes this call, so an
     /// embedded engine does not allocate memory for the answer.
-    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
+    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
     /// Returns `None` if the engine cannot read them without waiting.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
-
-    /// Identifies the history that change numbers belong to. All servers of a store return the same
-    /// value, also after a restart. The value changes if change numbers may have been reused, as
-    /// after a restore or a failover.
-    fn history(&self) -> Result<u64, StoreError>;
 
     /// Reads the last changes, and the time at which they were current, without delaying list
     /// requests.
@@ -131,13 +126,13 @@ pub trait Store: Send + Sync {
 
     /// Like [`Store::poll_changes`], and also reads the accounts and keys that changed after
     /// `after`, if given.
-    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError>;
+    async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError>;
 
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
     /// Sends every order that changed after the change `after`, in ascending order of id. Returns
-    /// the last change that the read has reached. Fails if the store has another generation than
+    /// the last change that the read has reached. Fails unless the store follows the history of
     /// `after`.
     ///
     /// If the number of `after` is 0, sends all orders that are not cancelled. Orders that change
@@ -146,7 +141,7 @@ pub trait Store: Send + Sync {
     /// number of rows.
     async fn send_orders_since(
         &self,
-        after: ChangeNumber,
+        after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
@@ -156,8 +151,15 @@ pub trait Store: Send + Sync {
     /// past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// The order with this id, if it is cancelled and no failover can lose the cancellation.
-    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
+    /// The order with this id, if it is cancelled and no failover can lose the cancellation. `list` is
+    /// the position of the list that lacks the order. Fails unless the store follows the history of
+    /// `list`: an order that an earlier primary had cancelled may be pending at a new primary. Then
+    /// neither the old list nor the new row would show the order, although it exists.
+    async fn cancelled_order(
+        &self,
+        id: i64,
+        list: Position,
+    ) -> Result<Option<CancelledOrder>, StoreError>;
 
     /// The pet with this id.
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;

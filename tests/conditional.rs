@@ -3,7 +3,7 @@
 use store_orders::store::{KeyCommands, OrderCommands};
 use store_orders_api::plans::Plan;
 use test_server::{Answer, Fault, TestServer, TestSetup};
-use testbed::{Key, wait_until};
+use testbed::Key;
 
 const LIST: &str = "/v1/store/orders";
 
@@ -103,13 +103,6 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
 }
 
 #[tokio::test]
-async fn lists_of_two_stores_have_different_tags() {
-    let (one, key) = serve(Plan::Business).await;
-    let (other, other_key) = serve(Plan::Business).await;
-    assert_ne!(tag(&one, &key, LIST).await, tag(&other, &other_key, LIST).await);
-}
-
-#[tokio::test]
 async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     let (server, key) = serve(Plan::Business).await;
     let store = &server.setup.store;
@@ -118,11 +111,12 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // This page shows orders 1 and 2, so only the change of order 1 changes its tag.
+    // This page shows orders 1 and 2, so only the change of order 1 changes its tag. The orders of
+    // version 1 have no status, so a shipment does not change its list.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),
-        ("a shipment", vec![LIST, "/v2/store/orders"]),
+        ("a shipment", vec!["/v2/store/orders"]),
         ("an import", vec![LIST, "/v2/store/orders"]),
         ("a cancellation of order 1", vec![LIST, "/v2/store/orders", two, "/v2/store/orders/1"]),
     ] {
@@ -195,30 +189,4 @@ async fn errors_ignore_if_none_match() {
     );
     assert_eq!(send_if_none_match(&server, &key, "GET", LIST, "*").await.status, 304);
     send_if_none_match(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
-}
-
-/// After a failover, the new history may reuse a change number of the old history for another
-/// change. So the tag must also depend on the history.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_list_read_during_a_failover_has_a_tag_of_the_new_history() {
-    let mut setup = TestSetup::new();
-    let key = setup.key(Plan::Pro);
-    setup.pending([1]);
-    let store = setup.add_faulty_store();
-    let server = setup.serve().await;
-    let before = tag(&server, &key, LIST).await;
-    store.set(Fault::Silent);
-    // One of the two waiting queries is not for a list: the server itself polls the store for
-    // changes.
-    let fail_over = async {
-        wait_until("a list waits for its query", async || store.unanswered() >= 2).await;
-        store.fail_over();
-        store.set(Fault::None);
-        store.answer_queries().await.unwrap();
-    };
-    let (one, other, ()) =
-        tokio::join!(tag(&server, &key, LIST), tag(&server, &key, LIST), fail_over);
-    let after = tag(&server, &key, LIST).await;
-    assert_ne!(before, after);
-    assert_eq!([&one, &other], [&after; 2]);
 }

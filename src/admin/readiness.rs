@@ -3,7 +3,7 @@
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::store::{ChangeNumber, READINESS_TIMEOUT, StoreError};
+use crate::store::{Position, READINESS_TIMEOUT, StoreError};
 use parking_lot::Mutex;
 use prometheus::{
     Gauge, IntGauge, IntGaugeVec, Registry, register_gauge_with_registry as register_gauge,
@@ -264,12 +264,12 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
         server.store.poll_changes().await
     };
     let stored = match polled.await {
-        Ok(polled) => polled.last_changes.orders_change(),
+        Ok(polled) => polled.last_changes.orders,
         Err(error) => return failed(error),
     };
     let listed = server.orders.reflected();
     lag.lock().observe(Instant::now(), stored, listed);
-    let unready = if stored.generation != listed.generation {
+    let unready = if stored.history != listed.history {
         server.orders.begin_refresh();
         Some(unready(Reason::ListOutdated, "the list is being read again"))
     } else {
@@ -283,19 +283,17 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
 /// store, contains the number of this change, and the time when it was first found missing. When
 /// the list gets this change but lacks a later one, the measurement starts again.
 #[derive(Debug, Default)]
-struct ListLag(Option<(Instant, ChangeNumber)>);
+struct ListLag(Option<(Instant, Position)>);
 
 impl ListLag {
     /// Records the last change in the store, `stored`, and the last change in the list, `listed`.
-    fn observe(&mut self, now: Instant, stored: ChangeNumber, listed: ChangeNumber) {
+    fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new generation began, and the list has not read it, so the lag goes on: keep its
-            // start. Replace the missing change, because numbers of different generations cannot be
+            // A new history began, and the list has not read it, so the lag goes on: keep its
+            // start. Replace the missing change, because numbers of different histories cannot be
             // compared.
-            Some((since, lacked)) if lacked.generation != stored.generation => {
-                Some((since, stored))
-            }
+            Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
             _ => Some((now, stored)),
         };
@@ -314,7 +312,7 @@ mod tests {
     fn the_lag_begins_when_the_oldest_missing_change_is_seen() {
         let began = Instant::now();
         let second = |number| began + Duration::from_secs(number);
-        let change = |generation, number| ChangeNumber { generation, number };
+        let change = |history, number| Position { history, number };
         let mut lag = ListLag::default();
         for (now, stored, listed, lags) in [
             (0, change(0, 5), change(0, 5), 0),
@@ -323,7 +321,7 @@ mod tests {
             // The list now has change 7, but lacks change 9, so the lag starts again at 0.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
-            // The store has a new generation, which the list has not read.
+            // The store has a new history, which the list has not read.
             (8, change(1, 2), change(0, 8), 3),
             (9, change(1, 2), change(0, 8), 4),
             (10, change(1, 3), change(1, 2), 0),

@@ -1,16 +1,4 @@
-//! Conditional requests: creates entity tags and matches `If-None-Match` (RFC 9110, 13.1.2).
-
-use http::HeaderValue;
-use twox_hash::XxHash3_128;
-
-/// Computes the weak entity tag of a body from its content. Changes of orders that are not in the
-/// body do not change the tag. 128 bits exclude accidental collisions, and nobody would gain from a
-/// deliberate one.
-pub fn content_tag(body: &[u8]) -> HeaderValue {
-    let tag = format!("W/\"{:032x}\"", XxHash3_128::oneshot(body));
-    // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
-    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
-}
+//! Conditional requests: matches `If-None-Match` (RFC 9110, 13.1.2).
 
 /// True if this `If-None-Match` is `*` or contains the tag. The comparison is weak: it ignores
 /// `W/`. Tags after a malformed tag are ignored.

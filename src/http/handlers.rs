@@ -2,13 +2,13 @@
 
 use super::accept::accepts_gzip;
 use super::authentication::Caller;
-use super::conditional::{content_tag, field_matches_tag};
+use super::conditional::field_matches_tag;
 use super::order_page::{PageAnswer, PageRequest};
 use super::responses::{json_body, json_payload};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
-use crate::orders::{CancelError, ListError, ListTag, Snapshot, find_order};
-use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
+use crate::orders::{CancelError, ListError, Snapshot, content_tag, find_order};
+use crate::store::{CancelOutcome, CancelledOrder, Position, Store, StoreError};
 use chrono::DateTime;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::error::Error;
@@ -43,8 +43,8 @@ impl v1::Api for Handlers {
         request: Request<'_>,
         header: v1::ListOrdersHeader,
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
-        let (list, tag) = current_list(&request).await.map_err(v1::ServerError::from)?;
-        let etag = tag.value;
+        let (list, _) = current_list(&request).await.map_err(v1::ServerError::from)?;
+        let etag = list.tag().clone();
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
@@ -120,12 +120,12 @@ impl v2::Api for Handlers {
         header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
+        let (list, position) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
-            None => read_cancelled_order(&request, id, tag.history())
-                .await
-                .map_err(v2::ServerError::from)?,
+            None => {
+                read_cancelled_order(&request, id, position).await.map_err(v2::ServerError::from)?
+            }
         };
         let Some(json) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -175,15 +175,15 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
 }
 
-/// Returns the list, refreshed from the store, and its entity tag.
-async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), HandlerFailure> {
+/// Returns the list, refreshed from the store, and the position that it has at least reached.
+async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {
-        Some(freshness) => orders.refresh_tagged_list(freshness.clone()).await,
-        None => async { orders.refresh_tagged_list(orders.query_freshness()?).await }.await,
+        Some(freshness) => orders.fresh_list(freshness.clone()).await,
+        None => async { orders.fresh_list(orders.query_freshness()?).await }.await,
     };
     list.map_err(|error| match error {
-        ListError::Store(_) | ListError::Freshness(_) | ListError::FailedOver => {
+        ListError::Store(_) | ListError::Freshness(_) => {
             HandlerFailure::unavailable(request, error)
         }
         ListError::CutShort => HandlerFailure::internal(request, error),
@@ -191,13 +191,14 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
 }
 
 /// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
-/// `history` is the history of the list, which lacks the order.
+/// `list` is the position of the list.
 async fn read_cancelled_order(
     request: &Request<'_>,
     id: i64,
-    history: u64,
+    list: Position,
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {
-    let row = look_up(request, |store| async move { store.cancelled_order(id).await }).await?;
+    let row =
+        look_up(request, |store| async move { store.cancelled_order(id, list).await }).await?;
     let to_order = |row: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
         Ok(v2::Order {
             id,
@@ -210,15 +211,9 @@ async fn read_cancelled_order(
         })
     };
     let order = row.map(to_order).transpose();
-    let Some(order) = order.map_err(|error| HandlerFailure::internal(request, error))? else {
-        // An order that the old primary had cancelled may be pending at the new primary. Then
-        // neither the old list nor the new row shows the order, although it exists.
-        let is_same = request.context.orders.require_history(history);
-        is_same.map_err(|error| HandlerFailure::unavailable(request, error))?;
-        return Ok(None);
-    };
-    let json = serde_json::to_vec(&order);
-    json.map(Some).map_err(|error| HandlerFailure::internal(request, error))
+    let order = order.map_err(|error| HandlerFailure::internal(request, error))?;
+    let json = order.map(|order| serde_json::to_vec(&order)).transpose();
+    json.map_err(|error| HandlerFailure::internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the

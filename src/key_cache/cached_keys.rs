@@ -3,7 +3,7 @@
 
 use super::KnownKey;
 use crate::keys::Digest;
-use crate::store::{ChangeNumber, KeyChange, KeyRow};
+use crate::store::{KeyChange, KeyRow, Position};
 use quick_cache::sync::Cache;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MAX_ABSENT: usize = 4_096;
 pub struct CachedKeys {
     keys: Cache<Digest, Arc<KnownKey>>,
     /// Digests that no key has, each with the change number at its last lookup.
-    absent: Cache<Digest, ChangeNumber>,
+    absent: Cache<Digest, Position>,
 }
 
 impl Default for CachedKeys {
@@ -36,12 +36,12 @@ impl CachedKeys {
 
     /// Returns the change at which a lookup found no key with this digest, or `None` without such a
     /// lookup.
-    pub fn absent_at(&self, digest: &Digest) -> Option<ChangeNumber> {
+    pub fn absent_at(&self, digest: &Digest) -> Option<Position> {
         self.absent.get(digest)
     }
 
     /// Records that no key had this digest at this change.
-    pub fn add_absent(&self, digest: Digest, at: ChangeNumber) {
+    pub fn add_absent(&self, digest: Digest, at: Position) {
         self.absent.insert(digest, at);
     }
 

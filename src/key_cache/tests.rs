@@ -85,7 +85,7 @@ impl TestStore {
 
 #[async_trait]
 impl Store for TestStore {
-    fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
+    fn freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
         unreachable!()
     }
 
@@ -94,11 +94,7 @@ impl Store for TestStore {
         self.store.last_changes_at_once()
     }
 
-    fn history(&self) -> Result<u64, StoreError> {
-        unreachable!()
-    }
-
-    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         self.failure()?;
         let polled = self.store.poll_keys(after).await?;
         self.changed.fetch_add(polled.changes.as_ref().map_or(0, Vec::len), Ordering::Relaxed);
@@ -127,7 +123,7 @@ impl Store for TestStore {
 
     async fn send_orders_since(
         &self,
-        _: ChangeNumber,
+        _: Position,
         _: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
         unreachable!()
@@ -137,7 +133,11 @@ impl Store for TestStore {
         unreachable!()
     }
 
-    async fn cancelled_order(&self, _: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(
+        &self,
+        _: i64,
+        _: Position,
+    ) -> Result<Option<CancelledOrder>, StoreError> {
         unreachable!()
     }
 

@@ -5,8 +5,8 @@ use super::snapshot::{Edit, Sizes, Snapshot};
 use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, FreshnessReport, OrderChange, OrderSender,
-    OrdersRead, Store, StoreError,
+    CancelledBatch, ChangedOrder, FreshnessReport, OrderChange, OrderSender, OrdersRead, Position,
+    Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -22,27 +22,26 @@ pub struct ListInMemory {
 
 impl ListInMemory {
     /// Creates the list from a snapshot that reflects the change `applied`.
-    pub fn new(snapshot: Arc<Snapshot>, applied: ChangeNumber) -> ListInMemory {
+    pub fn new(snapshot: Arc<Snapshot>, applied: Position) -> ListInMemory {
         ListInMemory { list: ListState::new(snapshot, applied), sent: SentLists::default() }
     }
 
     /// Reads all orders from the store.
     pub async fn open(store: &dyn Store, sizes: Sizes) -> Result<ListInMemory, StoreError> {
-        let beginning =
-            ChangeNumber::beginning(store.poll_changes().await?.last_changes.generation);
+        let history = store.poll_changes().await?.last_changes.orders.history;
         let empty = Arc::new(Snapshot::empty(sizes));
-        let (snapshot, applied) = read_changes(store, empty, beginning).await?;
+        let (snapshot, applied) = read_changes(store, empty, Position::beginning(history)).await?;
         Ok(ListInMemory::new(snapshot, applied))
     }
 
     /// Adds the cancellations of one transaction to the pending removals.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, batch: &CancelledBatch) {
         let add = |removals: &mut Vec<i64>| removals.extend(orders);
-        self.list.cancelled(batch.generation, batch.change_numbers, add);
+        self.list.cancelled(batch.positions, add);
     }
 
     /// The change that the list reflects once the pending removals are applied.
-    pub fn reflected_after_removals(&self) -> ChangeNumber {
+    pub fn reflected_after_removals(&self) -> Position {
         self.list.reflected_after_removals()
     }
 
@@ -52,7 +51,7 @@ impl ListInMemory {
     }
 
     /// Returns the snapshot if it reflects this change.
-    pub fn current(&self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
+    pub fn current(&self, stored: Position) -> Option<Arc<Snapshot>> {
         let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
@@ -62,7 +61,7 @@ impl ListInMemory {
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
-        reached: ChangeNumber,
+        reached: Position,
         removals: usize,
     ) -> Arc<Snapshot> {
         let drop_applied = |pending: &mut Vec<i64>| drop(pending.drain(..removals));
@@ -92,7 +91,7 @@ impl ListInMemory {
         removals.sort_unstable();
         Refresh {
             base: Arc::clone(&self.list.snapshot),
-            catch_up: self.list.plan(latest.last_changes.orders_change(), rows_after),
+            catch_up: self.list.plan(latest.last_changes.orders, rows_after),
             removals,
             latest,
         }
@@ -125,7 +124,7 @@ impl Refresh {
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
-            CatchUp::Nothing => (base, self.latest.last_changes.orders_change()),
+            CatchUp::Nothing => (base, self.latest.last_changes.orders),
             CatchUp::Removals(reached) | CatchUp::Rows(reached) => (base, reached),
             CatchUp::ReadingAfter(after) | CatchUp::ReadingAll(after) => {
                 read_changes(store, base, after).await?
@@ -149,7 +148,7 @@ pub struct ReadRefresh {
     /// The snapshot, with the changes that were read from the store.
     base: Arc<Snapshot>,
     /// The change that `base` reflects once rows and removals are applied.
-    reached: ChangeNumber,
+    reached: Position,
     planned: Refresh,
 }
 
@@ -169,28 +168,26 @@ impl ReadRefresh {
         let mut next = Arc::clone(&self.base);
         if matches!(catch_up, CatchUp::Rows(_)) {
             let rows = self.planned.rows().iter().map(ChangedOrder::change);
-            next = apply_changes(&next, rows, self.reached);
+            next = apply_changes(&next, rows);
         }
-        // After `ReadingAll`, the snapshot belongs to a new generation, which may lack the
-        // cancellations of the earlier generation. So the pending removals are discarded.
+        // After `ReadingAll`, the snapshot belongs to a new history, which may lack the
+        // cancellations of the earlier history. So the pending removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
             let removals = removals.iter().map(|id| OrderChange::Removed(*id));
-            next = apply_changes(&next, removals, self.reached);
+            next = apply_changes(&next, removals);
         }
         next
     }
 }
 
-/// Returns a copy of `base` with these changes, which must be in ascending order of id. The copy
-/// reflects the change `reached`.
+/// Returns a copy of `base` with these changes, which must be in ascending order of id.
 fn apply_changes<'a>(
     base: &Snapshot,
     changes: impl Iterator<Item = OrderChange<'a>>,
-    reached: ChangeNumber,
 ) -> Arc<Snapshot> {
     let mut edit = Edit::new(base);
     changes.for_each(|change| edit.apply(change));
-    Arc::new(edit.finish().at_change(reached.number))
+    Arc::new(edit.finish())
 }
 
 /// The maximum number of batches of rows that the store has sent and the edit has not applied yet.
@@ -201,16 +198,16 @@ const BATCHES_AHEAD: usize = 4;
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
-    after: ChangeNumber,
-) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
+    after: Position,
+) -> Result<(Arc<Snapshot>, Position), StoreError> {
     read_until_all(snapshot, after, |after, to| store.send_orders_since(after, to)).await
 }
 
 async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut snapshot: Arc<Snapshot>,
-    after: ChangeNumber,
-    mut send_orders_since: impl FnMut(ChangeNumber, OrderSender) -> F,
-) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
+    after: Position,
+    mut send_orders_since: impl FnMut(Position, OrderSender) -> F,
+) -> Result<(Arc<Snapshot>, Position), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
     // A row that changed again during a read may be missing, so read again until no row is missing.
     while !read.is_all {
@@ -229,7 +226,7 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
         });
         let (result, edited) = tokio::join!(send_orders_since(read.reached, sender), editing);
         read = result?;
-        snapshot = Arc::new(edited.at_change(read.reached.number));
+        snapshot = Arc::new(edited);
     }
     Ok((snapshot, read.reached))
 }
@@ -241,9 +238,9 @@ mod tests {
     use crate::store::sqlite::SqliteStore;
     use crate::store::{ChangedOrders, LastChanges, NewOrder, OperatorStore, Records, Status};
 
-    /// A change number of an embedded store, whose generation is 0.
-    fn change(number: i64) -> ChangeNumber {
-        ChangeNumber { generation: 0, number }
+    /// A position in an embedded store, whose history is 0.
+    fn change(number: i64) -> Position {
+        Position { history: 0, number }
     }
 
     /// A list of several pages at change 5.
@@ -254,21 +251,17 @@ mod tests {
 
     /// Returns the report of a store whose last change is `stored`. If the report contains rows,
     /// `changes` is a change number with the orders that changed after it.
-    fn latest(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
-        let ChangeNumber { generation, number: orders } = stored;
+    fn latest(stored: Position, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: change(after), orders }));
-        FreshnessReport {
-            history: 0,
-            last_changes: LastChanges { generation, orders, keys: 0 },
-            changes,
-        }
+        let last_changes = LastChanges::new(stored.history, stored.number, 0);
+        FreshnessReport { last_changes, changes }
     }
 
     /// Plans the refresh of a list that lacks changes.
     fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
         let state = state.lock();
-        assert!(state.current(latest.last_changes.orders_change()).is_none());
+        assert!(state.current(latest.last_changes.orders).is_none());
         state.plan_refresh(latest)
     }
 
@@ -290,8 +283,10 @@ mod tests {
         ids.map(|id| listed.contains(&format!(r#"{{"id":{id},"#)))
     }
 
-    fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
-        CancelledBatch { outcomes: Vec::new(), generation, change_numbers: Some((before, after)) }
+    fn batch(history: u64, before: i64, after: i64) -> CancelledBatch {
+        let position = |number| Position { history, number };
+        let positions = Some((position(before), position(after)));
+        CancelledBatch { outcomes: Vec::new(), positions }
     }
 
     #[test]
@@ -369,11 +364,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
-        let applied = ChangeNumber { generation: 1, number: 5 };
+        let applied = Position { history: 1, number: 5 };
         let state = Mutex::new(ListInMemory::new(Arc::new(snapshot(200)), applied));
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
-        // Numbers of different generations cannot be compared: the list lacks change 1 of
-        // generation 0, although it has change 6 of generation 1.
+        // Numbers of different histories cannot be compared: the list lacks change 1 of
+        // history 0, although it has change 6 of history 1.
         assert!(state.lock().current(change(1)).is_none());
         let refresh = plan(&state, latest(change(1), None));
         assert!(refresh.is_long(usize::MAX));

@@ -15,9 +15,11 @@ pub use edit::Edit;
 pub use mark::{Mark, MarkFilter};
 pub use page::Page;
 pub use sizes::Sizes;
-pub use tag::ListTag;
+use tag::ContentHash;
+pub use tag::content_tag;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use store_orders_api::v2::OrderStatus;
@@ -37,15 +39,13 @@ pub struct Snapshot {
     /// The array in one buffer, made for the second of these responses.
     joined: OnceLock<Bytes>,
     sizes: Sizes,
-    /// The last change of the store that the list reflects.
-    change_number: i64,
-    /// The entity tag, computed for the first response.
-    tag: OnceLock<ListTag>,
+    content: ContentHash,
+    tag: HeaderValue,
 }
 
 impl Snapshot {
-    /// Creates the list from its pages.
-    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes) -> Snapshot {
+    /// Creates the list from its pages and the hash of their orders.
+    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, content: ContentHash) -> Snapshot {
         pages.shrink_to_fit();
         let total = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = if pages.is_empty() { EMPTY.len() } else { total() };
@@ -58,28 +58,19 @@ impl Snapshot {
             plain_responses: AtomicUsize::new(0),
             joined: OnceLock::new(),
             sizes,
-            change_number: 0,
-            tag: OnceLock::new(),
+            content,
+            tag: content.tag(),
         }
     }
 
-    /// Sets the last change that the list reflects.
-    pub fn at_change(self, change_number: i64) -> Snapshot {
-        Snapshot { change_number, ..self }
-    }
-
-    /// Returns the entity tag in this history of the store.
-    pub fn tag(&self, history: u64) -> ListTag {
-        let new = || ListTag::new(history, self.change_number);
-        let tag = self.tag.get_or_init(new);
-        // After a failover, the same change number may belong to another history, so a saved tag of
-        // another history is not returned.
-        if tag.history() == history { tag.clone() } else { new() }
+    /// The entity tag of the whole list.
+    pub fn tag(&self) -> &HeaderValue {
+        &self.tag
     }
 
     /// Creates a list without orders.
     pub fn empty(sizes: Sizes) -> Snapshot {
-        Snapshot::new(Vec::new(), sizes)
+        Snapshot::new(Vec::new(), sizes, ContentHash::default())
     }
 
     /// Creates a list without orders, with the same sizes.

@@ -28,12 +28,12 @@ pub fn select_keys(keys: &str) -> String {
 /// above `after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number, so
 /// that an engine uses the index on this number even if its estimate of the number of rows is
 /// wrong.
-pub fn select_changed_keys(change_number: &str, after: &str) -> String {
+pub fn select_changed_keys(after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {
         format!(
-            "(SELECT * FROM {table} WHERE {change_number} > {after}
-              ORDER BY {change_number} LIMIT {most})"
+            "(SELECT * FROM {table} WHERE change_number > {after}
+              ORDER BY change_number LIMIT {most})"
         )
     };
     let (accounts, keys) = (changed("accounts"), select_keys(&changed("keys")));

@@ -13,10 +13,10 @@
 //! | `keys` | how cached keys follow the store, and until when they are valid |
 //! | `change_numbers` | which of two change numbers reflects more |
 
-pub mod change_numbers;
 pub mod journal;
 pub mod keys;
 pub mod lease;
 pub mod list;
+pub mod position;
 pub mod reading;
 pub mod shared_queries;

@@ -1,6 +1,6 @@
 //! Types for querying the last changes of a store.
 
-pub use super::agreement::change_numbers::{ChangeNumber, LastChanges};
+pub use super::agreement::position::{LastChanges, Position};
 pub use super::agreement::reading::OrdersRead;
 
 use super::account_rows::{KeyChange, KeyRow};
@@ -9,22 +9,8 @@ use super::error::StoreError;
 use super::order_rows::ChangedOrder;
 use crate::clock::BootInstant;
 use crate::keys::Digest;
-use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Hashes the parts that identify a history: the store's id, and values that differ after any event
-/// that may have lost changes.
-pub fn history_of(parts: &[&str]) -> u64 {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part);
-        hash.update([0]);
-    }
-    let mut name = [0; 8];
-    name.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
-    u64::from_be_bytes(name)
-}
 
 /// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +31,7 @@ pub struct PolledKeys {
     pub polled: PolledChanges,
     /// All accounts and keys that changed after the caller's change. `None` if nothing has changed,
     /// if more than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have, or if the caller's change
-    /// is of another generation.
+    /// belongs to another history.
     pub changes: Option<Vec<KeyChange>>,
 }
 
@@ -61,8 +47,6 @@ pub struct LookedUpKeys {
 /// The answer to a query for the last changes.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// See [`Store::history`](super::Store::history).
-    pub history: u64,
     /// The last changes, including every change that was committed before the query.
     pub last_changes: LastChanges,
     /// The orders that changed, if the query also read them.
@@ -73,7 +57,7 @@ pub struct FreshnessReport {
 #[derive(Debug)]
 pub struct ChangedOrders {
     /// The orders are those that changed after this change.
-    pub after: ChangeNumber,
+    pub after: Position,
     /// In ascending order of id.
     pub orders: Vec<ChangedOrder>,
 }

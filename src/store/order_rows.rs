@@ -1,6 +1,7 @@
 //! Orders and pets as plain values, which [`Store`](super::Store) and the operator's commands take
 //! and return on every engine.
 
+use super::agreement::position::Position;
 use super::error::StoreError;
 use super::statements::Row;
 use chrono::{DateTime, Utc};
@@ -155,12 +156,9 @@ pub struct CancelledBatch {
     /// One per request, in the order of the requests. `None` if the request's deadline had passed,
     /// or was too near, when the store could write.
     pub outcomes: Vec<Option<CancelOutcome>>,
-    /// The generation of the store.
-    pub generation: u64,
-    /// The change numbers of orders before and after the transaction. `None` if the transaction
-    /// cancelled no order, for example because an earlier attempt of the same batch had cancelled
-    /// all of its orders.
-    pub change_numbers: Option<(i64, i64)>,
+    /// The positions before and after the transaction. `None` if the transaction cancelled no order,
+    /// for example because an earlier attempt of the same batch had cancelled all of its orders.
+    pub positions: Option<(Position, Position)>,
 }
 
 /// Selects [`OrderCounts`] on every engine. GROUP BY would sort and take twice as long.

@@ -40,11 +40,10 @@ pub use check::check;
 pub use directory::exists;
 pub use server_lock::{ServerLock, running_server};
 
-use super::{StoreError, history_of};
+use super::StoreError;
 use backup::create_store;
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, require_no_traces};
-use identity::store_id;
 use last_changes::CachedLastChanges;
 use open_files::OpenFiles;
 use parking_lot::Mutex;
@@ -82,8 +81,6 @@ pub struct SqliteStore {
     files: Arc<OpenFiles>,
     /// Damage found while reading the orders.
     damage: OnceLock<String>,
-    /// `None` if the store's id cannot be read. Such a damaged store can still be opened.
-    history: Option<u64>,
 }
 
 impl SqliteStore {
@@ -145,7 +142,6 @@ impl SqliteStore {
         // This connection sorts changed orders. SQLite must sort in memory, because the file system
         // for its temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
-        let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
         let last_changes = CachedLastChanges::open(&path)?;
         let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
         let files = Arc::new(OpenFiles::new(&path, header).map_err(unusable)?);
@@ -157,7 +153,6 @@ impl SqliteStore {
             last_changes: Mutex::new(last_changes),
             files,
             damage: OnceLock::new(),
-            history,
             path,
         })
     }

@@ -69,7 +69,7 @@ fn missing_rows_old_change_numbers_and_invalid_values_are_found() {
         "UPDATE orders SET ship_date = '2026-02-31T00:00:00Z' WHERE id = 7;
          PRAGMA ignore_check_constraints = ON; UPDATE orders SET status = 'lost' WHERE id = 8;
          PRAGMA foreign_keys = OFF; DELETE FROM accounts;
-         DELETE FROM identity; UPDATE versions SET orders = 0",
+         DELETE FROM identity; UPDATE last_changes SET orders = 0",
     );
     sandbox.write("store-orders-data/limits.snapshot", "what is this? ".repeat(100).as_str());
     sandbox.session(str![[r#"
@@ -77,7 +77,7 @@ $ store-orders check
 ./store-orders-data: not sound
   CHECK constraint failed in orders
   keys: row 1 refers to a row that is not in accounts
-  versions: the change number of orders is 0, behind 1 of an order
+  last_changes: the change number of orders is 0, behind 1 of an order
   identity: 0 rows instead of one
   orders: ship_date of 7 is not a date in UTC: "2026-02-31T00:00:00Z"
   limits.snapshot: not a limits file of this version
@@ -87,10 +87,10 @@ accounts  0
 keys      1; change 2
 (1) error: ./store-orders-data: 6 problems found
 "#]]);
-    execute_sql(&sandbox, "DELETE FROM versions");
+    execute_sql(&sandbox, "DELETE FROM last_changes");
     sandbox.session(str![[r#"
 $ store-orders check 2> /dev/null | grep -E 'version|change'
-  versions: 0 rows instead of one
+  last_changes: 0 rows instead of one
   limits.snapshot: not a limits file of this version
 orders    2699 pending, 300 shipped, 0 cancelled; change unreadable
 keys      1; change unreadable

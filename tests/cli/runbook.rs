@@ -250,10 +250,10 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
     // Change an order while SQLite does not know the index, so that the index becomes wrong.
     spoil(
-        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_version';
-         PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_version'",
+        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
+         PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",
     );
-    spoil("UPDATE orders SET version = 3 WHERE id = 7");
+    spoil("UPDATE orders SET change_number = 3 WHERE id = 7");
     spoil(
         "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept",
     );

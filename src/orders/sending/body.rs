@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::orders::freshness::ListInMemory;
     use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, snapshot, text};
-    use crate::store::{ChangeNumber, OrderChange};
+    use crate::store::{OrderChange, Position};
     use futures::poll;
     use http_body_util::BodyExt;
     use parking_lot::Mutex;
@@ -134,7 +134,7 @@ mod tests {
         bound: usize,
     ) -> (Arc<Mutex<ListInMemory>>, Readers) {
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let list = ListInMemory::new(Arc::clone(list), ChangeNumber::beginning(0));
+        let list = ListInMemory::new(Arc::clone(list), Position::beginning(0));
         let state = Arc::new(Mutex::new(list));
         (Arc::clone(&state), Readers::new(state, bound, &log))
     }
@@ -215,7 +215,7 @@ mod tests {
                 ListBody::gzip(&list, reader)
             });
             list = remove_some(&list, round);
-            drop(state.lock().publish(&list, ChangeNumber::beginning(0), 0));
+            drop(state.lock().publish(&list, Position::beginning(0), 0));
             readers.enforce();
             assert!(outdated() <= bound, "{} bytes", outdated());
         }

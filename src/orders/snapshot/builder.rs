@@ -1,6 +1,7 @@
 //! Builds the pages of a snapshot from orders that are encoded already.
 
 use super::page::{Page, PageOrders};
+use super::tag::ContentHash;
 use super::{Mark, Sizes, Snapshot};
 use bytes::Bytes;
 use std::ops::Range;
@@ -58,8 +59,8 @@ impl PagesBuilder {
         self.push_run(page, 0..page.ids().len(), 0);
     }
 
-    /// Ends the JSON array and returns the snapshot.
-    pub fn finish(mut self) -> Snapshot {
+    /// Ends the JSON array and returns the snapshot. `content` is the hash of its orders.
+    pub fn finish(mut self, content: ContentHash) -> Snapshot {
         if !self.orders.ids.is_empty() {
             self.bytes.push(b']');
             self.close_page();
@@ -69,7 +70,7 @@ impl PagesBuilder {
         {
             *last = last.with_bytes([last.bytes(), &b"]"[..]].concat().into());
         }
-        Snapshot::new(self.pages, self.sizes)
+        Snapshot::new(self.pages, self.sizes, content)
     }
 
     /// Makes room for orders of this total length, and adds the separator before them.

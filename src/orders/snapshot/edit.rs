@@ -3,6 +3,7 @@
 //! copied to a new page.
 
 use super::builder::PagesBuilder;
+use super::tag::ContentHash;
 use super::{Mark, Page, Snapshot};
 use crate::store::{ListedOrder, OrderChange};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ pub struct Edit<'a> {
     old: std::slice::Iter<'a, Arc<Page>>,
     open: Option<OpenPage<'a>>,
     new: PagesBuilder,
+    content: ContentHash,
     scratch: Vec<u8>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> Edit<'a> {
             old: snapshot.pages().iter(),
             open: None,
             new: PagesBuilder::new(snapshot.sizes()),
+            content: snapshot.content,
             scratch: Vec::new(),
         }
     }
@@ -44,6 +47,7 @@ impl<'a> Edit<'a> {
             OrderChange::Listed(order) => {
                 self.go_to(order.id);
                 encode(&order, &mut self.scratch);
+                self.content.add(&self.scratch);
                 self.new.push(order.id, Mark::new(&order), &self.scratch);
             }
             OrderChange::Removed(id) => self.go_to(id),
@@ -56,7 +60,7 @@ impl<'a> Edit<'a> {
         for page in self.old {
             self.new.push_page(page);
         }
-        self.new.finish()
+        self.new.finish(self.content)
     }
 
     /// Copies all orders before `id` and drops the order with this id.
@@ -86,6 +90,7 @@ impl<'a> Edit<'a> {
             end = end_of(consumed, end);
         }
         if id.is_some() && page.ids().get(consumed) == id.as_ref() {
+            self.content.subtract(page.order(consumed).unwrap_or_default());
             consumed += 1;
             end = end_of(consumed, end);
         }

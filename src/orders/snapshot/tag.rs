@@ -1,33 +1,40 @@
-//! The weak entity tag (RFC 9110, 8.8.3) of a whole list. It derives from the store's history and
-//! the change number, so it is the same on every server, after a restart and in every encoding.
+//! Weak entity tags (RFC 9110, 8.8.3) made from content. They are the same on every server, after a
+//! restart or a restore, and in every encoding. 128 bits exclude accidental collisions, and nobody
+//! would gain from a deliberate one.
 
 use http::HeaderValue;
-use store_orders_api::v1;
+use twox_hash::XxHash3_128;
 
-/// The entity tag of a list in one history of the store.
-#[derive(Clone, Debug)]
-pub struct ListTag {
-    history: u64,
-    /// The value of `ETag`.
-    pub value: HeaderValue,
+/// The sum of the hashes of a list's orders. An edit of the list adds and subtracts only the orders
+/// that it changes. The sum needs no sequence, because a list is always in the order of its ids.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContentHash(u128);
+
+impl ContentHash {
+    /// Adds an encoded order.
+    pub fn add(&mut self, order: &[u8]) {
+        self.0 = self.0.wrapping_add(XxHash3_128::oneshot(order));
+    }
+
+    /// Subtracts an encoded order that was added before.
+    pub fn subtract(&mut self, order: &[u8]) {
+        self.0 = self.0.wrapping_sub(XxHash3_128::oneshot(order));
+    }
+
+    /// Returns the tag of the list.
+    pub fn tag(self) -> HeaderValue {
+        weak_tag(self.0)
+    }
 }
 
-impl ListTag {
-    /// Creates the tag of the list at a change in a history.
-    pub fn new(history: u64, change_number: i64) -> ListTag {
-        // The tag contains the version of the API document, because orders may have more fields in
-        // another version.
-        let version = crc32fast::hash(v1::VERSION.as_bytes());
-        let tag = format!("W/\"{history:016x}-{change_number}-{version:08x}\"");
-        // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
-        let value = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""));
-        ListTag { history, value }
-    }
+/// Returns the tag of a body: a page of a list, or an order.
+pub fn content_tag(body: &[u8]) -> HeaderValue {
+    weak_tag(XxHash3_128::oneshot(body))
+}
 
-    /// The history of the store.
-    pub fn history(&self) -> u64 {
-        self.history
-    }
+fn weak_tag(hash: u128) -> HeaderValue {
+    // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
+    HeaderValue::try_from(format!("W/\"{hash:032x}\"")).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]
@@ -35,13 +42,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_depends_on_history_and_change() {
-        let tag = |history, change_number| ListTag::new(history, change_number).value;
-        assert_eq!(tag(1, 5), tag(1, 5));
-        for other in [tag(2, 5), tag(1, 6)] {
-            assert_ne!(tag(1, 5), other);
-            let text = other.to_str().unwrap();
-            assert!(text.starts_with("W/\"000000000000000") && text.ends_with('"'), "{text}");
+    fn the_tag_of_a_list_depends_on_its_orders_alone() {
+        let tag = |orders: &[&[u8]]| {
+            let mut content = ContentHash::default();
+            orders.iter().for_each(|order| content.add(order));
+            (content, content.tag())
+        };
+        let (mut both, tag_of_both) = tag(&[b"{1}", b"{2}"]);
+        assert_eq!(tag(&[b"{2}", b"{1}"]).1, tag_of_both);
+        both.subtract(b"{2}");
+        assert_eq!(both.tag(), tag(&[b"{1}"]).1);
+        for other in [&[b"{1}" as &[u8]][..], &[b"{1}", b"{3}"], &[b"{1}{2}"], &[]] {
+            assert_ne!(tag(other).1, tag_of_both, "{other:?}");
         }
+        assert_eq!(tag(&[]).1.as_bytes().len(), 36);
     }
 }

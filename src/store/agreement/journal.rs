@@ -4,9 +4,9 @@
 //!
 //! A primary's answer is accepted if the lease is valid and the history is the same as before.
 
-use super::change_numbers::LastChanges;
 use super::keys::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
+use super::position::LastChanges;
 
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,8 @@ pub struct Change<I> {
     pub id: I,
 }
 
-/// The last change that this process has seen, and its generation. It is kept when a session ends.
+/// The last change that this process has seen, and the history that it followed then. It is kept
+/// when a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
@@ -35,22 +36,21 @@ impl<I> Seen<I> {
     /// with the change, because no row in use may be later than the last seen change.
     pub fn accept(
         &mut self,
-        generation: u64,
+        history: u64,
         change: Change<I>,
         is_known: bool,
     ) -> Result<(), AnswerRejected> {
         if !is_known {
             return Err(AnswerRejected::OtherHistory);
         }
-        self.advance(generation, change);
+        self.advance(history, change);
         Ok(())
     }
 
-    fn advance(&mut self, generation: u64, change: Change<I>) {
-        let position = (generation, change.number);
-        if self.last.as_ref().is_none_or(|(generation, last)| (*generation, last.number) < position)
-        {
-            self.last = Some((generation, change));
+    fn advance(&mut self, history: u64, change: Change<I>) {
+        let position = (history, change.number);
+        if self.last.as_ref().is_none_or(|(history, last)| (*history, last.number) < position) {
+            self.last = Some((history, change));
         }
     }
 
@@ -63,8 +63,8 @@ impl<I> Seen<I> {
 /// A session that is being opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<I> {
-    /// The generation of the session.
-    pub generation: u64,
+    /// The history that the session follows.
+    pub history: u64,
     last: Change<I>,
 }
 
@@ -72,7 +72,7 @@ impl<I> Opening<I> {
     /// Records the journal's last change as seen. Requires a confirmed commit, because a replaced
     /// primary may report changes that no other server has.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
-        seen.advance(self.generation, self.last);
+        seen.advance(self.history, self.last);
     }
 }
 
@@ -108,7 +108,7 @@ impl<I> Answer<I> {
     /// query.
     pub fn accept_under_lease<T: Time>(
         self,
-        generation: u64,
+        history: u64,
         lease: &Lease<T>,
         now: T,
         seen: &mut Seen<I>,
@@ -116,37 +116,33 @@ impl<I> Answer<I> {
         if !lease.is_valid(now) {
             return Err(AnswerRejected::LeaseExpired);
         }
-        self.accept(generation, seen)
+        self.accept(history, seen)
     }
 
     /// Returns the last changes for the key cache. They include every change that was acknowledged
     /// before their `as_of`.
     pub fn with_as_of<T: Time>(
         self,
-        generation: u64,
+        history: u64,
         lease: &Lease<T>,
         asked: T,
         seen: &mut Seen<I>,
     ) -> Result<ChangesAsOf<T>, AnswerRejected> {
         let as_of = lease.as_of(asked).ok_or(AnswerRejected::LeaseExpired)?;
-        Ok(ChangesAsOf::new(self.accept(generation, seen)?, as_of))
+        Ok(ChangesAsOf::new(self.accept(history, seen)?, as_of))
     }
 
     /// Returns the last changes without checking the lease, and records them as seen.
-    pub fn accept(
-        self,
-        generation: u64,
-        seen: &mut Seen<I>,
-    ) -> Result<LastChanges, AnswerRejected> {
-        seen.accept(generation, self.last, self.is_known)?;
-        Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
+    pub fn accept(self, history: u64, seen: &mut Seen<I>) -> Result<LastChanges, AnswerRejected> {
+        seen.accept(history, self.last, self.is_known)?;
+        Ok(LastChanges::new(history, self.orders, self.keys))
     }
 
     /// Begins a session to the primary that gave this answer. If the primary's journal lacks the
-    /// last seen change, the session gets a new generation.
+    /// last seen change, the session follows a new history.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
-        let previous = seen.last.as_ref().map(|(generation, _)| *generation);
-        let generation = previous.map_or(0, |generation| generation + u64::from(!self.is_known));
-        Opening { generation, last: self.last }
+        let previous = seen.last.as_ref().map(|(history, _)| *history);
+        let history = previous.map_or(0, |history| history + u64::from(!self.is_known));
+        Opening { history, last: self.last }
     }
 }

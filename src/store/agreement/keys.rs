@@ -1,9 +1,9 @@
 //! Plans how cached keys catch up with the store, and limits how long they stay valid while the
 //! store does not answer.
 
-use super::change_numbers::{ChangeNumber, LastChanges};
 use super::lease::Time;
 use super::list::{CatchUp, ListState};
+use super::position::{LastChanges, Position};
 use std::time::Duration;
 
 /// The time for which cached keys stay valid after they were known to be current. A revocation
@@ -21,18 +21,18 @@ pub enum KeysCatchUp {
     /// The cache is up to date.
     Current,
     /// Replace cached rows by the rows of the answer; the cache then reflects this change.
-    Rows(ChangeNumber),
-    /// Empty the cache, because too much has changed or a new generation has begun. The empty cache
+    Rows(Position),
+    /// Empty the cache, because too much has changed or a new history has begun. The empty cache
     /// then reflects this change.
-    Empty(ChangeNumber),
+    Empty(Position),
 }
 
 /// Plans how keys that reflect the change `cached` catch up with the change `stored`. If
 /// `rows_after` is set, the answer has all rows that changed after the change `rows_after`.
 pub fn keys_catch_up(
-    cached: ChangeNumber,
-    stored: ChangeNumber,
-    rows_after: Option<ChangeNumber>,
+    cached: Position,
+    stored: Position,
+    rows_after: Option<Position>,
 ) -> KeysCatchUp {
     match ListState::<(), ()>::new((), cached).plan(stored, rows_after) {
         CatchUp::Nothing => KeysCatchUp::Current,
@@ -46,7 +46,7 @@ pub fn keys_catch_up(
 /// True if a key that was read at the change `read` may enter a cache that reflects the change
 /// `cached`. The cache does not read changes up to `cached` again, so an older row would stay
 /// outdated.
-pub fn may_enter_cache(read: ChangeNumber, cached: ChangeNumber) -> bool {
+pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }
 
@@ -71,8 +71,8 @@ impl<T: Time> ChangesAsOf<T> {
 mod tests {
     use super::*;
 
-    fn change(generation: u64, number: i64) -> ChangeNumber {
-        ChangeNumber { generation, number }
+    fn change(history: u64, number: i64) -> Position {
+        Position { history, number }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Plans how the list of orders in memory catches up with the store.
 
-use super::change_numbers::ChangeNumber;
+use super::position::Position;
 
 /// A list in memory: a snapshot of the orders, and the orders of this snapshot that this process
 /// has cancelled since.
@@ -9,11 +9,11 @@ pub struct ListState<S, R> {
     /// The orders as of the change `applied`.
     pub snapshot: S,
     /// The last change that the snapshot reflects.
-    applied: ChangeNumber,
+    applied: Position,
     /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
     /// The last change that the snapshot will reflect once the pending removals are applied.
-    reflected_after_removals: ChangeNumber,
+    reflected_after_removals: Position,
 }
 
 /// The way in which a snapshot catches up with the store.
@@ -22,42 +22,35 @@ pub enum CatchUp {
     /// The snapshot is up to date.
     Nothing,
     /// Apply the pending removals; the snapshot then reflects this change.
-    Removals(ChangeNumber),
+    Removals(Position),
     /// Apply the rows of the answer and the pending removals; the snapshot then reflects this
     /// change.
-    Rows(ChangeNumber),
+    Rows(Position),
     /// Read the rows that changed after this change, and apply them and the pending removals.
-    ReadingAfter(ChangeNumber),
-    /// Another generation has begun: discard the pending removals and read every row. The change is
-    /// the beginning of that generation.
-    ReadingAll(ChangeNumber),
+    ReadingAfter(Position),
+    /// Another history has begun: discard the pending removals and read every row. The change is
+    /// the beginning of that history.
+    ReadingAll(Position),
 }
 
 impl<S, R: Default> ListState<S, R> {
     /// Creates a list from a snapshot that reflects the change `applied`.
-    pub fn new(snapshot: S, applied: ChangeNumber) -> ListState<S, R> {
+    pub fn new(snapshot: S, applied: Position) -> ListState<S, R> {
         let pending_removals = R::default();
         ListState { snapshot, applied, pending_removals, reflected_after_removals: applied }
     }
 
     /// The last change that the list reflects once the pending removals are applied. To catch up,
     /// the list needs only the rows that changed after this change.
-    pub fn reflected_after_removals(&self) -> ChangeNumber {
+    pub fn reflected_after_removals(&self) -> Position {
         self.reflected_after_removals
     }
 
-    /// Adds a batch of cancellations of this process to the pending removals. `numbers` are the
-    /// store's change numbers before and after the batch. If the list does not reflect the change
-    /// before the batch, the orders are not added: they arrive later, with the rows of the missing
-    /// changes. If they were added now, the list would no longer contain the cancelled orders, but
-    /// would still reflect an earlier change. Its ETag would then stand for two different lists.
-    pub fn cancelled(
-        &mut self,
-        generation: u64,
-        numbers: Option<(i64, i64)>,
-        add: impl FnOnce(&mut R),
-    ) {
-        let reflected = self.reflected_after_removals.after(generation, numbers);
+    /// Adds a batch of cancellations of this process to the pending removals. `batch` has the store's
+    /// positions before and after the batch. If the list is not at the position before the batch, the
+    /// orders are not added: they arrive later, with the rows of the missing changes.
+    pub fn cancelled(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
+        let reflected = self.reflected_after_removals.after(batch);
         if reflected != self.reflected_after_removals {
             self.reflected_after_removals = reflected;
             add(&mut self.pending_removals);
@@ -66,13 +59,13 @@ impl<S, R: Default> ListState<S, R> {
 
     /// Plans how the snapshot catches up with the change `stored`. If `rows_after` is set, the
     /// answer has all rows that changed after the change `rows_after`.
-    pub fn plan(&self, stored: ChangeNumber, rows_after: Option<ChangeNumber>) -> CatchUp {
+    pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.applied) {
             return CatchUp::Nothing;
         }
         let reflected = self.reflected_after_removals;
-        if stored.generation != reflected.generation {
-            return CatchUp::ReadingAll(ChangeNumber::beginning(stored.generation));
+        if stored.history != reflected.history {
+            return CatchUp::ReadingAll(Position::beginning(stored.history));
         }
         if !stored.has_more_than(reflected) {
             return CatchUp::Removals(reflected);
@@ -86,17 +79,17 @@ impl<S, R: Default> ListState<S, R> {
     /// Replaces the snapshot by one that reflects the change `applied`. Orders that were cancelled
     /// while the new snapshot was made stay pending if the new snapshot has them: `remove_done`
     /// deletes the other pending removals. If the new snapshot reflects every cancellation, or
-    /// belongs to a new generation, none stays pending: its rows were read from the store, and lack
+    /// belongs to a new history, none stays pending: its rows were read from the store, and lack
     /// every order whose cancellation was not lost.
     pub fn publish(
         &mut self,
         snapshot: S,
-        applied: ChangeNumber,
+        applied: Position,
         remove_done: impl FnOnce(&mut R),
     ) -> S {
         self.applied = applied;
         let reflected = self.reflected_after_removals;
-        if applied.generation == reflected.generation && applied.number < reflected.number {
+        if applied.history == reflected.history && applied.number < reflected.number {
             remove_done(&mut self.pending_removals);
         } else {
             self.pending_removals = R::default();
@@ -112,19 +105,21 @@ mod tests {
 
     type List = ListState<(), Vec<i64>>;
 
-    fn change(number: i64) -> ChangeNumber {
-        ChangeNumber { generation: 1, number }
+    fn change(number: i64) -> Position {
+        Position { history: 1, number }
     }
 
     /// Cancels an order. Returns true if this adds a pending removal.
-    fn cancel(list: &mut List, generation: u64, numbers: (i64, i64)) -> bool {
+    fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
-        list.cancelled(generation, Some(numbers), |removals| removals.push(numbers.1));
+        let position = |number| Position { history, number };
+        let batch = Some((position(numbers.0), position(numbers.1)));
+        list.cancelled(batch, |removals| removals.push(numbers.1));
         list.pending_removals.len() > before
     }
 
     /// Publishes a snapshot and deletes the first pending removal. Returns the remaining removals.
-    fn publish(list: &mut List, applied: ChangeNumber) -> &[i64] {
+    fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals
     }
@@ -135,7 +130,7 @@ mod tests {
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.reflected_after_removals(), change(6));
         // The first batch follows change 7 of another process, which the list does not reflect. The
-        // second batch belongs to another generation.
+        // second batch belongs to another history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.reflected_after_removals(), change(6));
@@ -159,8 +154,8 @@ mod tests {
         assert_eq!(plan(7, None), CatchUp::ReadingAfter(change(6)));
         assert_eq!([5, 6].map(|after| plan(7, Some(after))), [CatchUp::Rows(change(7)); 2]);
         assert_eq!(plan(8, Some(7)), CatchUp::ReadingAfter(change(6)), "change 7 would be missing");
-        let other = ChangeNumber { generation: 2, number: 3 };
-        let reread = CatchUp::ReadingAll(ChangeNumber::beginning(2));
+        let other = Position { history: 2, number: 3 };
+        let reread = CatchUp::ReadingAll(Position::beginning(2));
         assert_eq!(list.plan(other, Some(other)), reread);
     }
 
@@ -178,7 +173,7 @@ mod tests {
         assert!(publish(&mut list, change(9)).is_empty());
         let reflected = list.reflected_after_removals();
         assert_eq!((reflected, list.plan(change(9), None)), (change(9), CatchUp::Nothing));
-        let other = ChangeNumber { generation: 2, number: 3 };
+        let other = Position { history: 2, number: 3 };
         assert!(publish(&mut list, other).is_empty());
         assert_eq!(list.reflected_after_removals(), other);
     }

@@ -1,7 +1,7 @@
 //! Determines which changes a read in several pages includes, because rows can change between two
 //! pages.
 
-use super::change_numbers::ChangeNumber;
+use super::position::Position;
 
 /// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum ReadScope {
 
 impl ReadScope {
     /// Returns the rows that a list or cache reflecting the change `after` must read in a session
-    /// of this generation. Returns `None` if the change is of another generation.
-    pub fn rows_after(after: ChangeNumber, generation: u64) -> Option<ReadScope> {
+    /// of this history. Returns `None` if the change is of another history.
+    pub fn rows_after(after: Position, history: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
-        (after.generation == generation).then_some(rows)
+        (after.history == history).then_some(rows)
     }
 }
 
@@ -28,7 +28,7 @@ impl ReadScope {
 pub struct OrdersRead {
     /// The read includes every change up to this one. But a row that a later change has rewritten
     /// may be missing, or be in its later state.
-    pub reached: ChangeNumber,
+    pub reached: Position,
     /// True if the orders are exactly as they were at the change `reached`. False if a later change
     /// may already have rewritten some of them.
     pub is_all: bool,
@@ -37,7 +37,7 @@ pub struct OrdersRead {
 impl OrdersRead {
     /// Describes a read of all orders, page by page. `before` and `last` are the store's last
     /// changes before and after the read. The pages may include some of the changes in between.
-    pub fn whole(before: ChangeNumber, last: ChangeNumber) -> OrdersRead {
+    pub fn whole(before: Position, last: Position) -> OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
@@ -46,13 +46,13 @@ impl OrdersRead {
     /// page is full, there may be later changes, and rows that they have rewritten are missing from
     /// the page.
     pub fn page(
-        after: ChangeNumber,
-        before: ChangeNumber,
+        after: Position,
+        before: Position,
         highest: Option<i64>,
         is_full: bool,
     ) -> OrdersRead {
         let read = highest.unwrap_or(after.number);
         let number = if is_full { read } else { read.max(before.number) };
-        OrdersRead { reached: ChangeNumber { number, ..before }, is_all: !is_full }
+        OrdersRead { reached: Position { number, ..before }, is_all: !is_full }
     }
 }

@@ -54,9 +54,8 @@ impl<E: Engine> AccountCommands for E {
         let name = account_name(name)?;
         let (per_minute, per_day) = limit_columns(own);
         let insert = format!(
-            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, {})
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, change_number)
              VALUES ($1, $2, $3, $4, $5, {})",
-            E::CHANGE_NUMBER,
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {
@@ -72,8 +71,7 @@ impl<E: Engine> AccountCommands for E {
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
         let update = format!(
-            "UPDATE accounts SET name = $2, {} = {} WHERE id = $1",
-            E::CHANGE_NUMBER,
+            "UPDATE accounts SET name = $2, change_number = {} WHERE id = $1",
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {
@@ -87,8 +85,7 @@ impl<E: Engine> AccountCommands for E {
 
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
         let update = format!(
-            "UPDATE accounts SET closed_at = $2, {} = {} WHERE id = $1",
-            E::CHANGE_NUMBER,
+            "UPDATE accounts SET closed_at = $2, change_number = {} WHERE id = $1",
             E::KEYS_CHANGE
         );
         let closed = self.change(Scope::Keys, |statements| {
@@ -112,8 +109,7 @@ impl<E: Engine> AccountCommands for E {
         require_limits(plan, own)?;
         let (per_minute, per_day) = limit_columns(own);
         let update = format!(
-            "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = {} WHERE id = $1",
-            E::CHANGE_NUMBER,
+            "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, change_number = {} WHERE id = $1",
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {

@@ -68,7 +68,8 @@ impl CheckReport {
         in_accounts: i64,
     ) {
         self.require_one_row(table, rows.len() as i64);
-        let [LastChanges { orders, keys, .. }] = *rows else { return };
+        let [LastChanges { orders, keys }] = *rows else { return };
+        let (orders, keys) = (orders.number, keys.number);
         (self.orders_change_number, self.keys_change_number) = (Some(orders), Some(keys));
         if keys < 0 {
             self.problems.push(format!("{table}: the change number of keys is {keys}, below 0"));

@@ -24,9 +24,6 @@ impl Scope<'_> {
 
 /// An engine, as the commands' shared SQL uses it.
 pub trait Engine {
-    /// The column of orders, accounts and keys that contains the number of the row's last change.
-    const CHANGE_NUMBER: &'static str;
-
     /// A SQL expression for the number of the current change of orders.
     const ORDERS_CHANGE: &'static str;
 

@@ -46,8 +46,7 @@ impl<E: Engine> KeyCommands for E {
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = rotation.label.map(key_label).transpose()?;
         let update = format!(
-            "UPDATE keys SET expires_at = $2, successor = $3, {} = {} WHERE id = $1",
-            E::CHANGE_NUMBER,
+            "UPDATE keys SET expires_at = $2, successor = $3, change_number = {} WHERE id = $1",
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {
@@ -122,11 +121,8 @@ fn update<E: Engine>(
     key_id: &str,
     parameters: Parameters<'_>,
 ) -> Result<(), StoreError> {
-    let update = format!(
-        "UPDATE keys SET {assignment}, {} = {} WHERE id = $1",
-        E::CHANGE_NUMBER,
-        E::KEYS_CHANGE
-    );
+    let update =
+        format!("UPDATE keys SET {assignment}, change_number = {} WHERE id = $1", E::KEYS_CHANGE);
     engine.change(Scope::Keys, |statements| {
         key_of_id(statements, key_id)?;
         statements.execute(&update, parameters)
@@ -144,9 +140,8 @@ fn insert<E: Engine>(
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
     let insert = format!(
-        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, label, {})
+        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, label, change_number)
          VALUES ($1, $2, $3, $4, $5, $6, $7, {})",
-        E::CHANGE_NUMBER,
         E::KEYS_CHANGE
     );
     let environment = environment.as_str();

@@ -102,9 +102,8 @@ impl<E: Engine> OrderCommands for E {
             .map_err(|error| StoreError::Engine { doing: "written", source: error.into() })?;
         let update = format!(
             "UPDATE orders SET ship_date = coalesce(updates.ship_date, orders.ship_date),
-                               complete = coalesce(updates.complete, orders.complete), {} = {}
+                               complete = coalesce(updates.complete, orders.complete), change_number = {}
              FROM ({}) AS updates WHERE orders.id = updates.id",
-            E::CHANGE_NUMBER,
             E::ORDERS_CHANGE,
             E::UPDATES
         );
@@ -118,9 +117,8 @@ impl<E: Engine> OrderCommands for E {
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         let json = format!("{ids:?}");
         let update = format!(
-            "UPDATE orders SET status = 'shipped', {} = {}
+            "UPDATE orders SET status = 'shipped', change_number = {}
              WHERE status = 'pending' AND id IN ({})",
-            E::CHANGE_NUMBER,
             E::ORDERS_CHANGE,
             E::NUMBERS
         );

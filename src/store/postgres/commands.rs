@@ -144,8 +144,7 @@ async fn end_transaction<T>(
 }
 
 impl Engine for PostgresCommands {
-    const CHANGE_NUMBER: &'static str = "changed_in";
-    const ORDERS_CHANGE: &'static str = "(SELECT max(version) FROM changes)";
+    const ORDERS_CHANGE: &'static str = "(SELECT max(change_number) FROM changes)";
     const KEYS_CHANGE: &'static str = Self::ORDERS_CHANGE;
     const NUMBERS: &'static str = "
         SELECT CAST(value AS bigint)
@@ -193,7 +192,8 @@ pub(super) async fn write_at_once(
     let Connection { client, link, .. } = connection;
     let is_of_orders = scope.scope() == ChangeScope::Orders;
     let orders = if let Scope::Orders(ids) = scope { ids } else { &[] };
-    let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &last_changes.keys];
+    let keys = last_changes.keys.number;
+    let change: [&(dyn ToSql + Sync); 4] = [&is_of_orders, &orders, &number, &keys];
     let statements = [LOCK_CHANGES, RECORD_UNLESS_CHANGED].into_iter();
     let statements = statements.chain(writes.iter().map(|(statement, _)| &**statement));
     let prepared = try_join_all(statements.map(|statement| client.prepare(statement))).await;
@@ -211,7 +211,7 @@ pub(super) async fn write_at_once(
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
-    require_one_row("versions", locked.map_err(commit_error)?.len())?;
+    require_one_row("change_lock", locked.map_err(commit_error)?.len())?;
     match recorded {
         Err(error) if error.code() == Some(&SqlState::NOT_NULL_VIOLATION) => return Ok(false),
         recorded => recorded.map_err(commit_error)?,

@@ -2,8 +2,7 @@
 //! numbers of the last changes. A server also looks up the last change that it has seen: if the
 //! journal lacks that change, the primary has a different history.
 //!
-//! Change numbers are in the columns `changes.version` and `changed_in` of orders, accounts and
-//! keys.
+//! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and keys.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;
@@ -19,16 +18,16 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers of the last changes. It reads two pages of the index.
 pub const SELECT_LAST: &str =
-    "SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
+    "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
 /// `$2`.
 pub fn select_last_and_known() -> String {
     format!(
         "
-    SELECT version, {CHANGE_ID}, orders, keys,
-           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2)
-    FROM changes ORDER BY version DESC LIMIT 1"
+    SELECT change_number, {CHANGE_ID}, orders, keys,
+           EXISTS (SELECT FROM changes WHERE change_number = $1 AND {CHANGE_ID} = $2)
+    FROM changes ORDER BY change_number DESC LIMIT 1"
     )
 }
 
@@ -38,15 +37,15 @@ pub fn select_last_and_known() -> String {
 /// a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
-        SELECT version, lead(made_at) OVER (ORDER BY version) AS followed_at
-        FROM (SELECT version, made_at FROM changes WHERE version > $1
-              ORDER BY version LIMIT 5001) AS read),
+        SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
+        FROM (SELECT change_number, made_at FROM changes WHERE change_number > $1
+              ORDER BY change_number LIMIT 5001) AS read),
     removed AS (
-        DELETE FROM changes WHERE version > $1 AND version <= (
-            SELECT max(version) FROM oldest
+        DELETE FROM changes WHERE change_number > $1 AND change_number <= (
+            SELECT max(change_number) FROM oldest
             WHERE followed_at < clock_timestamp() - interval '10 minutes')
-        RETURNING version)
-    SELECT max(version) FROM removed";
+        RETURNING change_number)
+    SELECT max(change_number) FROM removed";
 
 /// A change of this store.
 pub type JournalChange = journal::Change<String>;
@@ -68,7 +67,7 @@ pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
 /// Reads the last changes of orders and of keys from the row of [`SELECT_LAST`].
 pub fn parse_last_changes(rows: &[Row]) -> Result<LastChanges, StoreError> {
     let row = first(rows)?;
-    Ok(LastChanges { generation: 0, orders: value(row, 1)?, keys: value(row, 2)? })
+    Ok(LastChanges::new(0, value(row, 1)?, value(row, 2)?))
 }
 
 fn first(rows: &[Row]) -> Result<&Row, StoreError> {
@@ -95,13 +94,13 @@ pub async fn query_journal(
 }
 
 /// Takes the change lock, so that only one transaction at a time makes changes. The lock is
-/// released when the transaction ends. The table `versions` serves only as this lock.
-pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
+/// released when the transaction ends. The table `change_lock` serves only as this lock.
+pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
 /// Takes the change lock. Returns the next change number.
 pub async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let locked = transaction.query(LOCK_CHANGES, &[]).await.map_err(lock_error)?;
-    require_one_row("versions", locked.len())?;
+    require_one_row("change_lock", locked.len())?;
     Ok(read_last(transaction).await?.0 + 1)
 }
 
@@ -111,9 +110,9 @@ pub async fn record_change(
     change_number: i64,
     scope: ChangeScope,
 ) -> Result<(), StoreError> {
-    let insert = "INSERT INTO changes (version, orders, keys)
+    let insert = "INSERT INTO changes (change_number, orders, keys)
                   SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
-                  FROM changes ORDER BY version DESC LIMIT 1";
+                  FROM changes ORDER BY change_number DESC LIMIT 1";
     let is_of_orders = scope == ChangeScope::Orders;
     transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(write_error)?;
     Ok(())
@@ -125,14 +124,14 @@ pub async fn record_change(
 /// lock is empty. To abort, it inserts NULL as the number, which violates a constraint. Ignores
 /// damaged orders whose change number is higher than the journal's last one.
 pub const RECORD_UNLESS_CHANGED: &str = "
-    INSERT INTO changes (version, orders, keys)
-    SELECT CASE WHEN EXISTS (SELECT FROM versions) AND ($1 OR keys = $4) AND NOT EXISTS (
+    INSERT INTO changes (change_number, orders, keys)
+    SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (
                     SELECT FROM orders
-                    WHERE id = ANY($2) AND changed_in > $3 AND changed_in <= changes.version)
-                THEN version + 1 END,
-           CASE WHEN $1 THEN version + 1 ELSE orders END,
-           CASE WHEN $1 THEN keys ELSE version + 1 END
-    FROM changes ORDER BY version DESC LIMIT 1";
+                    WHERE id = ANY($2) AND change_number > $3 AND change_number <= changes.change_number)
+                THEN change_number + 1 END,
+           CASE WHEN $1 THEN change_number + 1 ELSE orders END,
+           CASE WHEN $1 THEN keys ELSE change_number + 1 END
+    FROM changes ORDER BY change_number DESC LIMIT 1";
 
 /// Removes some old rows of the journal. `floor` is the number of the last removed row. Returns the
 /// new `floor`. The search starts at the floor, so that it does not reread dead rows, which stay in

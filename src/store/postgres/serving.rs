@@ -25,12 +25,12 @@ use crate::store::postgres::timeouts::{
 use crate::store::statements;
 use crate::store::value::Value;
 use crate::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangedOrder, Freshness, GivesUp,
-    LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledKeys,
+    Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, Freshness, GivesUp, LastChanges,
+    LookedUpKeys, MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledKeys, Position,
     REQUEST_TIMEOUT, SENT_ORDERS, Standbys, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
-use batch::{Batch, BatchResult, carry_out};
+use batch::{Batch, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
 use std::sync::Arc;
@@ -86,11 +86,11 @@ impl PostgresStore {
 
     /// Returns the current session, and the rows to read for a caller whose data reflects this
     /// change.
-    fn session_after(&self, after: ChangeNumber) -> Result<(Arc<Session>, ReadScope), StoreError> {
+    fn session_after(&self, after: Position) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
-        match ReadScope::rows_after(after, session.generation) {
+        match ReadScope::rows_after(after, session.history) {
             Some(rows) => Ok((session, rows)),
-            None => Err(unreachable_because("the store is at another generation by now")),
+            None => Err(unreachable_because("the store failed over, and changes were lost")),
         }
     }
 
@@ -112,7 +112,7 @@ impl PostgresStore {
 
 #[async_trait]
 impl Store for PostgresStore {
-    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
+    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
         let session = current(&self.sessions)?;
         if let Some(list) = list {
             self.replica.set_listed(list);
@@ -121,11 +121,7 @@ impl Store for PostgresStore {
         session.list_queries.join(list).map(Freshness::Awaited).ok_or_else(ended)
     }
 
-    fn history(&self) -> Result<u64, StoreError> {
-        Ok(current(&self.sessions)?.history)
-    }
-
-    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let session = current(&self.sessions)?;
         session.answer(READ_LIMIT, session.poll_keys(&self.replica, after)).await
     }
@@ -137,7 +133,7 @@ impl Store for PostgresStore {
 
     async fn send_orders_since(
         &self,
-        after: ChangeNumber,
+        after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
         let (session, rows) = self.session_after(after)?;
@@ -159,17 +155,19 @@ impl Store for PostgresStore {
         let batch = Batch::new(&cancellations, Instant::now());
         let Some(deadline) = batch.deadline else {
             let outcomes = batch.expired();
-            return Ok(CancelledBatch { outcomes, generation: 0, change_numbers: None });
+            return Ok(CancelledBatch { outcomes, positions: None });
         };
-        let result = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
-        let (BatchResult { outcomes, change_numbers }, generation) = result;
-        let cancelled = CancelledBatch { outcomes, generation, change_numbers };
+        let cancelled = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
         self.replica.record_cancelled(&cancelled);
         Ok(cancelled)
     }
 
-    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let session = current(&self.sessions)?;
+    async fn cancelled_order(
+        &self,
+        id: i64,
+        list: Position,
+    ) -> Result<Option<CancelledOrder>, StoreError> {
+        let (session, _) = self.session_after(list)?;
         let last_seen = self.replica.last_seen().last().map(|change| change.number);
         if last_seen > Some(*session.confirmed.borrow()) {
             // No commit has confirmed the last seen change yet. Request a heartbeat, which can
@@ -177,7 +175,7 @@ impl Store for PostgresStore {
             session.heartbeat_wanted.notify_one();
         }
         let query = format!(
-            "SELECT cancelled.*, changed_in FROM ({}) AS cancelled, orders WHERE id = $1",
+            "SELECT cancelled.*, change_number FROM ({}) AS cancelled, orders WHERE id = $1",
             CancelledOrder::SELECT
         );
         let read = |row: &statements::Row<'_>| Ok((CancelledOrder::read(row)?, row.get(5)?));
@@ -231,7 +229,7 @@ impl Store for PostgresStore {
     /// lock.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError> {
         let update = "UPDATE keys SET banned_until = $2, ban_seconds = $3, ban_number = $4,
-                             changed_in = (SELECT max(version) FROM changes)
+                             change_number = (SELECT max(change_number) FROM changes)
                       WHERE row = $1 AND ban_number < $4";
         let writes = bans.iter().map(|NewBan { key, ban }| {
             let values = [*key, ban.ends_at_ms, ban.seconds.into(), ban.number.into()];
@@ -294,9 +292,9 @@ const ALL_ORDERS: &str = "
 /// Selects a page of the orders that changed after the change `$1`. A page has only whole changes,
 /// so it may have a few rows more than [`PAGE_ROWS`].
 const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
-    FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
-        (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
+    SELECT id, pet_id, quantity, ship_date, complete, status, change_number
+    FROM orders WHERE change_number > $1 AND change_number <= coalesce(
+        (SELECT change_number FROM orders WHERE change_number > $1 ORDER BY change_number
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
@@ -317,21 +315,21 @@ async fn send_all(
         Ok(before)
     });
     let (before, last) = read.await?;
-    Ok(OrdersRead::whole(before.orders_change(), last.orders_change()))
+    Ok(OrdersRead::whole(before.orders, last.orders))
 }
 
 /// Sends one page of the orders that changed after the change `after`.
 async fn send_changed(
     session: &Session,
     replica: &Replica,
-    after: ChangeNumber,
+    after: Position,
     to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
     let read = with_scan_connection(session, replica, async |client, before| {
         let (rows, last) =
             send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
-        Ok(OrdersRead::page(after, before.orders_change(), last, rows >= PAGE_ROWS))
+        Ok(OrdersRead::page(after, before.orders, last, rows >= PAGE_ROWS))
     });
     Ok(read.await?.0)
 }

@@ -28,7 +28,7 @@ use crate::store::agreement::lease::{Confirmed, Lease, OldLeaseWait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{
-    ChangeNumber, KeyChange, LastChanges, LookedUpKeys, PolledChanges, PolledKeys, StoreError,
+    KeyChange, LastChanges, LookedUpKeys, PolledChanges, PolledKeys, Position, StoreError,
 };
 use ending::Ending;
 use list_freshness::ListQueries;
@@ -45,12 +45,10 @@ use tokio_postgres::types::ToSql;
 
 /// Six connections to one server.
 pub struct Session {
-    /// The generation of the store during this session.
-    pub generation: u64,
+    /// The history that the session follows.
+    pub history: u64,
     /// The store's id.
     pub store_id: String,
-    /// Identifies the history of change numbers. All servers of the store have the same value.
-    pub history: u64,
     /// The database server.
     pub server: ServerIdentity,
     /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
@@ -180,12 +178,11 @@ impl Session {
     pub async fn poll_keys(
         &self,
         replica: &Replica,
-        after: Option<ChangeNumber>,
+        after: Option<Position>,
     ) -> Result<PolledKeys, StoreError> {
         let (polled, _) = self.query_keys(replica, &self.key_statements.last_change, &[]).await?;
-        let is_older = |after: &ChangeNumber| {
-            polled.last_changes.keys_change().has_more_than(*after)
-                && after.generation == self.generation
+        let is_older = |after: &Position| {
+            polled.last_changes.keys.has_more_than(*after) && after.history == self.history
         };
         // Read keys only if they have changed. Otherwise a lock on the table of keys would make
         // every poll fail, and the server would refuse valid cached keys.
@@ -224,9 +221,8 @@ impl Session {
         let parameters = [&change, parameters].concat();
         let rows = self.freshness.client.query(statement, &parameters).await.map_err(read_error)?;
         let (answer, lease) = (parse_answer(&rows)?, *self.lease.lock());
-        let polled = self.with_seen(replica, |seen| {
-            answer.with_as_of(self.generation, &lease, asked_at, seen)
-        })?;
+        let polled = self
+            .with_seen(replica, |seen| answer.with_as_of(self.history, &lease, asked_at, seen))?;
         let mut keys = Vec::new();
         for row in &rows {
             // Without any keys there is one row, in which the columns of the key are NULL.
@@ -244,9 +240,7 @@ impl Session {
         answer: JournalAnswer,
     ) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
-        self.with_seen(replica, |seen| {
-            answer.accept_under_lease(self.generation, &lease, now, seen)
-        })
+        self.with_seen(replica, |seen| answer.accept_under_lease(self.history, &lease, now, seen))
     }
 
     /// Accepts an answer without checking the lease. Returns its last changes.
@@ -255,7 +249,7 @@ impl Session {
         replica: &Replica,
         answer: JournalAnswer,
     ) -> Result<LastChanges, StoreError> {
-        self.with_seen(replica, |seen| answer.accept(self.generation, seen))
+        self.with_seen(replica, |seen| answer.accept(self.history, seen))
     }
 
     /// Passes the last seen change to `decide`, which accepts or rejects an answer. Fails if

@@ -77,14 +77,14 @@ fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);
-    let Some(last_changes) = report.read("versions", last_changes) else { return };
+    let Some(last_changes) = report.read("last_changes", last_changes) else { return };
     let highest = |table: &str| {
-        let query = format!("SELECT coalesce(max(version), 0) FROM {table}");
+        let query = format!("SELECT coalesce(max(change_number), 0) FROM {table}");
         connection.query_row(&query, [], |row| row.get(0))
     };
     let [in_orders, in_keys, in_accounts] =
         ["orders", "keys", "accounts"].map(|table| report.read(table, highest(table)).unwrap_or(0));
-    report.check_change_numbers("versions", &last_changes, in_orders, in_keys, in_accounts);
+    report.check_change_numbers("last_changes", &last_changes, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {

@@ -17,9 +17,8 @@ use std::path::Path;
 use store_orders_api::types::utc_text;
 
 impl Engine for SqliteStore {
-    const CHANGE_NUMBER: &'static str = "version";
-    const ORDERS_CHANGE: &'static str = "(SELECT orders FROM versions)";
-    const KEYS_CHANGE: &'static str = "(SELECT keys FROM versions)";
+    const ORDERS_CHANGE: &'static str = "(SELECT orders FROM last_changes)";
+    const KEYS_CHANGE: &'static str = "(SELECT keys FROM last_changes)";
     const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
     const UPDATES: &'static str = "
         SELECT value ->> 'id' AS id, value ->> 'shipDate' AS ship_date,
@@ -68,7 +67,7 @@ impl OperatorStore for SqliteStore {
                     let change_number = raise_change_number(transaction, ChangeScope::Orders)?;
                     let mut insert = transaction.prepare_cached(
                         "INSERT INTO orders
-                             (id, pet_id, quantity, ship_date, complete, status, version)
+                             (id, pet_id, quantity, ship_date, complete, status, change_number)
                          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
                     )?;
                     for order in orders {

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(check(directory.path(), || false).unwrap(), None);
         let leaf: i64 = {
             let connection = Connection::open(&path).unwrap();
-            let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_version'";
+            let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_change'";
             connection.query_row(query, [], |row| row.get(0)).unwrap()
         };
         drop(store);

@@ -1,6 +1,6 @@
 //! Reads and raises the numbers of the last changes, which are in the only row of the table
-//! `versions`. Rows of orders, accounts and keys have the number of their last change in the column
-//! `version`.
+//! `last_changes`. Rows of orders, accounts and keys have the number of their last change in the
+//! column `change_number`.
 
 use super::connection::connect;
 use super::wal_index::{Header, WalIndex};
@@ -9,11 +9,11 @@ use rusqlite::{Connection, Row};
 use std::path::Path;
 
 /// The query for [`last_changes_in`].
-pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM versions";
+pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM last_changes";
 
 /// Reads a row of [`SELECT_LAST_CHANGES`].
 pub fn last_changes_in(row: &Row<'_>) -> rusqlite::Result<LastChanges> {
-    Ok(LastChanges { generation: 0, orders: row.get(0)?, keys: row.get(1)? })
+    Ok(LastChanges::new(0, row.get(0)?, row.get(1)?))
 }
 
 /// Returns the last changes in the snapshot of this connection's transaction.
@@ -26,8 +26,8 @@ pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChange
 pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusqlite::Result<i64> {
     let last = read_last_changes(connection)?;
     let number = 1 + match scope {
-        ChangeScope::Orders => last.orders,
-        ChangeScope::Keys => last.keys,
+        ChangeScope::Orders => last.orders.number,
+        ChangeScope::Keys => last.keys.number,
     };
     set_change_number(connection, scope, number)?;
     Ok(number)
@@ -42,8 +42,8 @@ pub fn set_change_number(
     // Without a primary key in WHERE, or with RETURNING, SQLite creates a temporary table, which
     // costs more than the update.
     let update = match scope {
-        ChangeScope::Orders => "UPDATE versions SET orders = ?1 WHERE only_row = 1",
-        ChangeScope::Keys => "UPDATE versions SET keys = ?1 WHERE only_row = 1",
+        ChangeScope::Orders => "UPDATE last_changes SET orders = ?1 WHERE only_row = 1",
+        ChangeScope::Keys => "UPDATE last_changes SET keys = ?1 WHERE only_row = 1",
     };
     connection.prepare_cached(update)?.execute([number])?;
     Ok(())
@@ -103,8 +103,8 @@ mod tests {
         for keys in 1..=3 {
             assert_eq!(raise_change_number(&other, ChangeScope::Keys).unwrap(), keys);
             for cached in [&mut with, &mut without] {
-                assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
-                assert_eq!(cached.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
+                assert_eq!(cached.get().unwrap(), LastChanges::new(0, 0, keys));
+                assert_eq!(cached.get().unwrap(), LastChanges::new(0, 0, keys));
             }
             assert!(with.header.is_some() && without.header.is_none());
         }

@@ -10,31 +10,31 @@ CREATE TABLE identity (
 INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
 
 -- The numbers of the last change of orders, and of accounts and keys. Every change increments one of
--- them in the same transaction, and writes the number to `version` of each row that it changes. A
--- server catches up by reading the rows with a higher version than the last one it has read.
-CREATE TABLE versions (
+-- them in the same transaction, and writes it to `change_number` of each row that it changes. A
+-- server catches up by reading the rows with higher numbers than its position.
+CREATE TABLE last_changes (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,
     keys     INTEGER NOT NULL
 ) STRICT;
-INSERT INTO versions VALUES (1, 0, 0);
+INSERT INTO last_changes VALUES (1, 0, 0);
 
 -- All orders ever. Cancelled orders stay, so that their ids are never reused. Dates are in the
 -- format of the API: RFC 3339 in UTC with Z.
 CREATE TABLE orders (
-    id           INTEGER PRIMARY KEY,
-    pet_id       INTEGER NOT NULL,
-    quantity     INTEGER NOT NULL CHECK (quantity BETWEEN 1 AND 2147483647),
-    ship_date    TEXT CHECK (ship_date LIKE '____-__-__T__:__:__%Z'),
-    complete     INTEGER NOT NULL CHECK (complete IN (0, 1)),
-    status       TEXT NOT NULL CHECK (status IN ('pending', 'shipped', 'cancelled')),
-    version      INTEGER NOT NULL CHECK (version > 0),
-    cancelled_at TEXT,
-    cancelled_by TEXT,
+    id            INTEGER PRIMARY KEY,
+    pet_id        INTEGER NOT NULL,
+    quantity      INTEGER NOT NULL CHECK (quantity BETWEEN 1 AND 2147483647),
+    ship_date     TEXT CHECK (ship_date LIKE '____-__-__T__:__:__%Z'),
+    complete      INTEGER NOT NULL CHECK (complete IN (0, 1)),
+    status        TEXT NOT NULL CHECK (status IN ('pending', 'shipped', 'cancelled')),
+    change_number INTEGER NOT NULL CHECK (change_number > 0),
+    cancelled_at  TEXT,
+    cancelled_by  TEXT,
     CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
     CHECK ((status = 'cancelled') = (cancelled_by IS NOT NULL))
 ) STRICT;
-CREATE INDEX orders_by_version ON orders (version);
+CREATE INDEX orders_by_change ON orders (change_number);
 
 CREATE TABLE pets (
     id   INTEGER PRIMARY KEY,
@@ -44,41 +44,41 @@ CREATE TABLE pets (
 -- Dates are in the format of orders. closed_at is NULL while the account is open; a closed account
 -- has no valid key and gets none.
 CREATE TABLE accounts (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    name       TEXT NOT NULL UNIQUE CHECK (name <> ''),
-    plan       TEXT NOT NULL CHECK (plan IN ('free', 'pro', 'business', 'enterprise')),
-    per_minute INTEGER CHECK (per_minute BETWEEN 0 AND 4294967295),
-    per_day    INTEGER CHECK (per_day BETWEEN 0 AND 4294967295),
-    created_at TEXT NOT NULL,
-    closed_at  TEXT,
-    version    INTEGER NOT NULL CHECK (version > 0),
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT NOT NULL UNIQUE CHECK (name <> ''),
+    plan          TEXT NOT NULL CHECK (plan IN ('free', 'pro', 'business', 'enterprise')),
+    per_minute    INTEGER CHECK (per_minute BETWEEN 0 AND 4294967295),
+    per_day       INTEGER CHECK (per_day BETWEEN 0 AND 4294967295),
+    created_at    TEXT NOT NULL,
+    closed_at     TEXT,
+    change_number INTEGER NOT NULL CHECK (change_number > 0),
     -- Enterprise accounts have individual limits; other accounts have those of their plan.
     CHECK ((plan = 'enterprise') = (per_minute IS NOT NULL)),
     CHECK ((plan = 'enterprise') = (per_day IS NOT NULL))
 ) STRICT;
-CREATE INDEX accounts_by_version ON accounts (version);
+CREATE INDEX accounts_by_change ON accounts (change_number);
 
 -- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's name
 -- for the key, or NULL. Times are Unix milliseconds. The latest ban has an end, and a length, which
 -- the next ban doubles; both are NULL if the key was never banned or the operator lifted the ban.
 -- Each ban and each lifting increments ban_number. A change of the account alone does not change the
--- version of its keys.
+-- change_number of its keys.
 CREATE TABLE keys (
-    row          INTEGER PRIMARY KEY AUTOINCREMENT,
-    id           TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),
-    account      INTEGER NOT NULL REFERENCES accounts (id),
-    environment  TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
-    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
-    label        TEXT,
-    issued_at    INTEGER NOT NULL,
-    expires_at   INTEGER,
-    revoked_at   INTEGER,
-    used_at      INTEGER,
-    successor    TEXT REFERENCES keys (id),
-    banned_until INTEGER,
-    ban_seconds  INTEGER CHECK (ban_seconds > 0),
-    ban_number   INTEGER NOT NULL DEFAULT 0,
-    version      INTEGER NOT NULL CHECK (version > 0)
+    row           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),
+    account       INTEGER NOT NULL REFERENCES accounts (id),
+    environment   TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
+    digest        BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
+    label         TEXT,
+    issued_at     INTEGER NOT NULL,
+    expires_at    INTEGER,
+    revoked_at    INTEGER,
+    used_at       INTEGER,
+    successor     TEXT REFERENCES keys (id),
+    banned_until  INTEGER,
+    ban_seconds   INTEGER CHECK (ban_seconds > 0),
+    ban_number    INTEGER NOT NULL DEFAULT 0,
+    change_number INTEGER NOT NULL CHECK (change_number > 0)
 ) STRICT;
 CREATE INDEX keys_by_account ON keys (account);
-CREATE INDEX keys_by_version ON keys (version);
+CREATE INDEX keys_by_change ON keys (change_number);

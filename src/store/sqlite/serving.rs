@@ -16,10 +16,10 @@ use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangeScope,
-    ChangedOrder, Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys,
-    MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledChanges, PolledKeys, SENT_ORDERS, Status,
-    Store, StoreError, Structure,
+    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeScope, ChangedOrder,
+    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS,
+    OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Status, Store,
+    StoreError, Structure,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -48,32 +48,21 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for Arc<SqliteStore> {
-    fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        // If the id cannot be read, lists have no ETag, so the default value is not used.
-        let history = self.history.unwrap_or_default();
+    fn freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
         let last_changes = self.last_changes_now()?;
-        Ok(Freshness::Known(FreshnessReport { history, last_changes, changes: None }))
+        Ok(Freshness::Known(FreshnessReport { last_changes, changes: None }))
     }
 
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         self.last_changes_now().ok()
     }
 
-    fn history(&self) -> Result<u64, StoreError> {
-        self.history.ok_or_else(|| StoreError::Engine {
-            doing: "read",
-            source: "its id cannot be read; see store-orders check".into(),
-        })
-    }
-
-    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         self.blocking(move |store| {
             let as_of = BootInstant::now();
             let last_changes = store.last_changes_now()?;
             let polled = PolledChanges::new(last_changes, as_of);
-            let Some(after) =
-                after.filter(|after| last_changes.keys_change().has_more_than(*after))
-            else {
+            let Some(after) = after.filter(|after| last_changes.keys.has_more_than(*after)) else {
                 return Ok(PolledKeys { polled, changes: None });
             };
             let mut connection = store.keys.lock();
@@ -81,7 +70,7 @@ impl Store for Arc<SqliteStore> {
             let transaction = connection.transaction()?;
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
             let statements: &dyn Statements = &*transaction;
-            let query = select_changed_keys("version", "$1");
+            let query = select_changed_keys("$1");
             let changes =
                 statements.query_all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
             let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
@@ -112,14 +101,14 @@ impl Store for Arc<SqliteStore> {
 
     async fn send_orders_since(
         &self,
-        after: ChangeNumber,
+        after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
         self.blocking(move |store| {
             let mut connection = store.scanner.lock();
             // One read transaction, so that the rows match the last changes.
             let transaction = connection.transaction()?;
-            let last_change = read_last_changes(&transaction)?.orders_change();
+            let last_change = read_last_changes(&transaction)?.orders;
             if after.number > 0 {
                 Sending::new(&to).rows_since(&transaction, after.number)?;
             } else if let Some(damage) = send_all_rows(&transaction, &to)? {
@@ -133,28 +122,31 @@ impl Store for Arc<SqliteStore> {
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
-                let LastChanges { generation, orders: before, .. } =
-                    read_last_changes(transaction)?;
+                let before = read_last_changes(transaction)?.orders;
+                let after = Position { number: before.number + 1, ..before };
                 let writes_from = Instant::now();
                 let cancel = |cancellation: &Cancellation| {
                     if cancellation.deadline <= writes_from {
                         return Ok(None);
                     }
-                    cancel_one(transaction, cancellation, before + 1).map(Some)
+                    cancel_one(transaction, cancellation, after.number).map(Some)
                 };
                 let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
                 if !outcomes.contains(&Some(CancelOutcome::Cancelled)) {
-                    return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
+                    return Ok(CancelledBatch { outcomes, positions: None });
                 }
-                set_change_number(transaction, ChangeScope::Orders, before + 1)?;
-                let change_numbers = Some((before, before + 1));
-                Ok(CancelledBatch { outcomes, generation, change_numbers })
+                set_change_number(transaction, ChangeScope::Orders, after.number)?;
+                Ok(CancelledBatch { outcomes, positions: Some((before, after)) })
             })
         })
         .await
     }
 
-    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(
+        &self,
+        id: i64,
+        _: Position,
+    ) -> Result<Option<CancelledOrder>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
             statements.query_optional(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
@@ -214,7 +206,7 @@ impl Store for Arc<SqliteStore> {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
                 let change_number = raise_change_number(transaction, ChangeScope::Keys)?;
                 let mut update = transaction.prepare_cached(
-                    "UPDATE keys SET banned_until = ?2, ban_seconds = ?3, ban_number = ?4, version = ?5
+                    "UPDATE keys SET banned_until = ?2, ban_seconds = ?3, ban_number = ?4, change_number = ?5
                      WHERE row = ?1 AND ban_number < ?4",
                 )?;
                 for NewBan { key, ban: KeyBan { ends_at_ms, seconds, number } } in &bans {
@@ -284,12 +276,12 @@ impl Sending<'_> {
             // Scans the table in order of id.
             format!(
                 "SELECT {CHANGED_ORDER} FROM orders NOT INDEXED
-                 WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
+                 WHERE change_number > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
             )
         } else {
             format!(
-                "SELECT {CHANGED_ORDER} FROM orders INDEXED BY orders_by_version
-                 WHERE version > ?1 ORDER BY id"
+                "SELECT {CHANGED_ORDER} FROM orders INDEXED BY orders_by_change
+                 WHERE change_number > ?1 ORDER BY id"
             )
         };
         let mut statement = connection.prepare_cached(&select)?;
@@ -305,7 +297,7 @@ impl Sending<'_> {
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =
-            connection.prepare("SELECT id FROM orders INDEXED BY orders_by_version")?;
+            connection.prepare("SELECT id FROM orders INDEXED BY orders_by_change")?;
         let mut rows = statement.query([])?;
         while let Some(row) = unless_damaged(rows.next().map_err(StoreError::from))?.flatten() {
             ids.push(row.get(0)?);
@@ -371,8 +363,8 @@ const MAX_SORTED_ORDERS: i64 = 100_000;
 /// [`MAX_SORTED_ORDERS`] orders have changed after it.
 fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
-        "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_version
-                                  WHERE version > ?1 LIMIT 1 OFFSET ?2)",
+        "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_change
+                                  WHERE change_number > ?1 LIMIT 1 OFFSET ?2)",
     )?;
     statement.query_row([after, MAX_SORTED_ORDERS], |row| row.get(0))
 }
@@ -382,7 +374,7 @@ fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool
 /// page headers, which takes 0.1 s for a million orders.
 fn find_missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let count = "SELECT (SELECT count(*) FROM orders NOT INDEXED),
-                        (SELECT count(*) FROM orders INDEXED BY orders_by_version)";
+                        (SELECT count(*) FROM orders INDEXED BY orders_by_change)";
     let (rows, indexed): (i64, i64) =
         connection.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let differ = || format!("the table of orders has {rows} rows, and its index {indexed}");
@@ -397,7 +389,7 @@ fn cancel_one(
     let Cancellation { order_id, key_id, at, .. } = cancellation;
     let changed = connection
         .prepare_cached(
-            "UPDATE orders SET status = 'cancelled', version = ?2, cancelled_at = ?3,
+            "UPDATE orders SET status = 'cancelled', change_number = ?2, cancelled_at = ?3,
                     cancelled_by = ?4
              WHERE id = ?1 AND status = 'pending'",
         )?
@@ -442,7 +434,7 @@ mod tests {
 
     /// Returns the ids of the orders that changed after this change, and the last change. The ids
     /// of cancelled orders are negated.
-    async fn changes(store: &Arc<SqliteStore>, after: ChangeNumber) -> (Vec<i64>, ChangeNumber) {
+    async fn changes(store: &Arc<SqliteStore>, after: Position) -> (Vec<i64>, Position) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {
             let mut changed = Vec::new();
@@ -464,7 +456,7 @@ mod tests {
         let (store, _directory) = store();
         import(&store, 1..=2 * SENT_ORDERS as i64);
         let (sender, mut orders) = mpsc::channel(1);
-        let mut reading = store.send_orders_since(ChangeNumber::default(), sender);
+        let mut reading = store.send_orders_since(Position::default(), sender);
         // The channel has room for one part, so sending the second part blocks.
         assert!((&mut reading).now_or_never().is_none());
         let first = orders.recv().await.unwrap();
@@ -479,12 +471,12 @@ mod tests {
     async fn cancelled_orders_are_sent_after_a_change_but_not_from_the_beginning() {
         let (store, _directory) = store();
         import(&store, 1..=2);
-        let beginning = ChangeNumber::default();
+        let beginning = Position::default();
         let (all, before) = changes(&store, beginning).await;
         assert_eq!(all, [1, 2]);
         let batch = cancel(&store, &[1]).await;
         let (changed, after) = changes(&store, before).await;
-        assert_eq!(batch.change_numbers, Some((before.number, after.number)));
+        assert_eq!(batch.positions, Some((before, after)));
         assert_eq!(changed, [-1]);
         assert_eq!(changes(&store, beginning).await.0, [2]);
     }
@@ -493,16 +485,16 @@ mod tests {
     async fn a_full_scan_returns_the_same_changes_as_the_index() {
         let (store, _directory) = store();
         import(&store, 1..=1);
-        let since = read_last_changes(&store.scanner.lock()).unwrap().orders_change();
+        let since = read_last_changes(&store.scanner.lock()).unwrap().orders;
         import(&store, 2..=MAX_SORTED_ORDERS + 2);
         let needs_full_scan =
-            |after: ChangeNumber| needs_full_scan(&store.scanner.lock(), after.number);
+            |after: Position| needs_full_scan(&store.scanner.lock(), after.number);
         assert!(needs_full_scan(since).unwrap());
         cancel(&store, &[1, 5]).await;
         let (changed, last) = changes(&store, since).await;
         let sign = |id| if [1, 5].contains(&id) { -id } else { id };
         assert!(changed.into_iter().eq((1..=MAX_SORTED_ORDERS + 2).map(sign)));
         assert!(!needs_full_scan(last).unwrap());
-        assert!(needs_full_scan(ChangeNumber::default()).unwrap());
+        assert!(needs_full_scan(Position::default()).unwrap());
     }
 }

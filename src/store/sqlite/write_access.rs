@@ -338,7 +338,7 @@ mod tests {
 
     fn set_keys_change(store: &SqliteStore, number: u32) {
         let mut writer = store.writer.lock_for_server(Duration::from_secs(60)).unwrap();
-        let update = "UPDATE versions SET keys = ?1";
+        let update = "UPDATE last_changes SET keys = ?1";
         in_transaction(&mut writer, |writer| Ok(writer.execute(update, [number])?)).unwrap();
     }
 
@@ -352,7 +352,7 @@ mod tests {
         let logged = || u32::try_from(log.metadata().unwrap().len() / 4_096).unwrap();
         let mut reader = connect(store.path()).unwrap();
         let read = reader.transaction().unwrap();
-        read.query_row("SELECT keys FROM versions", [], |_| Ok(())).unwrap();
+        read.query_row("SELECT keys FROM last_changes", [], |_| Ok(())).unwrap();
         (0..CHECKPOINT_COMMITS + 50).for_each(|number| set_keys_change(&store, number));
         let while_read = logged();
         assert!(while_read > CHECKPOINT_COMMITS + 50, "{while_read} pages");
@@ -369,13 +369,13 @@ mod tests {
         let panics = || {
             let mut writer = store.writer.lock_for_server(Duration::from_secs(60)).unwrap();
             in_transaction(&mut writer, |writer| -> Result<(), _> {
-                writer.execute("UPDATE versions SET keys = 8", [])?;
+                writer.execute("UPDATE last_changes SET keys = 8", [])?;
                 panic!("in the transaction")
             })
         };
         catch_unwind(AssertUnwindSafe(panics)).unwrap_err();
         let change =
-            || store.writer.lock().query_row("SELECT keys FROM versions", [], |row| row.get(0));
+            || store.writer.lock().query_row("SELECT keys FROM last_changes", [], |row| row.get(0));
         assert_eq!(change(), Ok(7));
         set_keys_change(&store, 9);
         assert_eq!(change(), Ok(9));

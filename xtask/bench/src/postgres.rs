@@ -31,7 +31,7 @@ const LAST_CANCELLED: u64 = 700_000;
 /// Changes one row per transaction. Sets the change number, as a cancellation does, so that
 /// PostgreSQL also writes the index on the change number.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
-UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 THEN 2 ELSE 1 END
+UPDATE orders SET complete = NOT complete, change_number = CASE change_number WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
 ";
 

@@ -67,7 +67,7 @@ pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyho
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     ensure!(mode == "wal", "the store's journal mode is {mode}, not wal");
     let mut cancel = connection.prepare(
-        "UPDATE orders SET status = 'cancelled', version = ?1 + 1, cancelled_by = 'key_bench',
+        "UPDATE orders SET status = 'cancelled', change_number = ?1 + 1, cancelled_by = 'key_bench',
                 cancelled_at = '2026-01-01T00:00:00.000Z'
          WHERE id = ?1 AND status = 'pending'",
     )?;

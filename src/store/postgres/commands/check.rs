@@ -20,7 +20,7 @@ impl PostgresCommands {
             let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let snapshot = snapshot.start().await.map_err(read_error)?;
             read_last_changes(&mut report, &snapshot).await?;
-            for table in ["identity", "versions"] {
+            for table in ["identity", "change_lock"] {
                 let query = format!("SELECT count(*) FROM {table}");
                 let rows = snapshot.query_one(&query, &[]).await.map_err(read_error)?;
                 report.require_one_row(table, value(&rows, 0)?);
@@ -41,9 +41,9 @@ async fn read_last_changes(
         report.problems.push("changes: the journal has no row".to_string());
         return Ok(());
     }
-    let highest = "SELECT (SELECT coalesce(max(changed_in), 0) FROM orders),
-                          (SELECT coalesce(max(changed_in), 0) FROM keys),
-                          (SELECT coalesce(max(changed_in), 0) FROM accounts)";
+    let highest = "SELECT (SELECT coalesce(max(change_number), 0) FROM orders),
+                          (SELECT coalesce(max(change_number), 0) FROM keys),
+                          (SELECT coalesce(max(change_number), 0) FROM accounts)";
     let highest = snapshot.query_one(highest, &[]).await.map_err(read_error)?;
     let last_changes = parse_last_changes(&rows)?;
     let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));

@@ -14,17 +14,17 @@ use tokio_postgres::types::ToSql;
 /// statement starts. With READ COMMITTED, a statement gets its snapshot when it starts, so `last`
 /// is the store's last change.
 const INSERT_ORDERS: &str = "
-    WITH last AS (SELECT changes.version, keys FROM changes, versions
-                  ORDER BY changes.version DESC LIMIT 1),
+    WITH last AS (SELECT changes.change_number, keys FROM changes, change_lock
+                  ORDER BY changes.change_number DESC LIMIT 1),
     inserted AS (
-        INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, changed_in)
-        SELECT u.*, version + 1
+        INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, change_number)
+        SELECT u.*, change_number + 1
         FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::boolean[],
                     $6::text[]) u, last
         {on_conflict} RETURNING id),
     change AS (
-        INSERT INTO changes (version, orders, keys)
-        SELECT version + 1, version + 1, keys FROM last RETURNING version)
+        INSERT INTO changes (change_number, orders, keys)
+        SELECT change_number + 1, change_number + 1, keys FROM last RETURNING change_number)
     SELECT (SELECT count(*) FROM inserted) FROM change";
 
 fn on_conflict(skip_existing: bool) -> &'static str {
@@ -72,7 +72,7 @@ impl PostgresCommands {
             locked.map_err(commit_error)?;
             let inserted = inserted.map_err(commit_error)?;
             committed.map_err(commit_error)?;
-            require_one_row("versions", inserted.len())?;
+            require_one_row("change_lock", inserted.len())?;
             if link.unconfirmed() != unconfirmed_before {
                 return Err(StoreError::Unconfirmed);
             }

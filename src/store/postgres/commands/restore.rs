@@ -75,15 +75,15 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// The columns to copy. The embedded store has the same columns, except `changed_in`.
+/// The columns to copy. `copy_table` replaces the change numbers of the backup.
 const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
-                      cancelled_by, changed_in";
+                      cancelled_by, change_number";
 const PETS: &str = "id, name";
-const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at, changed_in";
+const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at, change_number";
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
-                    revoked_at, used_at, successor, banned_until, ban_seconds, ban_number, label, changed_in";
+                    revoked_at, used_at, successor, banned_until, ban_seconds, ban_number, label, change_number";
 
-/// Copies these columns of all rows of a table. `changed_in` gets this change number.
+/// Copies these columns of all rows of a table. Sets their change number to `change_number`.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
@@ -96,7 +96,7 @@ async fn copy_table(
     let names = columns.split(", ").zip(target.columns());
     let typed: Vec<_> = names.map(|(name, column)| (name, column.type_().clone())).collect();
     let mut copy = TableCopy::begin(transaction, table, &typed).await?;
-    let columns = columns.replace("changed_in", &change_number.to_string());
+    let columns = columns.replace("change_number", &change_number.to_string());
     let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -23,7 +23,6 @@ pub struct ReplicaRow {
     /// The address on which the server listens; empty until the server listens.
     pub address: String,
     /// The last change of orders that its list reflects.
-    #[serde(rename = "listVersion")]
     pub list_change_number: i64,
     /// The time at which the server added its row, RFC 3339 in UTC: at its start, or later if the
     /// other servers had removed the row because heartbeats were missing.
@@ -37,7 +36,7 @@ impl PostgresCommands {
     /// Returns the servers that use the store. The server that wrote its row last comes first.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "
-            SELECT id, program, address, list_version,
+            SELECT id, program, address, list_change_number,
                    to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
                    greatest(0, floor(extract(epoch FROM clock_timestamp() - heard_at)))::bigint
             FROM replicas ORDER BY heard_at DESC, id";
@@ -69,7 +68,7 @@ impl PostgresCommands {
 
     /// The number of the last change of orders.
     pub fn orders_change_number(&self) -> Result<i64, StoreError> {
-        Ok(self.run(async |client| journal::read_last(client).await)?.1.orders)
+        Ok(self.run(async |client| journal::read_last(client).await)?.1.orders.number)
     }
 }
 

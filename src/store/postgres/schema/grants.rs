@@ -7,14 +7,14 @@ use tokio_postgres::Client;
 
 /// Tables that a server reads.
 const READ_TABLES: [&str; 7] =
-    ["store_orders_schema", "identity", "versions", "orders", "pets", "accounts", "keys"];
+    ["store_orders_schema", "identity", "change_lock", "orders", "pets", "accounts", "keys"];
 
 /// Grants to write the store. Locking a row requires the right to update one of its columns.
 const STORE_WRITES: [&str; 5] = [
-    "UPDATE (only_row) ON {schema}.versions",
+    "UPDATE (only_row) ON {schema}.change_lock",
     "SELECT, INSERT, DELETE ON {schema}.changes",
-    "UPDATE (status, changed_in, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
-    "UPDATE (used_at, banned_until, ban_seconds, ban_number, changed_in) ON {schema}.keys",
+    "UPDATE (status, change_number, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
+    "UPDATE (used_at, banned_until, ban_seconds, ban_number, change_number) ON {schema}.keys",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];
 

@@ -18,7 +18,7 @@ use crate::store::postgres::timeouts::{
     BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME, RETRY_PAUSE, SESSION_WAIT,
 };
 use crate::store::rules::not_cancelled_outcome;
-use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
+use crate::store::{CancelOutcome, Cancellation, CancelledBatch, Position, Status, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,15 +56,6 @@ pub struct Batch {
     pub deadline: Option<Instant>,
     /// One slot for each cancellation.
     slots: Vec<Slot>,
-}
-
-/// The result of a batch.
-pub struct BatchResult {
-    /// One outcome for each cancellation; `None` if the cancellation had expired.
-    pub outcomes: Vec<Option<CancelOutcome>>,
-    /// The numbers of the last changes of orders before and after the batch. `None` if the batch
-    /// cancelled nothing, or if an earlier attempt made its cancellations.
-    pub change_numbers: Option<(i64, i64)>,
 }
 
 impl Batch {
@@ -106,7 +97,7 @@ impl Batch {
         replica: &Replica,
         limit: Duration,
         _: &WaitIsOver,
-    ) -> Result<BatchResult, StoreError> {
+    ) -> Result<CancelledBatch, StoreError> {
         let (client, link) = (&session.writer.client, &session.writer.link);
         let BatchStatements { begin, limit_lock_waits, lock, update, commit } =
             &session.batch_statements;
@@ -138,9 +129,9 @@ impl Batch {
         let updated = updated.map_err(write_error)?;
         committed.map_err(write_error)?;
         link.require_confirmed_since(unconfirmed)?;
-        require_one_row("versions", locked.len())?;
-        let change_numbers = match updated.first() {
-            Some(row) => change_numbers(session, replica, row)?,
+        require_one_row("change_lock", locked.len())?;
+        let positions = match updated.first() {
+            Some(row) => positions(session, replica, row)?,
             None => None,
         };
         let mut states = HashMap::with_capacity(self.orders.len());
@@ -151,7 +142,7 @@ impl Batch {
                 None => {}
             }
         }
-        Ok(BatchResult { outcomes: self.outcomes(&states), change_numbers })
+        Ok(CancelledBatch { outcomes: self.outcomes(&states), positions })
     }
 
     /// Derives the outcome of each request from the orders' final states: the status of each order,
@@ -174,22 +165,22 @@ impl Batch {
     }
 }
 
-/// Reads the numbers of the last changes of orders before and after the batch from a row of
-/// `update`. Returns `None` if the batch cancelled nothing.
-fn change_numbers(
+/// Reads the positions of orders before and after the batch from a row of `update`. Returns `None` if
+/// the batch cancelled nothing.
+fn positions(
     session: &Session,
     replica: &Replica,
     row: &Row,
-) -> Result<Option<(i64, i64)>, StoreError> {
+) -> Result<Option<(Position, Position)>, StoreError> {
     let Some(number) = value(row, 3)? else { return Ok(None) };
     // If the journal lacks the last seen change, `accept` fails and the session ends. The next
-    // attempt, in another generation, finds that the batch was carried out.
+    // attempt, in another history, finds that the batch was carried out.
     let change = JournalChange { number, id: value(row, 4)? };
-    let before: i64 = value(row, 2)?;
-    let is_known = value(row, 5)?;
-    session.with_seen(replica, |seen| seen.accept(session.generation, change, is_known))?;
+    let (history, is_known) = (session.history, value(row, 5)?);
+    session.with_seen(replica, |seen| seen.accept(history, change, is_known))?;
     session.set_confirmed(number);
-    Ok(Some((before, number)))
+    let before = Position { history, number: value(row, 2)? };
+    Ok(Some((before, Position { history, number })))
 }
 
 /// Returns the time left for a batch; `None` if too little is left to send the batch.
@@ -223,13 +214,13 @@ async fn wait_for_session(
 }
 
 /// Carries a batch out, with retries in further sessions until the deadline. All attempts share the
-/// batch's id, so that it is carried out only once. Also returns the session's generation.
+/// batch's id, so that it is carried out only once.
 pub async fn carry_out(
     sessions: &watch::Receiver<Current>,
     replica: &Replica,
     batch: &Batch,
     deadline: Instant,
-) -> Result<(BatchResult, u64), StoreError> {
+) -> Result<CancelledBatch, StoreError> {
     let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
     loop {
         let session = wait_for_session(sessions, waits_until).await?;
@@ -245,7 +236,7 @@ pub async fn carry_out(
         let limit = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
         let attempt = batch.carry_out(&session, replica, limit, &wait_is_over);
         let error = match session.answer(limit, attempt).await {
-            Ok(result) => return Ok((result, session.generation)),
+            Ok(result) => return Ok(result),
             Err(error) => error,
         };
         drop(writing);

@@ -65,7 +65,7 @@ pub async fn beat(
 /// exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
-    let insert = "INSERT INTO replicas (id, program, address, list_version)
+    let insert = "INSERT INTO replicas (id, program, address, list_change_number)
                   SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");

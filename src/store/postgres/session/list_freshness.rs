@@ -17,7 +17,7 @@ use crate::store::postgres::journal::{CHANGE_ID, parse_answer};
 use crate::store::postgres::rows::{read_order, value};
 use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};
 use crate::store::{
-    ChangeNumber, ChangedOrders, FreshnessAnswer, FreshnessReport, LastChanges, StoreError,
+    ChangedOrders, FreshnessAnswer, FreshnessReport, LastChanges, Position, StoreError,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -48,14 +48,14 @@ fn select(commits: bool) -> String {
     format!(
         "
     WITH locked AS (SELECT FROM replicas WHERE id = $4 {lock})
-    SELECT version, last.id, orders, keys,
-           EXISTS (SELECT FROM changes WHERE version = $1 AND {CHANGE_ID} = $2),
+    SELECT change_number, last.id, orders, keys,
+           EXISTS (SELECT FROM changes WHERE change_number = $1 AND {CHANGE_ID} = $2),
            changed.id, pet_id, quantity, ship_date, complete, status, EXISTS (SELECT FROM locked)
-    FROM (SELECT version, {CHANGE_ID} AS id, orders, keys
-          FROM changes ORDER BY version DESC LIMIT 1) last
+    FROM (SELECT change_number, {CHANGE_ID} AS id, orders, keys
+          FROM changes ORDER BY change_number DESC LIMIT 1) last
     LEFT JOIN LATERAL (
         SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
-        WHERE changed_in > $3 ORDER BY changed_in LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true"
+        WHERE change_number > $3 ORDER BY change_number LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true"
     )
 }
 
@@ -64,7 +64,7 @@ fn select(commits: bool) -> String {
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
     /// The change that the list in memory reflects, as last reported by a request of this query.
-    list: Option<ChangeNumber>,
+    list: Option<Position>,
 }
 
 /// The freshness queries of a session.
@@ -84,7 +84,7 @@ impl Default for ListQueries {
 impl ListQueries {
     /// Joins a list request to the next query. `list` is the change that the list in memory
     /// reflects. Returns a receiver of the answer, or `None` if the session has ended.
-    pub fn join(&self, list: Option<ChangeNumber>) -> Option<watch::Receiver<FreshnessAnswer>> {
+    pub fn join(&self, list: Option<Position>) -> Option<watch::Receiver<FreshnessAnswer>> {
         let mut queries = self.queries.lock();
         let next = queries.as_mut()?.join();
         next.list = list.or(next.list);
@@ -190,7 +190,7 @@ async fn query_store(
     session: &Session,
     select: &Statement,
     replica: &Replica,
-    list: Option<ChangeNumber>,
+    list: Option<Position>,
     commits: bool,
     _: &WaitIsOver,
 ) -> Result<FreshnessReport, StoreError> {
@@ -212,20 +212,20 @@ async fn query_store(
     // The lease must still be valid now that the answer has arrived.
     let last_changes = session.accept_under_lease(replica, parse_answer(&rows)?)?;
     let changes = read_changes(&rows, list, last_changes)?;
-    Ok(FreshnessReport { history: session.history, last_changes, changes })
+    Ok(FreshnessReport { last_changes, changes })
 }
 
 /// Reads the orders that changed after the list's change. Returns `None` if `list` is `None`, the
 /// list is current, or the orders are too many.
 fn read_changes(
     rows: &[Row],
-    list: Option<ChangeNumber>,
+    list: Option<Position>,
     last_changes: LastChanges,
 ) -> Result<Option<Arc<ChangedOrders>>, StoreError> {
     let Some(after) = list.filter(|_| rows.len() as i64 <= MAX_CHANGED_ORDERS) else {
         return Ok(None);
     };
-    if !last_changes.orders_change().has_more_than(after) {
+    if !last_changes.orders.has_more_than(after) {
         return Ok(None);
     }
     let mut orders = Vec::with_capacity(rows.len());

@@ -1,5 +1,5 @@
 //! Opens the next session whenever a session ends. If the journal of the new session's primary
-//! lacks the last change that this server has seen, a new generation begins.
+//! lacks the last change that this server has seen, a new history begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::ending::Ending;
@@ -14,7 +14,7 @@ use crate::store::postgres::connecting::roles::{
     FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, Role, WRITER,
 };
 use crate::store::postgres::connecting::{
-    ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
+    ConnectError, Connection, PostgresUrl, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read_error, unreachable_because};
 use crate::store::postgres::journal::query_journal;
@@ -23,7 +23,7 @@ use crate::store::postgres::limits::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
-use crate::store::{Standbys, StoreError, history_of};
+use crate::store::{Standbys, StoreError};
 use futures::FutureExt;
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
@@ -85,7 +85,7 @@ impl Opener {
                 sleep(RETRY_PAUSE).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
-                "timeline" => &session.server.timeline, "generation" => session.generation);
+                "timeline" => &session.server.timeline, "history" => session.history);
             drop(current.send_replace(Ok(Arc::clone(session))));
         }
     }
@@ -155,24 +155,18 @@ impl Opener {
             require_one_store(&store_id, before)?;
             let last_seen = replica.last_seen();
             let answer = with_time_limit(READ_LIMIT, query_journal(client, &last_seen)).await?;
-            let prepared = async {
-                // Read the oid of the journal's table after the journal's last change. If the table
-                // is replaced in between, the next query no longer finds that change.
-                let query = "SELECT 'changes'::regclass::oid || ' ' || xmin FROM identity";
-                let row = client.query_one(query, &[]).await.map_err(read_error)?;
-                let history = history(&store_id, value(&row, 0)?, &server);
-                let statements = (
+            let statements = async {
+                Ok((
                     Admission::prepare(&limits.client).await.map_err(read_error)?,
                     BatchStatements::prepare(client).await.map_err(read_error)?,
                     HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read_error)?,
                     KeyStatements::prepare(&freshness.client).await.map_err(read_error)?,
-                );
-                Ok((history, statements))
+                ))
             };
-            let (history, statements) = with_time_limit(READ_LIMIT, prepared).await?;
-            Ok((store_id, answer.opening(&last_seen), history, statements))
+            let statements = with_time_limit(READ_LIMIT, statements).await?;
+            Ok((store_id, answer.opening(&last_seen), statements))
         };
-        let (store_id, opening, history, statements) = match prepared.await {
+        let (store_id, opening, statements) = match prepared.await {
             Ok(prepared) => prepared,
             Err(error) => {
                 self.remove_row(&heartbeat).await;
@@ -182,8 +176,7 @@ impl Opener {
         let (admission, batch_statements, heartbeat_statements, key_statements) = statements;
         let before = before.map(|before| (&before.server, before.wait));
         let session = Arc::new(Session {
-            generation: opening.generation,
-            history,
+            history: opening.history,
             store_id,
             wait: OldLeaseWait::for_session(opened, &server, before),
             server,
@@ -260,16 +253,6 @@ async fn open_other_connections(
     Ok([freshness?, reader?, maintenance?, heartbeat?, limits?])
 }
 
-/// Identifies the history of change numbers. Numbers may be used again after a promotion (another
-/// timeline), a crash of a PostgreSQL with `fsync` off (another start time), or a restore. `tables`
-/// differs after a restore of the tables (another oid of the journal), and of rows into existing
-/// tables (another `xmin`, the transaction that wrote the row of `identity`). `VACUUM FULL` keeps
-/// both. The address is excluded, because replicas may reach one server at different addresses.
-fn history(store_id: &str, tables: &str, server: &ServerIdentity) -> u64 {
-    let ServerIdentity { system, timeline, started, address: _ } = server;
-    history_of(&[store_id, tables, system, timeline, started])
-}
-
 /// Fails if the database has another store than in the session before, because requests are counted
 /// by account id, and an id means another account in another store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
@@ -286,32 +269,4 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
 /// Returns the current session. Fails if there is none.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_history_depends_on_store_tables_and_server_but_not_on_the_address() {
-        let server = ServerIdentity {
-            address: "10.0.0.1:5432".to_string(),
-            system: "7".to_string(),
-            timeline: "00000001".to_string(),
-            started: "1795238048.5".to_string(),
-        };
-        let original = history("a", "16401 735", &server);
-        let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
-        assert_eq!(history("a", "16401 735", &elsewhere), original);
-        assert_ne!(history("b", "16401 735", &server), original);
-        assert_ne!(history("a", "16502 735", &server), original);
-        assert_ne!(history("a", "16401 736", &server), original);
-        for other in [
-            ServerIdentity { system: "8".to_string(), ..server.clone() },
-            ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
-            ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
-        ] {
-            assert_ne!(history("a", "16401 735", &other), original);
-        }
-    }
 }

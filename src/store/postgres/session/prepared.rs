@@ -14,25 +14,25 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 fn update_orders() -> String {
     format!(
         "
-    WITH last AS (SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1),
+    WITH last AS (SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1),
     cancelled AS (
         UPDATE orders o
-        SET status = 'cancelled', changed_in = last.version + 1, cancelled_at = a.at,
+        SET status = 'cancelled', change_number = last.change_number + 1, cancelled_at = a.at,
             cancelled_by = a.key, cancelled_in = $4
         FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at), last
         WHERE o.id = a.id AND o.status = 'pending'
         RETURNING o.id),
     change AS (
-        INSERT INTO changes (version, orders, keys)
-        SELECT version + 1, version + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
-        RETURNING version, {CHANGE_ID} AS id)
+        INSERT INTO changes (change_number, orders, keys)
+        SELECT change_number + 1, change_number + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
+        RETURNING change_number, {CHANGE_ID} AS id)
     SELECT a.id,
            CASE WHEN cancelled.id IS NULL THEN
                (SELECT CASE WHEN cancelled_in = $4 THEN 'own' ELSE status END
                 FROM orders WHERE id = a.id)
            ELSE 'own' END,
-           last.orders, change.version, change.id,
-           EXISTS (SELECT FROM changes WHERE version = $5 AND {CHANGE_ID} = $6)
+           last.orders, change.change_number, change.id,
+           EXISTS (SELECT FROM changes WHERE change_number = $5 AND {CHANGE_ID} = $6)
     FROM unnest($1::bigint[]) a (id) LEFT JOIN cancelled ON cancelled.id = a.id, last
     LEFT JOIN change ON true"
     )
@@ -78,10 +78,10 @@ pub struct HeartbeatStatements {
 impl HeartbeatStatements {
     /// Prepares the statements on the heartbeat's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        let lock = "SELECT (SELECT max(version) FROM changes)
+        let lock = "SELECT (SELECT max(change_number) FROM changes)
                     FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
-        let update = "UPDATE replicas SET heard_at = now(), address = $2, list_version = $3
-                      WHERE id = $1 RETURNING (SELECT max(version) FROM changes)";
+        let update = "UPDATE replicas SET heard_at = now(), address = $2, list_change_number = $3
+                      WHERE id = $1 RETURNING (SELECT max(change_number) FROM changes)";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
@@ -110,7 +110,7 @@ pub struct KeyStatements {
 impl KeyStatements {
     /// Prepares the statements on the freshness connection.
     pub async fn prepare(client: &Client) -> Result<KeyStatements, Error> {
-        let changed = select_changed_keys("changed_in", "CAST($3 AS bigint)");
+        let changed = select_changed_keys("CAST($3 AS bigint)");
         let look_up = select_keys("(SELECT * FROM keys WHERE digest = ANY (CAST($3 AS bytea[])))");
         Ok(KeyStatements {
             last_change: client.prepare(&select_last_and_known()).await?,

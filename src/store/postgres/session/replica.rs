@@ -2,7 +2,7 @@
 //! that it has seen.
 
 use crate::store::postgres::journal::JournalSeen;
-use crate::store::{CancelledBatch, ChangeNumber, Standbys};
+use crate::store::{CancelledBatch, Position, Standbys};
 use parking_lot::Mutex;
 
 /// This server process, as a replica of the store.
@@ -15,7 +15,7 @@ pub struct Replica {
 #[derive(Debug, Default)]
 struct ReplicaState {
     address: String,
-    listed: ChangeNumber,
+    listed: Position,
     last_seen: JournalSeen,
     standbys: Standbys,
     has_left: bool,
@@ -50,7 +50,7 @@ impl Replica {
     }
 
     /// Records that the server's list reflects this change.
-    pub fn set_listed(&self, reflected: ChangeNumber) {
+    pub fn set_listed(&self, reflected: Position) {
         let listed = &mut self.state.lock().listed;
         // A batch of cancellations may have advanced the list meanwhile.
         if reflected.has_more_than(*listed) {
@@ -61,7 +61,7 @@ impl Replica {
     /// Records that the orders cancelled by this batch were removed from the server's list.
     pub fn record_cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().listed;
-        *listed = listed.after(batch.generation, batch.change_numbers);
+        *listed = listed.after(batch.positions);
     }
 
     /// Records the standbys that the last attempt to open a session found.

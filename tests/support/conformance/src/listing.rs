@@ -7,18 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    AccountRow, ChangeNumber, FreshnessReport, KeyChange, KeyRow, LastChanges, OperatorStore,
-    OrderChange, OrdersRead, PolledKeys, Status, StoredOrder,
+    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange, OrdersRead, PolledKeys,
+    Position, Status, StoredOrder,
 };
 
-/// Queries the store's history and last changes, as a server does for each list request.
-pub fn latest(store: &ServedStore) -> anyhow::Result<FreshnessReport> {
-    Ok(block_on(store.freshness(None)?.wait())?)
-}
-
-/// Queries the last changes, as for a list request.
+/// Queries the last changes, as a server does for each list request.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
-    Ok(latest(store)?.last_changes)
+    Ok(block_on(store.freshness(None)?.wait())?.last_changes)
 }
 
 /// Returns the id of the changed order and a text. The text is the order's JSON of v1, with the
@@ -38,7 +33,7 @@ fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
 /// change that was read.
 pub fn changes_since(
     store: &ServedStore,
-    after: ChangeNumber,
+    after: Position,
 ) -> anyhow::Result<(Vec<(i64, String)>, OrdersRead)> {
     let (orders, read) = store.orders_since(after)?;
     let changes = orders.iter().map(|order| format_change(order.change()));
@@ -49,14 +44,14 @@ pub fn changes_since(
 
 /// Returns the ids of orders that changed after `after`. The ids of orders that are no longer
 /// listed are negated.
-pub fn changed_ids(store: &ServedStore, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
+pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
-/// The position before the first change of the store's current generation.
-pub fn beginning(store: &ServedStore) -> anyhow::Result<ChangeNumber> {
-    Ok(ChangeNumber::beginning(last_changes(store)?.generation))
+/// The position before the first change of the store's current history.
+pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
+    Ok(Position::beginning(last_changes(store)?.orders.history))
 }
 
 /// Accounts by id, and keys by digest.
@@ -65,11 +60,11 @@ pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
 /// Returns the accounts and keys that changed after `after`, and the last change that was read.
 pub fn keys_since(
     store: &ServedStore,
-    after: ChangeNumber,
-) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
+    after: Position,
+) -> anyhow::Result<(AccountsAndKeys, Position)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
     let PolledKeys { polled, changes } = store.poll_keys(Some(after))?;
-    let last_read = polled.last_changes.keys_change();
+    let last_read = polled.last_changes.keys;
     if last_read.has_more_than(after) {
         for change in changes.context("there are too many changes")? {
             match change {
@@ -118,7 +113,7 @@ pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>>
 
 /// A list that is kept current by reading only changes, like a server's list.
 pub struct Follower {
-    reached: ChangeNumber,
+    reached: Position,
     list: BTreeMap<i64, String>,
 }
 

@@ -6,8 +6,8 @@ use store_orders::keys::Digest;
 use store_orders::limits::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, ChangedOrder, LookedUpKeys,
-    OrdersRead, PolledChanges, PolledKeys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, LookedUpKeys, OrdersRead,
+    PolledChanges, PolledKeys, Position, Store, StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -62,7 +62,7 @@ impl ServedStore {
         self.wait(self.store.poll_changes())
     }
 
-    pub fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    pub fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         self.wait(self.store.poll_keys(after))
     }
 
@@ -73,7 +73,7 @@ impl ServedStore {
     /// Returns the orders that changed after `after`, in the order in which the store sends them.
     pub fn orders_since(
         &self,
-        after: ChangeNumber,
+        after: Position,
     ) -> Result<(Vec<ChangedOrder>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {
@@ -93,7 +93,8 @@ impl ServedStore {
     }
 
     pub fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        self.wait(self.store.cancelled_order(id))
+        let list = self.poll_changes()?.last_changes.orders;
+        self.wait(self.store.cancelled_order(id, list))
     }
 
     pub fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

@@ -1,7 +1,5 @@
 //! The server's own decisions, compiled from its source files.
 
-#[path = "../../../../src/store/agreement/change_numbers.rs"]
-pub mod change_numbers;
 #[path = "../../../../src/store/agreement/journal.rs"]
 pub mod journal;
 #[path = "../../../../src/store/agreement/keys.rs"]
@@ -10,6 +8,8 @@ pub mod keys;
 pub mod lease;
 #[path = "../../../../src/store/agreement/list.rs"]
 pub mod list;
+#[path = "../../../../src/store/agreement/position.rs"]
+pub mod position;
 #[path = "../../../../src/store/agreement/reading.rs"]
 pub mod reading;
 #[path = "../../../../src/store/agreement/shared_queries.rs"]

@@ -1,13 +1,13 @@
 //! A model replica: its memory, and its reaction to each answer. It makes every decision with the
 //! server's own code.
 
-use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::keys::{
     ChangesAsOf, KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
 };
 use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
+use crate::agreement::position::{LastChanges, Position};
 use crate::agreement::reading::{OrdersRead, ReadScope};
 use crate::agreement::shared_queries::SharedQueries;
 use crate::hosts::{ChangeScope, Journal, Server, Set};
@@ -54,7 +54,7 @@ fn age(wait: &mut OldLeaseWait<Tick>) {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
-    pub generation: u64,
+    pub history: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
     /// True if rows were restored while this session was open. The content of the replica is then
@@ -75,7 +75,7 @@ impl Session {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
-    list: ChangeNumber,
+    list: Position,
 }
 
 /// A query that was sent, and its answer. The answer includes the rows if they are few.
@@ -83,7 +83,7 @@ struct NextQuery {
 struct Query {
     must_reflect: Set,
     answer: Answer<u8>,
-    rows: Option<(ChangeNumber, Set)>,
+    rows: Option<(Position, Set)>,
 }
 
 /// The progress of a request for the list, from its query to the client.
@@ -96,7 +96,7 @@ pub enum List {
     /// The rows are being read.
     Reading(Reading, Answered),
     /// A new snapshot is ready to replace the current one.
-    Ready { snapshot: Set, removed: Set, reached: ChangeNumber, answered: Answered },
+    Ready { snapshot: Set, removed: Set, reached: Position, answered: Answered },
     /// The list is sent to the client. The state lasts for one step.
     Sent { must_reflect: Set },
 }
@@ -104,8 +104,8 @@ pub enum List {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Answered {
     must_reflect: Set,
-    stored: ChangeNumber,
-    rows: Option<(ChangeNumber, Set)>,
+    stored: Position,
+    rows: Option<(Position, Set)>,
 }
 
 /// A read of rows in progress, and the snapshot that the rows are applied to.
@@ -114,10 +114,10 @@ pub struct Reading {
     snapshot: Set,
     /// Cancellations that are removed from the snapshot at the end of the read.
     removed: Set,
-    after: ChangeNumber,
+    after: Position,
     /// The server's last change before the current query for rows; `None` until this change has
     /// been read.
-    before: Option<ChangeNumber>,
+    before: Option<Position>,
     /// The number of pages that the current query has read, and the last change on the last page.
     pages: u8,
     highest: Option<i64>,
@@ -125,7 +125,7 @@ pub struct Reading {
 
 /// The rows of an answer about keys: a change number, and the key's changes after that number.
 /// `None` if the answer has no rows.
-type ChangedKeys = Option<(ChangeNumber, Set)>;
+type ChangedKeys = Option<(Position, Set)>;
 
 /// A poll for changes of the keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -153,11 +153,11 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// This replica's own cancellation, until the list in memory reflects it: the generation, the
-    /// change numbers before and after the cancellation, and the cancellation itself.
-    pub unapplied: Option<(u64, (i64, i64), Set)>,
+    /// This replica's own cancellation, until the list in memory reflects it: the positions before
+    /// and after the cancellation, and the cancellation itself.
+    pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache reflects.
-    pub reflected: ChangeNumber,
+    pub reflected: Position,
     /// The changes that the cached key's row contains.
     pub cached: Option<Set>,
     refreshed: Tick,
@@ -166,10 +166,10 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica whose list reflects the beginning of `generation`. If no session has this
-    /// generation, the replica must first read the whole list.
-    pub fn new(generation: u64) -> Replica {
-        let orders = ListState::new(0, ChangeNumber::beginning(generation));
+    /// Creates a replica whose list reflects the beginning of `history`. If no session has this
+    /// history, the replica must first read the whole list.
+    pub fn new(history: u64) -> Replica {
+        let orders = ListState::new(0, Position::beginning(history));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
@@ -214,12 +214,12 @@ impl Replica {
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
-        let (generation, wait) = (opening.generation, new_wait(server, &self.before));
+        let (history, wait) = (opening.history, new_wait(server, &self.before));
         let mut lease = Lease::default();
         opening.record(lease.renew(NOW), &mut self.seen);
         let (queries, under_way) = (SharedQueries::new(NextQuery::default()), Default::default());
         let is_restored = false;
-        let session = Session { host, generation, wait, lease, is_restored, queries, under_way };
+        let session = Session { host, history, wait, lease, is_restored, queries, under_way };
         (self.session, self.before) = (Some(session), Some((server, wait)));
     }
 
@@ -232,10 +232,12 @@ impl Replica {
         journal: &Journal,
     ) {
         let Some(session) = &self.session else { return };
-        let generation = session.generation;
-        match self.seen.accept(generation, journal.last(), is_known) {
+        let history = session.history;
+        match self.seen.accept(history, journal.last(), is_known) {
             Ok(()) => {
-                self.unapplied = Some((generation, (before, journal.last().number), change));
+                let position = |number| Position { history, number };
+                let positions = (position(before), position(journal.last().number));
+                self.unapplied = Some((positions, change));
             }
             Err(_) => self.end_session(),
         }
@@ -243,8 +245,8 @@ impl Replica {
 
     /// Applies the replica's own cancellation in memory. This happens before the 204 is sent.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
-        let (generation, numbers, change) = self.unapplied.take()?;
-        self.orders.cancelled(generation, Some(numbers), |removals| *removals |= change);
+        let (positions, change) = self.unapplied.take()?;
+        self.orders.cancelled(Some(positions), |removals| *removals |= change);
         Some(change)
     }
 
@@ -283,10 +285,10 @@ impl Replica {
         let Query { must_reflect, answer, rows } = session.under_way[0].take()?;
         session.under_way.rotate_left(1);
         session.queries.answered();
-        let (generation, lease) = (session.generation, session.lease);
-        match answer.accept_under_lease(generation, &lease, NOW, &mut self.seen) {
+        let (history, lease) = (session.history, session.lease);
+        match answer.accept_under_lease(history, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
-                let stored = last_changes.orders_change();
+                let stored = last_changes.orders;
                 let rows = rows.filter(|(after, _)| stored.has_more_than(*after));
                 self.list = List::Answered(Answered { must_reflect, stored, rows });
             }
@@ -329,7 +331,7 @@ impl Replica {
             return None;
         };
         let (Some(session), Some(journal)) = (self.session, journal) else { return Some(()) };
-        let Some(rows) = ReadScope::rows_after(reading.after, session.generation) else {
+        let Some(rows) = ReadScope::rows_after(reading.after, session.history) else {
             return Some(());
         };
         let Some(before) = reading.before else {
@@ -337,7 +339,7 @@ impl Replica {
                 reading.snapshot = 0;
             }
             if let Some(before) = self.accept_last_changes(&session, journal) {
-                reading.before = Some(before.orders_change());
+                reading.before = Some(before.orders);
                 self.list = List::Reading(reading, answered);
             }
             return Some(());
@@ -365,7 +367,7 @@ impl Replica {
         let Some(last) = self.accept_last_changes(&session, journal) else { return Some(()) };
         let (after, highest) = (reading.after, reading.highest);
         let read = match rows {
-            ReadScope::All => OrdersRead::whole(before, last.orders_change()),
+            ReadScope::All => OrdersRead::whole(before, last.orders),
             ReadScope::After(_) => {
                 OrdersRead::page(after, before, highest, in_pages && highest.is_some())
             }
@@ -383,7 +385,7 @@ impl Replica {
     /// Returns the last changes of the server if the server has the last change that the replica
     /// has seen.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
-        let last_changes = journal.answer(&self.seen).accept(session.generation, &mut self.seen);
+        let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
         if last_changes.is_err() {
             self.end_session();
         }
@@ -405,7 +407,7 @@ impl Replica {
             return None;
         }
         let after = self.reflected;
-        let comes = with_rows && after.generation == self.session?.generation;
+        let comes = with_rows && after.history == self.session?.history;
         let rows = comes.then(|| (after, journal.set(ChangeScope::Keys, after.number)));
         self.key_poll = KeyPoll::Asked(NOW, journal.answer(&self.seen), rows);
         Some(())
@@ -428,7 +430,7 @@ impl Replica {
             return None;
         };
         let (rows_after, rows) = rows.unzip();
-        let stored = polled.last_changes.keys_change();
+        let stored = polled.last_changes.keys;
         match keys_catch_up(self.reflected, stored, rows_after) {
             KeysCatchUp::Current => {}
             KeysCatchUp::Rows(reached) => {
@@ -458,7 +460,7 @@ impl Replica {
             return None;
         };
         if let Some(polled) = self.polled(asked, answer) {
-            if may_enter_cache(polled.last_changes.keys_change(), self.reflected) {
+            if may_enter_cache(polled.last_changes.keys, self.reflected) {
                 self.cached = Some(key);
             }
             if keys_are_current(polled.as_of, NOW) {
@@ -477,7 +479,7 @@ impl Replica {
     /// change that was acknowledged before that time. Returns `None` if the answer is rejected.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
-        let polled = answer.with_as_of(session.generation, &session.lease, asked, &mut self.seen);
+        let polled = answer.with_as_of(session.history, &session.lease, asked, &mut self.seen);
         if polled == Err(AnswerRejected::OtherHistory) {
             self.end_session();
         }

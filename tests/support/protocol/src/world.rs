@@ -1,7 +1,7 @@
 //! The model's state, its steps, and the properties that must hold after each step.
 
-use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::CatchUp;
+use crate::agreement::position::Position;
 use crate::hosts::{ChangeScope, Journal, Primary, Server, Set};
 use crate::replica::{self, Canceller, List, Replica};
 use crate::time::{NOW, Tick};
@@ -275,16 +275,15 @@ impl World {
             let (list, journal) = (replica.orders, &primary.journal);
             let [orders, keys] =
                 [ChangeScope::Orders, ChangeScope::Keys].map(|scope| journal.set(scope, 0));
-            let generation = session.generation;
-            let follows_orders = list.reflected_after_removals().generation == generation;
-            let cached = replica.cached.filter(|_| replica.reflected.generation == generation);
+            let history = session.history;
+            let follows_orders = list.reflected_after_removals().history == history;
+            let cached = replica.cached.filter(|_| replica.reflected.history == history);
             if (follows_orders && (list.snapshot | list.pending_removals) & !orders != 0)
                 || cached.is_some_and(|key| key & !keys != 0)
             {
                 return Some(Broken::ContainsAnotherHistory);
             }
-            let claims =
-                |number| list.plan(ChangeNumber { generation, number }, None) == CatchUp::Nothing;
+            let claims = |number| list.plan(Position { history, number }, None) == CatchUp::Nothing;
             let mut orders = journal.changes_after(ChangeScope::Orders, 0);
             let differs = |(number, one)| claims(number) != (list.snapshot & one != 0);
             if follows_orders && orders.any(differs) {

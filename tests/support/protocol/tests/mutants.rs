@@ -39,30 +39,27 @@ const MUTANTS: [(&str, &str); 32] = [
     ("if !lease.is_valid(now) {", "if false {"),
     ("u64::from(!self.is_known)", "0"),
     ("if !is_known {", "if false {"),
-    ("self.advance(generation, change);", ""),
-    (
-        "is_none_or(|(generation, last)| (*generation, last.number) < position)",
-        "is_none_or(|_| true)",
-    ),
+    ("self.advance(history, change);", ""),
+    ("is_none_or(|(history, last)| (*history, last.number) < position)", "is_none_or(|_| true)"),
     // keys.rs
     ("now <= as_of + KEYS_CURRENT_FOR", "true"),
     ("!cached.has_more_than(read)", "true"),
     ("KeysCatchUp::Empty(stored)", "KeysCatchUp::Current"),
     // list.rs
     ("stored.has_more_than(self.applied)", "stored.has_more_than(self.reflected_after_removals)"),
-    ("if stored.generation != reflected.generation {", "if false {"),
+    ("if stored.history != reflected.history {", "if false {"),
     ("if !stored.has_more_than(reflected) {", "if true {"),
     ("if !after.has_more_than(reflected) =>", "=>"),
     ("if reflected != self.reflected_after_removals {", "if true {"),
     ("self.pending_removals = R::default();", "remove_done(&mut self.pending_removals);"),
-    // change_numbers.rs
-    ("generation == self.generation && before == self.number", "generation == self.generation"),
-    (" generation == self.generation && before", " before"),
-    ("self.generation != other.generation || ", ""),
+    // position.rs
+    ("before == self =>", "before.history == self.history =>"),
+    ("before == self =>", "before.number == self.number =>"),
+    ("self.history != other.history || ", ""),
     (" || self.number > other.number", ""),
     ("self.number == 0", "false"),
     // reading.rs
-    ("(after.generation == generation).then_some(rows)", "Some(rows)"),
+    ("(after.history == history).then_some(rows)", "Some(rows)"),
     ("reached: before, is_all: before == last", "reached: last, is_all: true"),
     ("if is_full { read } else { read.max(before.number) }", "read.max(before.number)"),
     ("is_all: !is_full", "is_all: true"),

@@ -8,9 +8,9 @@ use store_orders::keys::Digest;
 use store_orders::limits::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    FreshnessReport, GivesUp, LookedUpKeys, OrderSender, OrdersRead, PolledChanges, PolledKeys,
-    Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, Freshness, FreshnessAnswer, FreshnessReport,
+    GivesUp, LookedUpKeys, OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, Store,
+    StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -45,11 +45,9 @@ pub struct FaultyStore {
     failovers: AtomicU64,
     /// The number of calls of [`FaultyStore::answer_queries`].
     answered: AtomicUsize,
-    /// Freshness queries without an answer, each with the history at the time of the query.
-    unanswered: parking_lot::Mutex<Vec<Unanswered>>,
+    /// Freshness queries without an answer.
+    unanswered: parking_lot::Mutex<Vec<watch::Sender<FreshnessAnswer>>>,
 }
-
-type Unanswered = (watch::Sender<FreshnessAnswer>, u64);
 
 impl FaultyStore {
     /// Creates a store without a fault.
@@ -89,7 +87,7 @@ impl FaultyStore {
         self.order_reads.load(Ordering::SeqCst)
     }
 
-    /// Changes the history, as a failover to another primary does.
+    /// Begins a new history for reads of single orders, as a failover that lost changes does.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
@@ -103,9 +101,9 @@ impl FaultyStore {
     pub async fn answer_queries(&self) -> Result<(), StoreError> {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
-        for (sender, history) in self.unanswered.lock().drain(..) {
+        for sender in self.unanswered.lock().drain(..) {
             // Do not use `send`: it fails if the request that waits for this answer has ended.
-            sender.send_replace(Some(Ok(FreshnessReport { history, last_changes, changes: None })));
+            sender.send_replace(Some(Ok(FreshnessReport { last_changes, changes: None })));
         }
         Ok(())
     }
@@ -135,20 +133,13 @@ impl FaultyStore {
 
 #[async_trait]
 impl Store for FaultyStore {
-    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
+    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
             let (sender, answer) = watch::channel(None);
-            self.unanswered.lock().push((sender, self.history()?));
+            self.unanswered.lock().push(sender);
             return Ok(Freshness::Awaited(answer));
         }
-        let Freshness::Known(latest) = self.store()?.freshness(list)? else {
-            unreachable!("the embedded store answers at once");
-        };
-        Ok(Freshness::Known(FreshnessReport { history: self.history()?, ..latest }))
-    }
-
-    fn history(&self) -> Result<u64, StoreError> {
-        Ok(self.store()?.history()? + self.failovers.load(Ordering::SeqCst))
+        self.store()?.freshness(list)
     }
 
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
@@ -156,13 +147,13 @@ impl Store for FaultyStore {
         self.store()?.poll_changes().await
     }
 
-    async fn poll_keys(&self, after: Option<ChangeNumber>) -> Result<PolledKeys, StoreError> {
+    async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         self.store()?.poll_keys(after).await
     }
 
     async fn send_orders_since(
         &self,
-        after: ChangeNumber,
+        after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
         self.store()?.send_orders_since(after, to).await
@@ -177,10 +168,17 @@ impl Store for FaultyStore {
         self.store()?.cancel(batch.into()).await
     }
 
-    async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(
+        &self,
+        id: i64,
+        list: Position,
+    ) -> Result<Option<CancelledOrder>, StoreError> {
         self.order_reads.fetch_add(1, Ordering::SeqCst);
         self.wait_while_silent().await;
-        self.store()?.cancelled_order(id).await
+        if list.history != self.failovers.load(Ordering::SeqCst) {
+            return Err(StoreError::Engine { doing: "read", source: "another history".into() });
+        }
+        self.store()?.cancelled_order(id, list).await
     }
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

@@ -25,9 +25,9 @@ const INSERT_KEYS: &str = "
 
 /// Counts the rows of `accounts` and the rows of `keys` that the last change wrote.
 const ROWS_WRITTEN: &str = "
-    SELECT (SELECT count(*) FROM accounts WHERE changed_in = version),
-           (SELECT count(*) FROM keys WHERE changed_in = version)
-    FROM changes ORDER BY version DESC LIMIT 1";
+    SELECT (SELECT count(*) FROM accounts WHERE accounts.change_number = changes.change_number),
+           (SELECT count(*) FROM keys WHERE keys.change_number = changes.change_number)
+    FROM changes ORDER BY change_number DESC LIMIT 1";
 
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;

@@ -10,8 +10,7 @@ use std::time::Duration;
 use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::limits::{KeyBan, NewBan};
 use store_orders::store::{
-    ChangeNumber, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
-    Rotation,
+    IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore, Position, Rotation,
 };
 use store_orders_api::plans::Plan;
 
@@ -158,7 +157,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
         number,
     };
     let write = |key: i64, ban: KeyBan| store.record_bans(&[NewBan { key, ban }]);
-    let before = last_changes(&store)?.keys_change();
+    let before = last_changes(&store)?.keys;
     write(key_row, ban(300, 1))?;
     // A server that reads changes gets only the changed key.
     let ((_, changed), reached) = keys_since(&store, before)?;
@@ -175,7 +174,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
         NewBan { key: i64::MAX, ban: ban(300, 1) },
     ])?;
     ensure!(row(&key)?.ban == ban(600, 2) && row(&other)?.ban == ban(300, 2));
-    let banned = last_changes(&store)?.keys_change();
+    let banned = last_changes(&store)?.keys;
     commands.unban_key(&key.id)?;
     ensure!(keys_since(&store, banned)?.0.1.len() == 1);
     let lifted = KeyBan { number: 3, ..KeyBan::default() };
@@ -219,13 +218,13 @@ pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::R
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
     let mut last_known =
-        keys_since(&store, ChangeNumber::beginning(last_changes(&store)?.generation))?.1;
+        keys_since(&store, Position::beginning(last_changes(&store)?.keys.history))?.1;
     let mut changed = |account: Option<i64>, expected: &[&IssuedKey]| -> anyhow::Result<()> {
         let ((accounts, keys), reached) = keys_since(&store, last_known)?;
         ensure!(accounts.keys().copied().eq(account), "{accounts:?}");
         let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
         ensure!(keys.keys().copied().collect::<HashSet<_>>() == digests, "{keys:?}");
-        ensure!(reached == last_changes(&store)?.keys_change(), "{reached:?}");
+        ensure!(reached == last_changes(&store)?.keys, "{reached:?}");
         last_known = reached;
         Ok(())
     };
@@ -245,7 +244,10 @@ pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::R
     changed(Some(1), &[])?;
     commands.rename_account("globex", "initech")?;
     changed(Some(2), &[])?;
-    ensure!(last_changes(&store)?.orders == 0, "a change of keys counts as a change of orders");
+    ensure!(
+        last_changes(&store)?.orders.is_beginning(),
+        "a change of keys counts as a change of orders"
+    );
     import(&*commands, [1])?;
     store.record_last_used(&[(1, NOW_MS)])?;
     changed(None, &[])?;

@@ -17,7 +17,7 @@ pub fn check_reports_corrupt_rows(server: &PostgresUnderTest) -> anyhow::Result<
          UPDATE orders SET status = 'cancelled', cancelled_by = 'key_1', cancelled_at = 'now'
          WHERE id = 7;
          UPDATE accounts SET created_at = '2026-12-24T09:30:00+01:00';
-         DELETE FROM identity; DELETE FROM versions",
+         DELETE FROM identity; DELETE FROM change_lock",
     )?;
     let report = commands.check()?;
     let problems = report.problems.join("\n");
@@ -26,17 +26,17 @@ pub fn check_reports_corrupt_rows(server: &PostgresUnderTest) -> anyhow::Result<
         "orders: cancelled_at of 7 is not a date in UTC: \"now\"",
         "accounts: created_at of 1 is not a date in UTC: \"2026-12-24T09:30:00+01:00\"",
         "identity: 0 rows instead of one",
-        "versions: 0 rows instead of one",
+        "change_lock: 0 rows instead of one",
     ] {
         ensure!(problems.contains(expected), "{expected} is not in:\n{problems}");
     }
     ensure!(report.problems.len() == 24, "20 of 30 ship dates are shown:\n{problems}");
     ensure!(report.orders.is_some_and(|orders| (orders.pending, orders.cancelled) == (29, 1)));
-    database.execute("UPDATE orders SET changed_in = 9999999999 WHERE id = 1")?;
+    database.execute("UPDATE orders SET change_number = 9999999999 WHERE id = 1")?;
     let problems = commands.check()?.problems.join("\n");
     let behind = "the change number of orders is 2, behind 9999999999 of an order";
     ensure!(problems.contains(behind), "{problems}");
-    database.execute("UPDATE accounts SET changed_in = 9999999999")?;
+    database.execute("UPDATE accounts SET change_number = 9999999999")?;
     let problems = commands.check()?.problems.join("\n");
     let behind = "the change number of keys is 3, behind 9999999999 of an account";
     ensure!(problems.contains(behind), "{problems}");
@@ -50,7 +50,7 @@ pub fn a_missing_lock_row_is_an_error(server: &PostgresUnderTest) -> anyhow::Res
     let database = server.new_store()?;
     let commands = database.commands()?;
     import(&*commands, [1])?;
-    database.execute("DELETE FROM versions")?;
+    database.execute("DELETE FROM change_lock")?;
     let refusals = [
         refusal(import(&*commands, [2]))?,
         refusal(commands.ship_orders(&[1]))?,

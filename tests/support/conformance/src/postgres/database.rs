@@ -20,7 +20,7 @@ use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
 /// Acquires the lock that every change needs.
-pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
+pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
 /// The number of databases that this process has created, for unique names.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
@@ -179,7 +179,7 @@ impl Database<'_> {
     /// server was last heard.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
-            "INSERT INTO replicas (id, program, address, list_version, heard_at)
+            "INSERT INTO replicas (id, program, address, list_change_number, heard_at)
              VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, {heard_at})"
         ))
     }

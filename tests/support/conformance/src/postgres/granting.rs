@@ -14,7 +14,7 @@ use store_orders_api::types::Pet;
 const DENIED: [&str; 6] = [
     "DELETE FROM orders",
     "UPDATE orders SET pet_id = 1",
-    "UPDATE changes SET version = 7",
+    "UPDATE changes SET change_number = 7",
     "UPDATE keys SET revoked_at = NULL",
     "UPDATE accounts SET plan = 'business'",
     "CREATE TABLE other (id int)",

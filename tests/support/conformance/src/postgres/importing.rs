@@ -94,7 +94,7 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     account_and_key(&*database.commands()?)?;
     import(&*database.commands()?, [1, 2])?;
     let (network, through_network) = database.relay()?;
-    let last_change = || database.value::<i64>("SELECT max(version) FROM changes", &[]);
+    let last_change = || database.value::<i64>("SELECT max(change_number) FROM changes", &[]);
     for (name, command) in commands {
         let store = PostgresCommands::connect(&through_network)?;
         let before = last_change()?;
@@ -125,14 +125,14 @@ pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     account_and_key(&*database.commands()?)?;
     import(&*database.commands()?, [1, 2, 3])?;
     let cancel = "UPDATE orders SET status = 'cancelled', cancelled_at = '2026-01-01T00:00:00Z',
-                      cancelled_by = 'key_1', changed_in = (SELECT max(version) + 1 FROM changes)
+                      cancelled_by = 'key_1', change_number = (SELECT max(change_number) + 1 FROM changes)
                   WHERE id = 1;
-                  INSERT INTO changes (version, orders, keys)
-                  SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1";
+                  INSERT INTO changes (change_number, orders, keys)
+                  SELECT change_number + 1, change_number + 1, keys FROM changes ORDER BY change_number DESC LIMIT 1";
     let close = "UPDATE accounts SET closed_at = '2026-01-01T00:00:00Z',
-                     changed_in = (SELECT max(version) + 1 FROM changes);
-                 INSERT INTO changes (version, orders, keys)
-                 SELECT version + 1, orders, version + 1 FROM changes ORDER BY version DESC LIMIT 1";
+                     change_number = (SELECT max(change_number) + 1 FROM changes);
+                 INSERT INTO changes (change_number, orders, keys)
+                 SELECT change_number + 1, orders, change_number + 1 FROM changes ORDER BY change_number DESC LIMIT 1";
     let after =
         |change: &str, command: &(dyn Fn(&dyn OperatorStore) -> Result<(), StoreError> + Sync)| {
             std::thread::scope(|scope| {

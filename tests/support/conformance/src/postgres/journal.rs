@@ -27,11 +27,11 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
     )?;
     commands.ship_orders(&[2])?;
-    let after = wait_blocking("another generation is seen", WAIT_TIMEOUT, || {
+    let after = wait_blocking("another history is seen", WAIT_TIMEOUT, || {
         let after = store.poll_changes().ok()?.last_changes;
-        (after.generation > before.generation).then_some(after)
+        (after.orders.history > before.orders.history).then_some(after)
     })?;
-    ensure!(after.orders == before.orders, "{after:?}");
+    ensure!(after.orders.number == before.orders.number, "{after:?}");
     ensure!(list(&store)?.len() == 3);
     Ok(())
 }
@@ -50,7 +50,7 @@ pub fn old_changes_are_removed_except_the_last(server: &PostgresUnderTest) -> an
     })?;
     ensure!(last_changes(&store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
-    ensure!(changed_ids(&store, before.orders_change())? == [4]);
+    ensure!(changed_ids(&store, before.orders)? == [4]);
     Ok(())
 }
 
@@ -63,19 +63,19 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
         import(&*commands, [id])?;
     }
     let before = last_changes(&store)?.orders;
-    let lowest = || database.value::<i64>("SELECT min(version) FROM changes", &[]);
+    let lowest = || database.value::<i64>("SELECT min(change_number) FROM changes", &[]);
     let first = lowest()?;
     // Make these changes old, and add a new change. The last old change must be kept, because it
     // may be the last change that a server has seen.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
-         INSERT INTO changes (version, orders, keys)
-         SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
+         INSERT INTO changes (change_number, orders, keys)
+         SELECT change_number + 1, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1; COMMIT",
     )?;
     let oldest = wait_blocking("old changes are removed", WAIT_TIMEOUT, || {
         lowest().ok().filter(|lowest| *lowest > first)
     })?;
-    ensure!(oldest == before, "{oldest} instead of {before}");
+    ensure!(oldest == before.number, "{oldest} instead of {before:?}");
     Ok(())
 }
 
@@ -89,12 +89,12 @@ pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::
     // Use one transaction, so that the session cannot query the journal in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
-         INSERT INTO changes (version, orders, keys)
-         SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
+         INSERT INTO changes (change_number, orders, keys)
+         SELECT change_number + 1, change_number + 1, keys FROM changes ORDER BY change_number DESC LIMIT 1; COMMIT",
     )?;
     ensure!(last_changes(&store).is_err(), "the list was accepted");
     let after =
         wait_blocking("the journal is read again", WAIT_TIMEOUT, || last_changes(&store).ok())?;
-    ensure!(after.generation > before.generation, "{after:?}");
+    ensure!(after.orders.history > before.orders.history, "{after:?}");
     Ok(())
 }

@@ -100,7 +100,7 @@ pub fn a_failed_statement_does_not_end_the_session(
         ensure!(read, "{table} were read although locked");
         ensure!(database.session_backends()? == backends, "{table}: the session was lost");
     }
-    let before = last_changes(&store)?.keys_change();
+    let before = last_changes(&store)?.keys;
     let polled = database.before_commit("LOCK TABLE keys", || Ok(store.poll_keys(Some(before))))?;
     ensure!(polled.is_ok(), "polling reads keys although nothing changed");
     let are_refused = database.before_commit("LOCK TABLE pets", || {
@@ -281,7 +281,7 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     };
     import(&*commands, 1..=MANY)?;
     ensure!(served.wait(beside(beginning(&served)?))? == MANY);
-    let before = last_changes(&served)?.orders_change();
+    let before = last_changes(&served)?.orders;
     import(&*commands, MANY + 1..=2 * MANY)?;
     ensure!(served.wait(beside(before))? == MANY);
     Ok(())
@@ -294,7 +294,7 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     commands.create_account("acme", Plan::Free, None, now())?;
-    let before = last_changes(&store)?.keys_change();
+    let before = last_changes(&store)?.keys;
     commands.create_account("umbrella", Plan::Free, None, now())?;
     database.execute(
         "ALTER TABLE pets RENAME TO kept_pets;

@@ -1,0 +1,61 @@
+//! The position in the store's history that a list, a cache or an answer has reached. A change stores
+//! its number in the rows that it changes, in the same transaction.
+
+/// A point in the history of the orders, or in that of the accounts and keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// Counts the histories that this process has followed. A failover or a restore may lose changes,
+    /// and their numbers are then used again. If the journal lacks a change that this process has
+    /// seen, the process follows a new history. Always 0 on an engine without failover.
+    pub history: u64,
+    /// The number of the last change, or 0 before the first change.
+    pub number: i64,
+}
+
+impl Position {
+    /// The state before the first change of a history.
+    pub fn beginning(history: u64) -> Position {
+        Position { history, number: 0 }
+    }
+
+    /// True for the state before the first change. To catch up from this state, read every row.
+    pub fn is_beginning(self) -> bool {
+        self.number == 0
+    }
+
+    /// True if data at this position may contain changes that data at the position `other` lacks.
+    pub fn has_more_than(self, other: Position) -> bool {
+        self.history != other.history || self.number > other.number
+    }
+
+    /// Returns the position of a list after the orders that a batch cancelled were removed from it.
+    /// `self` is the list's position before, and `batch` has the store's positions before and after
+    /// the batch. If the list is not at the position before the batch, it lacks a change of another
+    /// process, and the result is `self`.
+    #[must_use]
+    pub fn after(self, batch: Option<(Position, Position)>) -> Position {
+        match batch {
+            Some((before, after)) if before == self => after,
+            _ => self,
+        }
+    }
+}
+
+/// The store's last positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LastChanges {
+    /// The last change of orders: an import, a shipment or cancellations.
+    pub orders: Position,
+    /// The last change of accounts or keys.
+    pub keys: Position,
+}
+
+impl LastChanges {
+    /// The last changes with these numbers, in one history.
+    pub fn new(history: u64, orders: i64, keys: i64) -> LastChanges {
+        LastChanges {
+            orders: Position { history, number: orders },
+            keys: Position { history, number: keys },
+        }
+    }
+}
