@@ -62,7 +62,7 @@ fn update_orders() -> String {
 /// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Too little time is left to carry out this cancellation.
+    /// Too little time is left to execute this cancellation.
     Expired,
     /// The first cancellation of this order in the batch. It gets the outcome of the update.
     First(i64),
@@ -71,14 +71,14 @@ enum Slot {
     Duplicate(i64),
 }
 
-/// Cancellations that are carried out together.
+/// Cancellations that are executed together.
 #[derive(Default)]
 pub struct Batch {
     id: String,
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
-    /// The earliest deadline of the requests, because no cancellation may be carried out after its
+    /// The earliest deadline of the requests, because no cancellation may be executed after its
     /// request was answered. `None` if all have expired.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation.
