@@ -4,23 +4,23 @@
 mod bad_rows;
 mod csv;
 mod json;
+mod location;
 mod parsed;
-mod position;
 mod record;
 mod records;
 
 pub use bad_rows::{BadRow, BadRows, Problem};
+pub use location::Location;
 pub use parsed::{ParseError, Parsed, ParsedRow};
-pub use position::Position;
 pub use record::{FieldProblem, FieldValue, NewRecord, Record, RecordFields, Unknown};
 pub use records::order_ids;
 
-use position::PositionCounter;
+use location::LocationCounter;
 
 /// Parses all records of a file. The first character determines the format.
 pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
     let text = std::str::from_utf8(content).map_err(|error| ParseError::NotUtf8 {
-        line: PositionCounter::new(content).position_at(error.valid_up_to()).line,
+        line: LocationCounter::new(content).location_at(error.valid_up_to()).line,
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parsed = Parsed::new(unknown);

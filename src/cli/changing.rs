@@ -6,7 +6,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::record_file::{display_name, read_content, read_records, require_valid, show_failure};
 use super::waiting::with_progress;
-use crate::import::{BadRows, Position, Problem, order_ids};
+use crate::import::{BadRows, Location, Problem, order_ids};
 use crate::store::{
     OperatorStore, OrderUpdate, Status, StoreError, UnfinishedSteps, can_ship, can_update,
     in_steps, statuses_in_steps,
@@ -40,7 +40,7 @@ impl UpdateArgs {
         let mut parsed =
             read_records::<OrderUpdate>(&self.file, self.ignore_unknown, "changed", printer)?;
         let store = options.open_store()?;
-        let rows = parsed.rows.iter().map(|row| (row.record.id, row.position)).collect();
+        let rows = parsed.rows.iter().map(|row| (row.record.id, row.location)).collect();
         refuse_rows(&*store, &rows, can_update, &mut parsed.bad)?;
         require_valid(&self.file, parsed.bad, "changed", printer)?;
         let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
@@ -121,8 +121,8 @@ fn read_ids(
         .with_context(|| format!("{} is not text with an id on each line", display_name(file)))?;
     let (ids, mut bad) = order_ids(&content);
     let mut rows = BTreeMap::new();
-    for (position, id) in ids {
-        rows.entry(id).or_insert(position);
+    for (location, id) in ids {
+        rows.entry(id).or_insert(location);
     }
     refuse_rows(store, &rows, check_shippable, &mut bad)?;
     require_valid(file, bad, "changed", printer)?;
@@ -135,14 +135,14 @@ fn read_ids(
 /// Adds to `bad` the rows whose order does not exist or cannot be changed.
 fn refuse_rows(
     store: &dyn OperatorStore,
-    rows: &BTreeMap<i64, Position>,
+    rows: &BTreeMap<i64, Location>,
     check: impl Fn(i64, Option<Status>) -> Result<(), StoreError>,
     bad: &mut BadRows,
 ) -> Result<(), StoreError> {
     let ids: Vec<i64> = rows.keys().copied().collect();
     for (id, why) in refusals(store, &ids, check)? {
-        if let Some(position) = rows.get(&id) {
-            bad.add(*position, Problem::Refused(why.to_string()));
+        if let Some(location) = rows.get(&id) {
+            bad.add(*location, Problem::Refused(why.to_string()));
         }
     }
     Ok(())

@@ -86,7 +86,7 @@ fn remove_existing<R: NewRecord>(
         let id = row.record.id();
         let exists = next.next_if(|existing| **existing == id).is_some();
         if exists && !args.skip_existing {
-            bad.add(row.position, Problem::InStore { noun: R::KIND.noun(), id });
+            bad.add(row.location, Problem::InStore { noun: R::KIND.noun(), id });
         }
         !exists
     });

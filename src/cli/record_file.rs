@@ -109,8 +109,8 @@ impl RowError {
 
     fn from_bad_row(row: &BadRow) -> Vec<RowError> {
         let error = |field, problem: String| RowError {
-            line: Some(row.position.line as u64),
-            column: Some(row.position.column).filter(|column| *column > 0),
+            line: Some(row.location.line as u64),
+            column: Some(row.location.column).filter(|column| *column > 0),
             field,
             problem: without_secrets(&problem),
         };

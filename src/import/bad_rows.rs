@@ -1,7 +1,7 @@
 //! Collects the rows that cannot be imported. Counts every row, but keeps only the first ones, so
 //! that a million bad rows fill neither memory nor screen.
 
-use super::{FieldProblem, Position};
+use super::{FieldProblem, Location};
 use std::fmt;
 
 /// The maximum number of rows that are shown.
@@ -30,7 +30,7 @@ pub enum Problem {
 #[derive(Debug)]
 pub struct BadRow {
     /// The start of the row.
-    pub position: Position,
+    pub location: Location,
     /// The reason why it cannot be imported.
     pub problem: Problem,
 }
@@ -45,12 +45,12 @@ pub struct BadRows {
 
 impl BadRows {
     /// Adds a row; rows may come in any order.
-    pub fn add(&mut self, position: Position, problem: impl Into<Problem>) {
+    pub fn add(&mut self, location: Location, problem: impl Into<Problem>) {
         self.count += 1;
-        let index = self.first.partition_point(|row| row.position <= position);
+        let index = self.first.partition_point(|row| row.location <= location);
         if index < MAX_SHOWN_ROWS {
             self.first.truncate(MAX_SHOWN_ROWS - 1);
-            self.first.insert(index, BadRow { position, problem: problem.into() });
+            self.first.insert(index, BadRow { location, problem: problem.into() });
         }
     }
 
@@ -77,7 +77,7 @@ fn join_problems(problems: &[FieldProblem]) -> String {
 
 impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.position, self.problem)
+        write!(f, "{}: {}", self.location, self.problem)
     }
 }
 

@@ -1,9 +1,9 @@
 //! CSV with a header row; its columns may be in any order.
 
-use super::position::PositionCounter;
+use super::location::LocationCounter;
 use super::record::field_names;
 use super::{
-    FieldProblem, FieldValue, ParseError, Parsed, Position, Record, RecordFields, Unknown,
+    FieldProblem, FieldValue, Location, ParseError, Parsed, Record, RecordFields, Unknown,
 };
 use csv::{ReaderBuilder, StringRecord};
 
@@ -13,11 +13,11 @@ pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseEr
     let columns =
         columns::<R>(reader.headers().map_err(ParseError::BrokenCsv)?, &mut parsed.unknown)
             .map_err(ParseError::Header)?;
-    let mut positions = PositionCounter::new(text.as_bytes());
+    let mut locations = LocationCounter::new(text.as_bytes());
     let mut cells = StringRecord::new();
     while reader.read_record(&mut cells).map_err(ParseError::BrokenCsv)? {
-        let line = positions.position_at(row_start(text, &cells)).line;
-        parsed.add(Position { line, column: 0 }, record(&columns, &cells));
+        let line = locations.location_at(row_start(text, &cells)).line;
+        parsed.add(Location { line, column: 0 }, record(&columns, &cells));
     }
     Ok(())
 }

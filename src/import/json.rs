@@ -1,9 +1,9 @@
 //! JSON: one array, or one object per line.
 
-use super::position::PositionCounter;
+use super::location::LocationCounter;
 use super::record::{field_names, quote};
 use super::{
-    FieldProblem, FieldValue, ParseError, Parsed, Position, Record, RecordFields, Unknown,
+    FieldProblem, FieldValue, Location, ParseError, Parsed, Record, RecordFields, Unknown,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -20,12 +20,12 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
         Ok(elements) => elements.into_iter().map(RawValue::get).collect(),
         Err(error) => split_elements(text).ok_or(ParseError::BrokenArray(error))?,
     };
-    let mut positions = PositionCounter::new(text.as_bytes());
+    let mut locations = LocationCounter::new(text.as_bytes());
     for element in elements {
         // An element borrows from the text, so its address gives its offset.
         let offset = element.as_ptr().addr() - text.as_ptr().addr();
         let record = record(element, &mut parsed.unknown);
-        parsed.add(positions.position_at(offset), record);
+        parsed.add(locations.location_at(offset), record);
     }
     Ok(())
 }
@@ -60,7 +60,7 @@ fn split_elements(text: &str) -> Option<Vec<&str>> {
 pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
     for (line, text) in (1..).zip(text.split('\n')).filter(|(_, text)| !text.trim().is_empty()) {
         let record = record(text, &mut parsed.unknown);
-        parsed.add(Position { line, column: 0 }, record);
+        parsed.add(Location { line, column: 0 }, record);
     }
 }
 

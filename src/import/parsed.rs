@@ -1,12 +1,12 @@
 //! The result of parsing a file: valid and invalid rows, or the reason why it cannot be parsed.
 
-use super::{BadRows, FieldProblem, Position, Record, Unknown};
+use super::{BadRows, FieldProblem, Location, Record, Unknown};
 
 /// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedRow<R> {
     /// The start of the record.
-    pub position: Position,
+    pub location: Location,
     /// The valid record.
     pub record: R,
 }
@@ -66,10 +66,10 @@ impl<R> Parsed<R> {
 
 impl<R: Record> Parsed<R> {
     /// Adds a valid or an invalid row.
-    pub(super) fn add(&mut self, position: Position, record: Result<R, Vec<FieldProblem>>) {
+    pub(super) fn add(&mut self, location: Location, record: Result<R, Vec<FieldProblem>>) {
         match record {
-            Ok(record) => self.rows.push(ParsedRow { position, record }),
-            Err(problem) => self.bad.add(position, problem),
+            Ok(record) => self.rows.push(ParsedRow { location, record }),
+            Err(problem) => self.bad.add(location, problem),
         }
     }
 
@@ -78,12 +78,12 @@ impl<R: Record> Parsed<R> {
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {
-            let (id, place) = (first.record.id(), first.position);
+            let (id, place) = (first.record.id(), first.location);
             let repeated = later.record.id() == id;
             if repeated {
                 let problem =
                     format!("{} {id} is in the file twice, first on {place}", R::KIND.noun());
-                self.bad.add(later.position, vec![FieldProblem::for_field("id", problem)]);
+                self.bad.add(later.location, vec![FieldProblem::for_field("id", problem)]);
             }
             repeated
         });

@@ -64,21 +64,21 @@ proptest! {
             prop_assert_eq!(parsed.rows.len(), orders.len() - 1, "{}", text);
             prop_assert_eq!(parsed.bad.count(), 1);
             let bad = &parsed.bad.first()[0];
-            prop_assert_eq!(bad.position.line, first_line + row, "{} in {}", bad, text);
+            prop_assert_eq!(bad.location.line, first_line + row, "{} in {}", bad, text);
             let problem = bad.problem.to_string();
             prop_assert!(problem.starts_with(&format!("{field} must be ")), "{}", problem);
         }
     }
 }
 
-/// Checks that every position is on a line of the file.
+/// Checks that every location is on a line of the file.
 fn check_positions(content: &[u8]) {
     let lines = content.split(|byte| *byte == b'\n').count();
     let on_a_line = |line: usize| assert!((1..=lines).contains(&line), "line {line} of {lines}");
     match parse::<NewOrder>(content, Unknown::Refused) {
         Ok(Parsed { rows, bad, .. }) => {
-            rows.iter().for_each(|row| on_a_line(row.position.line));
-            bad.first().iter().for_each(|row| on_a_line(row.position.line));
+            rows.iter().for_each(|row| on_a_line(row.location.line));
+            bad.first().iter().for_each(|row| on_a_line(row.location.line));
             assert!(rows.windows(2).all(|pair| pair[0].record.id < pair[1].record.id));
         }
         Err(ParseError::NotUtf8 { line }) => on_a_line(line),

@@ -2,7 +2,7 @@
 //! the valid values.
 
 use super::record::quote;
-use super::{BadRows, FieldProblem, FieldValue, NewRecord, Position, Record, RecordFields};
+use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};
 use crate::store::{NewOrder, OrderUpdate, RecordKind, Records};
 use chrono::{DateTime, Utc};
 use store_orders_api::types::{Pet, parse_date_time, plain_int64};
@@ -91,19 +91,19 @@ impl NewRecord for Pet {
     }
 }
 
-/// Parses a text with the id of an order on each line, and returns the ids with their positions.
+/// Parses a text with the id of an order on each line, and returns the ids with their locations.
 /// Lines may be blank.
-pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
+pub fn order_ids(text: &str) -> (Vec<(Location, i64)>, BadRows) {
     let (mut ids, mut bad) = (Vec::new(), BadRows::default());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, text) in (1..).zip(text.lines().map(str::trim)) {
-        let position = Position { line, column: 0 };
+        let location = Location { line, column: 0 };
         match plain_int64(text) {
-            Some(id) => ids.push((position, id)),
+            Some(id) => ids.push((location, id)),
             None if text.is_empty() => {}
             None => {
                 let problem = format!("id must be a 64-bit integer, not {}", quote(text));
-                bad.add(position, vec![FieldProblem::for_field("id", problem)]);
+                bad.add(location, vec![FieldProblem::for_field("id", problem)]);
             }
         }
     }

@@ -281,7 +281,7 @@ fn a_repeated_id_is_reported() {
             "line 5: pet 5 is in the file twice, first on line 2"
         ]
     );
-    let rows: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.position.line)).collect();
+    let rows: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.location.line)).collect();
     assert_eq!(rows, [(3, 3), (5, 2)]);
 }
 
@@ -303,9 +303,9 @@ fn the_first_bad_rows_have_the_lowest_lines() {
     let mut bad = BadRows::default();
     for line in (1..=100).rev() {
         let problem = FieldProblem::for_field("id", "id is missing".to_string());
-        bad.add(Position { line, column: 0 }, vec![problem]);
+        bad.add(Location { line, column: 0 }, vec![problem]);
     }
-    let lines: Vec<_> = bad.first().iter().map(|row| row.position.line).collect();
+    let lines: Vec<_> = bad.first().iter().map(|row| row.location.line).collect();
     assert_eq!(lines, (1..=20).collect::<Vec<_>>());
     assert_eq!(bad.count(), 100);
 }

@@ -1,44 +1,38 @@
 //! The store's interface for a running server.
 
-mod batch;
-
 use super::commands::write_at_once;
+use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};
-use super::error::{read_error, unreachable_because, write_error};
+use super::error::{postgres_error, read_error, unreachable_because};
 use super::journal::{query_journal, read_last};
 use super::limits::PostgresLimits;
-use super::rows::{read_order, read_row, value};
-use super::session::heartbeat::deregister;
+use super::rows::{read_order, value};
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
-use super::session::{OpenError, Session, with_time_limit};
+use super::session::{Batch, OpenError, Session, time_to_send, too_late, with_time_limit};
+use super::timeouts::{LONG_READ_LIMIT, READ_LIMIT, RETRY_PAUSE, SESSION_WAIT, TEST_LIMIT};
 use crate::keys::Digest;
 use crate::limits::NewBan;
 use crate::log::ErrorChain;
 use crate::store::agreement::reading::ReadScope;
 use crate::store::commands::Scope;
-use crate::store::order_rows::SELECT_PET;
-use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::timeouts::{
-    LONG_READ_LIMIT, MAINTENANCE_LIMIT, READ_LIMIT, TEST_LIMIT,
-};
-use crate::store::statements;
 use crate::store::value::Value;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, Freshness, GivesUp, LastChanges,
-    LookedUpKeys, MIN_USE_INTERVAL_MS, OrderSender, OrdersRead, PolledKeys, Position,
-    REQUEST_TIMEOUT, SENT_ORDERS, Standbys, Store, StoreError, Structure,
+    LookedUpKeys, OrderSender, OrdersRead, PolledKeys, Position, REQUEST_TIMEOUT, SENT_ORDERS,
+    Standbys, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
-use batch::{Batch, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::{Logger, info};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::sync::watch;
+use tokio::time::{sleep, sleep_until, timeout_at};
 use tokio_postgres::Client;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 
 /// The store in PostgreSQL, as a server uses it.
 pub struct PostgresStore {
@@ -74,39 +68,62 @@ impl PostgresStore {
     /// Removes this server from the table `replicas`.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
-        let session = current(&self.sessions)?;
-        // Use the writer's connection, because a heartbeat may lock this row for longer than the
-        // lock timeouts of the other connections.
-        let removal = async {
-            let _writing = session.writing.lock().await;
-            deregister(&session.writer.client, &self.replica).await
-        };
-        session.answer(timeout, removal).await
+        current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Returns the current session, and the rows to read for a caller whose data reflects this
-    /// change.
+    /// Executes a batch, with retries in further sessions until the deadline. All attempts share the
+    /// batch's id, so that it is executed only once.
+    async fn execute(
+        &self,
+        batch: &Batch,
+        deadline: Instant,
+    ) -> Result<CancelledBatch, StoreError> {
+        let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
+        loop {
+            let session = self.wait_for_session(waits_until).await?;
+            let wait_is_over = match session.state.wait.over(Instant::now()) {
+                Ok(wait_is_over) => wait_is_over,
+                Err(until) if Instant::now() < deadline => {
+                    sleep_until(until.min(deadline).into()).await;
+                    continue;
+                }
+                Err(_) => return Err(too_late()),
+            };
+            let error = match session.writer.execute(batch, deadline, &wait_is_over).await {
+                Ok(cancelled) => return Ok(cancelled),
+                Err(error) => error,
+            };
+            // The batch may have been executed, so from now on retry until its deadline.
+            waits_until = deadline;
+            let may_succeed = session.state.require_open().is_err() || is_transient(&error);
+            if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
+                return Err(error);
+            }
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// Returns the current session, and the rows to read for a caller whose data is at this position.
+    /// Fails unless the session follows the position's history.
     fn session_after(&self, after: Position) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
-        match ReadScope::rows_after(after, session.history) {
+        match ReadScope::rows_after(after, session.state.history) {
             Some(rows) => Ok((session, rows)),
             None => Err(unreachable_because("the store failed over, and changes were lost")),
         }
     }
 
-    /// Runs a query for the row of this id, and converts the row if there is one.
-    async fn query_optional<T>(
-        &self,
-        session: &Session,
-        query: &str,
-        id: i64,
-        convert: fn(&statements::Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
-        let rows = async {
-            session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read_error)
+    /// Waits for an open session, at most until the time `until`.
+    async fn wait_for_session(&self, until: Instant) -> Result<Arc<Session>, StoreError> {
+        let mut sessions = self.sessions.clone();
+        let is_open = |current: &Current| {
+            current.as_ref().is_ok_and(|session| session.state.require_open().is_ok())
         };
-        let rows = session.answer(READ_LIMIT, rows).await?;
-        rows.first().map(|row| read_row(row, convert)).transpose()
+        if let Ok(Ok(current)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
+            return current.clone().map_err(|why| unreachable_because(&*why));
+        }
+        let why = self.sessions.borrow().as_ref().err().cloned();
+        Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
     }
 }
 
@@ -118,17 +135,15 @@ impl Store for PostgresStore {
             self.replica.set_listed(list);
         }
         let ended = || unreachable_because("its session ended");
-        session.list_queries.join(list).map(Freshness::Awaited).ok_or_else(ended)
+        session.lists.join(list).map(Freshness::Awaited).ok_or_else(ended)
     }
 
     async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
-        let session = current(&self.sessions)?;
-        session.answer(READ_LIMIT, session.poll_keys(&self.replica, after)).await
+        current(&self.sessions)?.keys.poll(after).await
     }
 
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError> {
-        let session = current(&self.sessions)?;
-        session.answer(READ_LIMIT, session.look_up_keys(&self.replica, &digests)).await
+        current(&self.sessions)?.keys.look_up(&digests).await
     }
 
     async fn send_orders_since(
@@ -138,10 +153,10 @@ impl Store for PostgresStore {
     ) -> Result<OrdersRead, StoreError> {
         let (session, rows) = self.session_after(after)?;
         let read = match rows {
-            ReadScope::All => send_all(&session, &self.replica, &to).await?,
-            ReadScope::After(_) => send_changed(&session, &self.replica, after, &to).await?,
+            ReadScope::All => send_all(&session, &to).await?,
+            ReadScope::After(_) => send_changed(&session, after, &to).await?,
         };
-        session.ending.require_open()?;
+        session.state.require_open()?;
         if read.is_all {
             self.replica.set_listed(read.reached);
         }
@@ -157,7 +172,7 @@ impl Store for PostgresStore {
             let outcomes = batch.expired();
             return Ok(CancelledBatch { outcomes, positions: None });
         };
-        let cancelled = carry_out(&self.sessions, &self.replica, &batch, deadline).await?;
+        let cancelled = self.execute(&batch, deadline).await?;
         self.replica.record_cancelled(&cancelled);
         Ok(cancelled)
     }
@@ -167,29 +182,11 @@ impl Store for PostgresStore {
         id: i64,
         list: Position,
     ) -> Result<Option<CancelledOrder>, StoreError> {
-        let (session, _) = self.session_after(list)?;
-        let last_seen = self.replica.last_seen().last().map(|change| change.number);
-        if last_seen > Some(*session.confirmed.borrow()) {
-            // No commit has confirmed the last seen change yet. Request a heartbeat, which can
-            // confirm it while the row is read.
-            session.heartbeat_wanted.notify_one();
-        }
-        let query = format!(
-            "SELECT cancelled.*, change_number FROM ({}) AS cancelled, orders WHERE id = $1",
-            CancelledOrder::SELECT
-        );
-        let read = |row: &statements::Row<'_>| Ok((CancelledOrder::read(row)?, row.get(5)?));
-        let Some((order, number)) = self.query_optional(&session, &query, id, read).await? else {
-            return Ok(None);
-        };
-        with_time_limit(READ_LIMIT, session.require_confirmed(number)).await?;
-        Ok(Some(order))
+        self.session_after(list)?.0.cancelled_order(id).await
     }
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let session = current(&self.sessions)?;
-        let name = self.query_optional(&session, SELECT_PET, id, |row| row.get(0)).await?;
-        Ok(name.map(|name| Pet { id, name }))
+        current(&self.sessions)?.rows.pet(id).await
     }
 
     async fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
@@ -198,11 +195,8 @@ impl Store for PostgresStore {
 
     fn require_ready(&self) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
-        session.require_lease()?;
-        match session.outdated() {
-            Some(why) => Err(StoreError::Refused(why)),
-            None => Ok(()),
-        }
+        session.state.require_lease()?;
+        session.maintenance.require_current()
     }
 
     fn standbys(&self) -> Standbys {
@@ -222,7 +216,7 @@ impl Store for PostgresStore {
     async fn try_write(&self) -> Result<(), StoreError> {
         // An empty batch needs the same locks and rights as any other, and changes nothing.
         let (empty, deadline) = (Batch::new(&[], Instant::now()), Instant::now() + TEST_LIMIT);
-        carry_out(&self.sessions, &self.replica, &empty, deadline).await.map(drop)
+        self.execute(&empty, deadline).await.map(drop)
     }
 
     /// Uses a separate connection, so that no request waits while the bans wait for the change
@@ -255,28 +249,21 @@ impl Store for PostgresStore {
     }
 
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
-        let session = current(&self.sessions)?;
-        let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the interval between two uses again, because a cache that was just reread may lack
-        // the last recorded use. Skip locked rows, because waiting for one would delay all other
-        // keys. The next use after the interval is recorded.
-        let update = "
-            WITH free AS (SELECT keys.row, use.at
-                          FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
-                          ON keys.row = use.key
-                          WHERE used_at IS NULL OR abs(use.at - used_at) >= $3
-                          ORDER BY keys.row FOR NO KEY UPDATE OF keys SKIP LOCKED)
-            UPDATE keys SET used_at = free.at FROM free WHERE keys.row = free.row";
-        let recording = async {
-            let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
-                (&rows, Type::INT8_ARRAY),
-                (&times, Type::INT8_ARRAY),
-                (&MIN_USE_INTERVAL_MS, Type::INT8),
-            ];
-            session.maintenance.client.execute_typed(update, &parameters).await.map_err(write_error)
-        };
-        session.answer(MAINTENANCE_LIMIT, recording).await.map(drop)
+        current(&self.sessions)?.maintenance.record_last_used(uses).await
     }
+}
+
+/// True if the statement failed while waiting for a lock, so that a retry may succeed.
+fn is_transient(error: &StoreError) -> bool {
+    let state = postgres_error(error).and_then(|error| error.state.as_ref());
+    matches!(
+        state,
+        Some(
+            &SqlState::LOCK_NOT_AVAILABLE
+                | &SqlState::T_R_DEADLOCK_DETECTED
+                | &SqlState::QUERY_CANCELED
+        )
+    )
 }
 
 /// The number of rows that one statement reads. A read of more rows takes several statements, each
@@ -301,12 +288,8 @@ const CHANGED_ORDERS: &str = "
 /// Sends every order, page by page. An order that changes meanwhile may be sent in its old or new
 /// state. The caller reads such an order again later, because the returned change is the last one
 /// before the read.
-async fn send_all(
-    session: &Session,
-    replica: &Replica,
-    to: &OrderSender,
-) -> Result<OrdersRead, StoreError> {
-    let read = with_scan_connection(session, replica, async |client, before| {
+async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
+    let read = with_scan_connection(session, async |client, before| {
         let (id_column, mut from) = (0, Some(i64::MIN));
         while let Some(first) = from {
             let last = send_page(client, ALL_ORDERS, id_column, first, to).await?.1;
@@ -321,12 +304,11 @@ async fn send_all(
 /// Sends one page of the orders that changed after the change `after`.
 async fn send_changed(
     session: &Session,
-    replica: &Replica,
     after: Position,
     to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
     let change_column = 6;
-    let read = with_scan_connection(session, replica, async |client, before| {
+    let read = with_scan_connection(session, async |client, before| {
         let (rows, last) =
             send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
         Ok(OrdersRead::page(after, before.orders, last, rows >= PAGE_ROWS))
@@ -339,14 +321,14 @@ async fn send_changed(
 /// long read on a shared one would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
-    replica: &Replica,
     read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
 ) -> Result<(T, LastChanges), StoreError> {
     let connection = session.open_another(&SCANNER).await?;
     let last_changes = async || {
-        let last_seen = replica.last_seen();
+        let last_seen = session.state.replica.last_seen();
         let query = query_journal(&connection.client, &last_seen);
-        session.accept(replica, with_time_limit(READ_LIMIT, query).await?)
+        let answer = with_time_limit(READ_LIMIT, query).await?;
+        session.state.accept(|history, _, seen| answer.accept(history, seen))
     };
     let work = async {
         let result = read_rows(&connection.client, last_changes().await?).await?;
@@ -355,7 +337,7 @@ async fn with_scan_connection<T>(
     };
     tokio::select! {
         result = work => result,
-        _ = session.ending.ended() => Err(unreachable_because("its session ended")),
+        _ = session.state.ended() => Err(unreachable_because("its session ended")),
     }
 }
 

@@ -2,19 +2,16 @@
 //! of the store's session. Strikes, bans and requests without a valid key are counted in this
 //! server's memory, so that a flood does not reach the database.
 
-use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
+use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now};
 use crate::limits::{
     AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
     Timestamp,
 };
 use crate::log::ErrorChain;
-use crate::store::postgres::error::engine_error;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gather_requests};
-use crate::store::postgres::timeouts::{
-    CONCURRENT_COUNTS, COUNT_FAILURE_DURATION, COUNT_LIMIT, DECISION_LIMIT,
-};
+use crate::store::postgres::timeouts::{CONCURRENT_COUNTS, COUNT_FAILURE_DURATION, DECISION_LIMIT};
 use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
@@ -26,7 +23,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout_at};
-use tokio_postgres::Error;
 
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -99,8 +95,8 @@ impl Shared {
                 }
             };
             tokio::select! {
-                Some(()) = session.ending.guard("counts requests", counts) => return,
-                _ = session.ending.ended() => {}
+                Some(()) = session.state.guard("counts requests", counts) => return,
+                _ = session.state.ended() => {}
             }
             // Wait for another session, because the receiver may still have the session that ended.
             if sessions.wait_for(|now| !is_session(now, &session)).await.is_err() {
@@ -123,44 +119,18 @@ impl Shared {
             return;
         }
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
-        let counted = session.admission.run(&session.limits.client, &requests);
-        let counted = self.answer(session, counted).await.unwrap_or_default();
+        let counted = match session.counter.count(&requests).await {
+            Ok(counted) => counted,
+            // Dropping the batch refuses its requests.
+            Err(error) => return self.record_failure(ErrorChain(&error).to_string()),
+        };
+        if self.failure.lock().take().is_some() {
+            info!(self.log, "request counts available again");
+        }
         batch
             .into_iter()
             .zip(counted)
             .for_each(|(waiting, decision)| self.decide(waiting, decision));
-    }
-
-    /// Returns the result of a statement, or `None` if the statement failed. After a failure, the
-    /// caller must not send the batch again, because PostgreSQL may have counted it. Dropping the
-    /// batch refuses its requests.
-    async fn answer<T>(
-        &self,
-        session: &Session,
-        statement: impl Future<Output = Result<T, Error>>,
-    ) -> Option<T> {
-        let counted = async {
-            // Without a valid lease, the requests would be refused after they were counted.
-            session.require_lease()?;
-            let statement = async { statement.await.map_err(engine_error("counted")) };
-            let counted = session.answer(COUNT_LIMIT, statement).await?;
-            // Check the lease again, because a replaced primary answers too. If the lease has
-            // expired meanwhile, the requests are refused although they may have been counted:
-            // another statement, which takes back the counts, would fail at such a primary too.
-            session.require_lease().map(|()| counted)
-        };
-        match counted.await {
-            Ok(counted) => {
-                if self.failure.lock().take().is_some() {
-                    info!(self.log, "request counts available again");
-                }
-                Some(counted)
-            }
-            Err(error) => {
-                self.record_failure(ErrorChain(&error).to_string());
-                None
-            }
-        }
     }
 
     /// Sends the decision to the waiting request. A refusal counts as a strike even if the client
@@ -188,8 +158,7 @@ impl Shared {
             sleep(REMOVAL_INTERVAL).await;
             let decided_at = self.decided_at.load(Ordering::Relaxed);
             self.memory.remove_expired_strikes(Timestamp::from_nanos(decided_at));
-            // An error ends this loop; the next round tries again.
-            while let Ok(true) = remove_expired(&session.limits.client).await {}
+            session.counter.remove_expired().await;
         }
     }
 

@@ -4,60 +4,122 @@
 //! to write to the WAL. It does not take the change lock, because it would wait for this lock
 //! during an import, and every list would fail.
 
-use super::Session;
-use super::prepared::HeartbeatStatements;
 use super::replica::Replica;
+use super::state::SessionState;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::agreement::lease::Confirmed;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{unreachable_because, write_error};
-use crate::store::postgres::heartbeats::remove_silent;
-use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::rows::value;
-use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
-use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, MAINTENANCE_LIMIT, READ_LIMIT};
-use std::time::{Duration, Instant};
-use tokio::time::{MissedTickBehavior, interval, sleep};
-use tokio_postgres::Client;
+use crate::store::postgres::schema::SERVERS_LOCK;
+use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::types::ToSql;
-
-/// The pause between two rounds of [`tidy`].
-const TIDY_INTERVAL: Duration = Duration::from_secs(1);
+use tokio_postgres::{Client, Error, Statement};
 
 /// The number of heartbeats between two updates of the replica's row. At 4 heartbeats a second this
 /// is 10 s. The heartbeats in between only lock the row, because each update leaves a dead row.
 const BEATS_PER_ROW_UPDATE: u32 = 40;
 
-/// Commits a heartbeat, which renews the session's lease and confirms the changes that the
-/// heartbeat can see. Only locks the replica's row, unless `writes_row` is set.
-pub async fn beat(
-    session: &Session,
-    replica: &Replica,
-    writes_row: bool,
-) -> Result<Confirmed, StoreError> {
-    let sent = BootInstant::now();
-    let Connection { client, link, .. } = &session.heartbeat;
-    let HeartbeatStatements { begin, lock, update, commit } = &session.heartbeat_statements;
-    let (address, listed) = replica.row_values();
-    let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &listed];
-    let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
-    let unconfirmed = link.unconfirmed();
-    let (begun, written_row, committed) = tokio::join!(
-        client.execute(begin, &[]),
-        client.query(write, parameters),
-        client.execute(commit, &[]),
-    );
-    begun.map_err(write_error)?;
-    let written_row = written_row.map_err(write_error)?;
-    committed.map_err(write_error)?;
-    let Some(row) = written_row.first() else {
-        // This error ends the session; the next session adds the row again.
-        return Err(unreachable_because("this replica's row was removed"));
-    };
-    link.require_confirmed_since(unconfirmed)?;
-    session.set_confirmed(value::<Option<i64>>(row, 0)?.unwrap_or_default());
-    Ok(session.renew_lease(sent))
+/// Sends only heartbeats, whose statements are pipelined. A statement of other work between them
+/// would run in the heartbeat's transaction. If that statement failed or waited, a working session
+/// would lose its lease or end.
+pub struct Heartbeat {
+    connection: Arc<Connection>,
+    begin: Statement,
+    /// Locks the row of a replica. Returns the number of the journal's last change.
+    lock: Statement,
+    /// Updates the row of a replica, and returns the number of the journal's last change.
+    /// Parameters: id, address, last change of the list.
+    update: Statement,
+    commit: Statement,
+    /// Requests an immediate heartbeat.
+    wanted: Notify,
+    state: Arc<SessionState>,
+}
+
+impl Heartbeat {
+    /// Prepares the statements.
+    pub async fn prepare(
+        connection: Arc<Connection>,
+        state: Arc<SessionState>,
+    ) -> Result<Heartbeat, Error> {
+        let client = &connection.client;
+        let lock = "SELECT (SELECT max(change_number) FROM changes)
+                    FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
+        let update = "UPDATE replicas SET heard_at = now(), address = $2, list_change_number = $3
+                      WHERE id = $1 RETURNING (SELECT max(change_number) FROM changes)";
+        Ok(Heartbeat {
+            begin: client.prepare("BEGIN").await?,
+            lock: client.prepare(lock).await?,
+            update: client.prepare(update).await?,
+            commit: client.prepare("COMMIT").await?,
+            wanted: Notify::new(),
+            connection,
+            state,
+        })
+    }
+
+    /// Commits a heartbeat, which renews the session's lease and confirms the changes that the
+    /// heartbeat can see. Only locks the replica's row, unless `writes_row` is set.
+    pub async fn beat(&self, writes_row: bool) -> Result<Confirmed, StoreError> {
+        let sent = BootInstant::now();
+        let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
+        let Connection { client, link, .. } = &**connection;
+        let (address, listed) = state.replica.row_values();
+        let row: [&(dyn ToSql + Sync); 3] = [&state.replica.id(), &address, &listed];
+        let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
+        let unconfirmed = link.unconfirmed();
+        let (begun, written_row, committed) = tokio::join!(
+            client.execute(begin, &[]),
+            client.query(write, parameters),
+            client.execute(commit, &[]),
+        );
+        begun.map_err(write_error)?;
+        let written_row = written_row.map_err(write_error)?;
+        committed.map_err(write_error)?;
+        let Some(row) = written_row.first() else {
+            // This error ends the session; the next session adds the row again.
+            return Err(unreachable_because("this replica's row was removed"));
+        };
+        link.require_confirmed_since(unconfirmed)?;
+        state.set_confirmed(value::<Option<i64>>(row, 0)?.unwrap_or_default());
+        Ok(state.renew_lease(sent))
+    }
+
+    /// Sends heartbeats until the session or the server ends: at a fixed interval, and immediately
+    /// if a request waits for one.
+    pub async fn keep_beating(&self) {
+        let mut ticks = interval(HEARTBEAT_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for number in 0_u32.. {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.wanted.notified() => {}
+            }
+            if self.state.replica.has_left() {
+                return;
+            }
+            // A late answer ends the session, and so this loop. Other errors are ignored, because
+            // the lease expires if they persist.
+            let beat = self.beat(number % BEATS_PER_ROW_UPDATE == 2);
+            let _ = self.state.answer(READ_LIMIT, beat).await;
+            if self.state.require_open().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Requests a heartbeat, unless the last seen change is confirmed.
+    pub fn confirm_last_seen(&self) {
+        let last_seen = self.state.replica.last_seen();
+        if last_seen.last().is_some_and(|change| !self.state.is_confirmed(change.number)) {
+            self.wanted.notify_one();
+        }
+    }
 }
 
 /// Adds the replica's row. Fails while a command keeps servers away. If such a command begins
@@ -83,58 +145,4 @@ pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreErr
 pub async fn deregister(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let remove = "DELETE FROM replicas WHERE id = $1";
     client.execute(remove, &[&replica.id()]).await.map_err(write_error).map(drop)
-}
-
-/// Sends heartbeats until the session or the server ends: at a fixed interval, and at once if a
-/// request waits for one.
-pub async fn keep_beating(session: &Session, replica: &Replica) {
-    let mut ticks = interval(HEARTBEAT_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for number in 0_u32.. {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            () = session.heartbeat_wanted.notified() => {}
-        }
-        if replica.has_left() {
-            return;
-        }
-        // A late answer ends the session, and so this loop. Other errors are ignored, because the
-        // lease expires if they persist.
-        let beat = beat(session, replica, number % BEATS_PER_ROW_UPDATE == 2);
-        let _ = session.answer(READ_LIMIT, beat).await;
-        if session.ending.require_open().is_err() {
-            return;
-        }
-    }
-}
-
-/// Checks the schema version, and removes old rows of the journal and the rows of servers that were
-/// silent for `silent_for`, until the session ends.
-pub async fn tidy(session: &Session, silent_for: Duration) {
-    let client = &session.maintenance.client;
-    let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);
-    loop {
-        let check = session.answer(MAINTENANCE_LIMIT, require_current(client, STORE)).await;
-        if session.ending.require_open().is_err() {
-            return;
-        }
-        session.set_outdated(match check {
-            Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
-            _ => None,
-        });
-        // Ignore errors, because the next round removes the rows.
-        if let Ok(removed) = session.answer(MAINTENANCE_LIMIT, remove_old(client, floor)).await {
-            floor = removed;
-            if checked_at.is_none_or(|time| time.elapsed() >= silent_for)
-                && let removing = remove_silent(client, &last_heartbeats)
-                && let Ok(heartbeats) = session.answer(MAINTENANCE_LIMIT, removing).await
-            {
-                (last_heartbeats, checked_at) = (heartbeats, Some(Instant::now()));
-            }
-        }
-        tokio::select! {
-            () = sleep(TIDY_INTERVAL) => {}
-            _ = session.ending.ended() => return,
-        }
-    }
 }

@@ -2,35 +2,33 @@
 //! lacks the last change that this server has seen, a new history begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
-use super::ending::Ending;
-use super::heartbeat::{beat, deregister, keep_beating, register, tidy};
-use super::list_freshness::{ListQueries, answer_list_queries};
-use super::prepared::{BatchStatements, HeartbeatStatements, KeyStatements};
+use super::heartbeat::{deregister, register};
 use super::replica::Replica;
-use super::{OpenError, Session, with_time_limit};
+use super::{
+    BatchWriter, Counter, Heartbeat, KeyReader, ListReader, Maintenance, OpenError, RowReader,
+    Session, SessionState, with_time_limit,
+};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
-    FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, Role, WRITER,
+    FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, WRITER,
 };
 use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read_error, unreachable_because};
 use crate::store::postgres::journal::query_journal;
-use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
 use crate::store::{Standbys, StoreError};
 use futures::FutureExt;
-use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Opens sessions.
@@ -55,7 +53,8 @@ impl Opener {
     /// Opens the first session. From then on the receiver has the current session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = self.open(None).await?;
-        warn_if_commits_can_be_lost(&first.freshness.client, &self.log).await;
+        let [_, freshness, ..] = &first.connections;
+        warn_if_commits_can_be_lost(&freshness.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
         tokio::spawn(self.keep_replacing(first, current));
         Ok(receiver)
@@ -85,7 +84,7 @@ impl Opener {
                 sleep(RETRY_PAUSE).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
-                "timeline" => &session.server.timeline, "history" => session.history);
+                "timeline" => &session.server.timeline, "history" => session.state.history);
             drop(current.send_replace(Ok(Arc::clone(session))));
         }
     }
@@ -126,22 +125,16 @@ impl Opener {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let opened = Instant::now();
-        let unfit = |error| match error {
-            StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
-            other => OpenError::Store(other),
-        };
         with_time_limit(READ_LIMIT, require_current(&writer.client, STORE)).await.map_err(unfit)?;
-        let [freshness, reader, maintenance, heartbeat, limits] =
-            open_other_connections(url, target).await?;
-        let server = writer.server.clone();
-        let others = [&freshness, &reader, &maintenance, &heartbeat, &limits];
-        if others.iter().any(|other| other.server != server) {
+        let connections = open_other_connections(url, target, writer).await?;
+        let [writer, .., heartbeat, limits] = &connections;
+        if connections.iter().any(|other| other.server != writer.server) {
             return Err(OpenError::Different);
         }
-        let client = &writer.client;
-        with_time_limit(READ_LIMIT, require_standbys(client, standbys)).await?;
+        with_time_limit(READ_LIMIT, require_standbys(&writer.client, standbys)).await?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
-        let prepared = async {
+        let preparing = async {
+            let (client, server) = (&writer.client, &writer.server);
             // The schema is checked again, because a command may have changed it before this server
             // was registered.
             let usable = async {
@@ -155,60 +148,42 @@ impl Opener {
             require_one_store(&store_id, before)?;
             let last_seen = replica.last_seen();
             let answer = with_time_limit(READ_LIMIT, query_journal(client, &last_seen)).await?;
-            let statements = async {
-                Ok((
-                    Admission::prepare(&limits.client).await.map_err(read_error)?,
-                    BatchStatements::prepare(client).await.map_err(read_error)?,
-                    HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read_error)?,
-                    KeyStatements::prepare(&freshness.client).await.map_err(read_error)?,
-                ))
+            let opening = answer.opening(&last_seen);
+            let before = before.map(|before| (&before.server, before.state.wait));
+            let wait = OldLeaseWait::for_session(opened, server, before);
+            let prepared = async {
+                let replica = Arc::clone(replica);
+                let state = Arc::new(SessionState::new(opening.history, wait, replica));
+                let shared = || Arc::clone(&state);
+                let [writer, freshness, reader, maintenance, heartbeat, limits] =
+                    connections.clone();
+                Ok(Session {
+                    counter: Counter::prepare(limits, shared()).await.map_err(read_error)?,
+                    writer: BatchWriter::prepare(writer, shared()).await.map_err(read_error)?,
+                    heartbeat: Heartbeat::prepare(heartbeat, shared()).await.map_err(read_error)?,
+                    keys: KeyReader::prepare(freshness, shared()).await.map_err(read_error)?,
+                    lists: ListReader::new(shared()),
+                    rows: RowReader::new(reader, shared()),
+                    maintenance: Maintenance::new(maintenance, shared()),
+                    connections: connections.clone(),
+                    state: shared(),
+                    store_id,
+                    server: server.clone(),
+                    url: url.clone(),
+                    target: target.clone(),
+                })
             };
-            let statements = with_time_limit(READ_LIMIT, statements).await?;
-            Ok((store_id, answer.opening(&last_seen), statements))
+            let session = with_time_limit(READ_LIMIT, prepared).await?;
+            let confirmed = with_time_limit(CONFIRM_LIMIT, session.heartbeat.beat(false)).await?;
+            replica.with_seen(|seen| opening.record(confirmed, seen));
+            Ok(Arc::new(session))
         };
-        let (store_id, opening, statements) = match prepared.await {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                self.remove_row(&heartbeat).await;
-                return Err(error);
-            }
-        };
-        let (admission, batch_statements, heartbeat_statements, key_statements) = statements;
-        let before = before.map(|before| (&before.server, before.wait));
-        let session = Arc::new(Session {
-            history: opening.history,
-            store_id,
-            wait: OldLeaseWait::for_session(opened, &server, before),
-            server,
-            admission,
-            batch_statements,
-            heartbeat_statements,
-            key_statements,
-            writer,
-            writing: tokio::sync::Mutex::default(),
-            freshness,
-            reader,
-            maintenance,
-            heartbeat,
-            heartbeat_wanted: Notify::new(),
-            confirmed: watch::Sender::default(),
-            limits,
-            list_queries: ListQueries::default(),
-            lease: Mutex::default(),
-            ending: Ending::default(),
-            outdated: Mutex::default(),
-            url: url.clone(),
-            target: target.clone(),
-        });
-        match with_time_limit(CONFIRM_LIMIT, beat(&session, replica, false)).await {
-            Ok(confirmed) => replica.with_seen(|seen| opening.record(confirmed, seen)),
-            Err(error) => {
-                self.remove_row(&session.heartbeat).await;
-                return Err(error.into());
-            }
+        let session = preparing.await;
+        match &session {
+            Ok(session) => self.start_tasks(session),
+            Err(_) => self.remove_row(heartbeat).await,
         }
-        self.start_tasks(&session);
-        Ok(session)
+        session
     }
 
     /// Removes this server's row after a failed attempt to open a session, because a command that
@@ -222,35 +197,44 @@ impl Opener {
     fn start_tasks(&self, session: &Arc<Session>) {
         let (silent_for, confirms_lists) = (self.silent_for, self.confirms_lists);
         let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
-        let [answers, beats] = [(); 2].map(|()| Arc::clone(&self.replica));
         tokio::spawn(async move {
-            let answers = answer_list_queries(&answering, &answers, confirms_lists);
-            answering.ending.guard("answers lists", answers).await
+            let [_, freshness, ..] = &answering.connections;
+            let answers = answering.lists.answer_requests(freshness, confirms_lists);
+            answering.state.guard("answers lists", answers).await
         });
         tokio::spawn(async move {
-            beating.ending.guard("sends heartbeats", keep_beating(&beating, &beats)).await
+            beating.state.guard("sends heartbeats", beating.heartbeat.keep_beating()).await
         });
         tokio::spawn(async move {
-            tidying.ending.guard("looks at the schema", tidy(&tidying, silent_for)).await
+            tidying.state.guard("looks at the schema", tidying.maintenance.tidy(silent_for)).await
         });
     }
 }
 
+/// Classifies the error of a store that may not fit this program.
+fn unfit(error: StoreError) -> OpenError {
+    match error {
+        StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
+        other => OpenError::Store(other),
+    }
+}
+
+/// Opens the other five connections. Returns all six in the order of [`NAMES`](super::NAMES).
 async fn open_other_connections(
     url: &PostgresUrl,
     target: &Target,
-) -> Result<[Connection; 5], ConnectError> {
+    writer: Connection,
+) -> Result<[Arc<Connection>; 6], ConnectError> {
     let limits = url.limits();
-    let open = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
-    let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
+    let open = |url, role| connect_to(url, target, role, CONNECT_LIMIT);
     let (freshness, reader, maintenance, heartbeat, limits) = tokio::join!(
-        open(&FRESHNESS),
-        open(&READER),
-        open(&MAINTENANCE),
-        open(&HEARTBEAT),
-        counting,
+        open(url, &FRESHNESS),
+        open(url, &READER),
+        open(url, &MAINTENANCE),
+        open(url, &HEARTBEAT),
+        open(&limits, &LIMITER),
     );
-    Ok([freshness?, reader?, maintenance?, heartbeat?, limits?])
+    Ok([writer, freshness?, reader?, maintenance?, heartbeat?, limits?].map(Arc::new))
 }
 
 /// Fails if the database has another store than in the session before, because requests are counted

@@ -4,39 +4,65 @@
 //! numbers. It stores the batch's id with each order that it cancels. If the answer is lost, the
 //! same batch is sent again, and recognises by this id the orders that it has already cancelled.
 
+use super::heartbeat::deregister;
+use super::state::SessionState;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::postgres::error::{
-    postgres_error, require_one_row, unreachable_because, write_error,
-};
-use crate::store::postgres::journal::JournalChange;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::error::{require_one_row, unreachable_because, write_error};
+use crate::store::postgres::journal::{CHANGE_ID, JournalChange, LOCK_CHANGES};
 use crate::store::postgres::rows::{parse_value, value};
-use crate::store::postgres::session::Session;
-use crate::store::postgres::session::opener::Current;
-use crate::store::postgres::session::prepared::BatchStatements;
-use crate::store::postgres::session::replica::Replica;
-use crate::store::postgres::timeouts::{
-    BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME, RETRY_PAUSE, SESSION_WAIT,
-};
+use crate::store::postgres::timeouts::{BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME};
 use crate::store::rules::not_cancelled_outcome;
 use crate::store::{CancelOutcome, Cancellation, CancelledBatch, Position, Status, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
-use tokio::sync::watch;
-use tokio::time::{sleep, sleep_until, timeout_at};
-use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
+use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, Statement};
+
+/// Limits lock waits within the transaction. `SET LOCAL` takes no parameters.
+const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
 /// The value that the statement `update` returns instead of a status for an order that this batch
 /// has cancelled.
 const OWN: &str = "own";
 
+/// Cancels the pending orders of a batch, and selects the resulting state of each order. With READ
+/// COMMITTED the snapshot is taken after the change lock. So each order that is not cancelled here
+/// was shipped, cancelled (perhaps by an earlier attempt of this batch) or absent before.
+fn update_orders() -> String {
+    format!(
+        "
+    WITH last AS (SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1),
+    cancelled AS (
+        UPDATE orders o
+        SET status = 'cancelled', change_number = last.change_number + 1, cancelled_at = a.at,
+            cancelled_by = a.key, cancelled_in = $4
+        FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at), last
+        WHERE o.id = a.id AND o.status = 'pending'
+        RETURNING o.id),
+    change AS (
+        INSERT INTO changes (change_number, orders, keys)
+        SELECT change_number + 1, change_number + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
+        RETURNING change_number, {CHANGE_ID} AS id)
+    SELECT a.id,
+           CASE WHEN cancelled.id IS NULL THEN
+               (SELECT CASE WHEN cancelled_in = $4 THEN 'own' ELSE status END
+                FROM orders WHERE id = a.id)
+           ELSE 'own' END,
+           last.orders, change.change_number, change.id,
+           EXISTS (SELECT FROM changes WHERE change_number = $5 AND {CHANGE_ID} = $6)
+    FROM unnest($1::bigint[]) a (id) LEFT JOIN cancelled ON cancelled.id = a.id, last
+    LEFT JOIN change ON true"
+    )
+}
+
 /// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Too little time is left to carry out this cancellation.
+    /// Too little time is left to execute this cancellation.
     Expired,
     /// The first cancellation of this order in the batch. It gets the outcome of the update.
     First(i64),
@@ -45,13 +71,14 @@ enum Slot {
     Duplicate(i64),
 }
 
-/// Cancellations that are carried out together.
+/// Cancellations that are executed together.
+#[derive(Default)]
 pub struct Batch {
     id: String,
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
-    /// The earliest deadline of the requests, because no cancellation may be carried out after its
+    /// The earliest deadline of the requests, because no cancellation may be executed after its
     /// request was answered. `None` if all have expired.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation.
@@ -61,14 +88,8 @@ pub struct Batch {
 impl Batch {
     /// Collects the cancellations that still have enough time left.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
-        let mut batch = Batch {
-            id: format!("{:016x}", rand::random::<u64>()),
-            orders: Vec::new(),
-            keys: Vec::new(),
-            times: Vec::new(),
-            deadline: None,
-            slots: Vec::with_capacity(cancellations.len()),
-        };
+        let id = format!("{:016x}", rand::random::<u64>());
+        let mut batch = Batch { id, ..Batch::default() };
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for Cancellation { order_id, key_id, at, deadline } in cancellations {
             if time_to_send(*deadline, now).is_none() {
@@ -88,25 +109,87 @@ impl Batch {
         batch
     }
 
-    /// Carries out the batch within this time, unless an earlier attempt has done so. After an
-    /// error the batch may have been carried out. PostgreSQL limits the waits for locks, because a
-    /// late answer would be treated as a lost connection.
-    pub async fn carry_out(
+    /// Derives the outcome of each request from the orders' final states: the status of each order,
+    /// and whether this batch cancelled it.
+    fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
+        let status = |id: &i64| states.get(id).map(|(status, _)| *status);
+        let outcome = |slot: &Slot| match slot {
+            Slot::Expired => None,
+            Slot::First(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
+                Some(CancelOutcome::Cancelled)
+            }
+            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled_outcome(status(id))),
+        };
+        self.slots.iter().map(outcome).collect()
+    }
+
+    /// Returns the outcomes of a batch whose cancellations have all expired.
+    pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
+        vec![None; self.slots.len()]
+    }
+}
+
+/// Cancels orders. The statements of a batch are prepared, because only prepared statements can be
+/// pipelined, that is, sent before the previous one is answered.
+pub struct BatchWriter {
+    connection: Arc<Connection>,
+    begin: Statement,
+    /// Sets the transaction's `lock_timeout`.
+    limit_lock_waits: Statement,
+    /// Takes the change lock.
+    lock: Statement,
+    /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
+    /// times, the batch's id, and the number and id of the last seen change.
+    update: Statement,
+    commit: Statement,
+    /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
+    writing: Mutex<()>,
+    state: Arc<SessionState>,
+}
+
+impl BatchWriter {
+    /// Prepares the statements.
+    pub async fn prepare(
+        connection: Arc<Connection>,
+        state: Arc<SessionState>,
+    ) -> Result<BatchWriter, Error> {
+        let client = &connection.client;
+        Ok(BatchWriter {
+            begin: client.prepare("BEGIN").await?,
+            limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
+            lock: client.prepare(LOCK_CHANGES).await?,
+            update: client.prepare(&update_orders()).await?,
+            commit: client.prepare("COMMIT").await?,
+            writing: Mutex::default(),
+            connection,
+            state,
+        })
+    }
+
+    /// Executes the batch before the deadline, unless an earlier attempt has done so. After an
+    /// error the batch may have been executed.
+    pub async fn execute(
         &self,
-        session: &Session,
-        replica: &Replica,
-        limit: Duration,
+        batch: &Batch,
+        deadline: Instant,
         _: &WaitIsOver,
     ) -> Result<CancelledBatch, StoreError> {
-        let (client, link) = (&session.writer.client, &session.writer.link);
-        let BatchStatements { begin, limit_lock_waits, lock, update, commit } =
-            &session.batch_statements;
+        let _writing = self.writing.lock().await;
+        let limit = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
+        self.state.answer(limit, self.send(batch, limit)).await
+    }
+
+    /// Sends the batch's transaction. PostgreSQL limits the waits for locks, because a late answer
+    /// would be treated as a lost connection.
+    async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
+        let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
+        let Connection { client, link, .. } = &*self.connection;
         let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
-        let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-        let last_seen = replica.last_seen();
+        let keys: Vec<&str> = batch.keys.iter().map(|key| &**key).collect();
+        let last_seen = self.state.replica.last_seen();
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
         let parameters: [&(dyn ToSql + Sync); 6] =
-            [&self.orders, &keys, &self.times, &self.id, &number, &id];
+            [&batch.orders, &keys, &batch.times, &batch.id, &number, &id];
         let unconfirmed = link.unconfirmed();
         let limit_lock_waits = async {
             match &lock_wait {
@@ -131,10 +214,10 @@ impl Batch {
         link.require_confirmed_since(unconfirmed)?;
         require_one_row("change_lock", locked.len())?;
         let positions = match updated.first() {
-            Some(row) => positions(session, replica, row)?,
+            Some(row) => self.accept_change(row)?,
             None => None,
         };
-        let mut states = HashMap::with_capacity(self.orders.len());
+        let mut states = HashMap::with_capacity(batch.orders.len());
         for row in &updated {
             match value(row, 1)? {
                 Some(OWN) => drop(states.insert(value(row, 0)?, (Status::Cancelled, true))),
@@ -142,45 +225,33 @@ impl Batch {
                 None => {}
             }
         }
-        Ok(CancelledBatch { outcomes: self.outcomes(&states), positions })
+        Ok(CancelledBatch { outcomes: batch.outcomes(&states), positions })
     }
 
-    /// Derives the outcome of each request from the orders' final states: the status of each order,
-    /// and whether this batch cancelled it.
-    fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
-        let status = |id: &i64| states.get(id).map(|(status, _)| *status);
-        let outcome = |slot: &Slot| match slot {
-            Slot::Expired => None,
-            Slot::First(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
-                Some(CancelOutcome::Cancelled)
-            }
-            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled_outcome(status(id))),
+    /// Accepts the batch's change as the last seen change, and records that it is confirmed.
+    /// Returns the positions before and after the batch, from a row of `update`; `None` if the batch
+    /// cancelled nothing.
+    fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
+        let Some(number) = value(row, 3)? else { return Ok(None) };
+        // If the journal lacks the last seen change, `accept` fails and the session ends. The next
+        // attempt, in another history, finds that the batch was executed.
+        let change = JournalChange { number, id: value(row, 4)? };
+        let (history, is_known) = (self.state.history, value(row, 5)?);
+        self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;
+        self.state.set_confirmed(number);
+        let before = Position { history, number: value(row, 2)? };
+        Ok(Some((before, Position { history, number })))
+    }
+
+    /// Removes this server's row, between two batches. Uses this connection, because a heartbeat
+    /// may lock the row for longer than the lock timeouts of the other connections.
+    pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
+        let removal = async {
+            let _writing = self.writing.lock().await;
+            deregister(&self.connection.client, &self.state.replica).await
         };
-        self.slots.iter().map(outcome).collect()
+        self.state.answer(timeout, removal).await
     }
-
-    /// Returns the outcomes of a batch whose cancellations have all expired.
-    pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
-        vec![None; self.slots.len()]
-    }
-}
-
-/// Reads the positions of orders before and after the batch from a row of `update`. Returns `None` if
-/// the batch cancelled nothing.
-fn positions(
-    session: &Session,
-    replica: &Replica,
-    row: &Row,
-) -> Result<Option<(Position, Position)>, StoreError> {
-    let Some(number) = value(row, 3)? else { return Ok(None) };
-    // If the journal lacks the last seen change, `accept` fails and the session ends. The next
-    // attempt, in another history, finds that the batch was carried out.
-    let change = JournalChange { number, id: value(row, 4)? };
-    let (history, is_known) = (session.history, value(row, 5)?);
-    session.with_seen(replica, |seen| seen.accept(history, change, is_known))?;
-    session.set_confirmed(number);
-    let before = Position { history, number: value(row, 2)? };
-    Ok(Some((before, Position { history, number })))
 }
 
 /// Returns the time left for a batch; `None` if too little is left to send the batch.
@@ -197,81 +268,15 @@ fn lock_wait(limit: Duration) -> Option<Duration> {
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
-/// Waits for an open session, at most until the time `until`.
-async fn wait_for_session(
-    sessions: &watch::Receiver<Current>,
-    until: Instant,
-) -> Result<Arc<Session>, StoreError> {
-    let mut sessions = sessions.clone();
-    let is_open = |current: &Current| {
-        current.as_ref().is_ok_and(|session| session.ending.require_open().is_ok())
-    };
-    if let Ok(Ok(current)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
-        return current.clone().map_err(|why| unreachable_because(&*why));
-    }
-    let why = sessions.borrow().as_ref().err().cloned();
-    Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
-}
-
-/// Carries a batch out, with retries in further sessions until the deadline. All attempts share the
-/// batch's id, so that it is carried out only once.
-pub async fn carry_out(
-    sessions: &watch::Receiver<Current>,
-    replica: &Replica,
-    batch: &Batch,
-    deadline: Instant,
-) -> Result<CancelledBatch, StoreError> {
-    let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
-    loop {
-        let session = wait_for_session(sessions, waits_until).await?;
-        let wait_is_over = match session.wait.over(Instant::now()) {
-            Ok(wait_is_over) => wait_is_over,
-            Err(until) if Instant::now() < deadline => {
-                sleep_until(until.min(deadline).into()).await;
-                continue;
-            }
-            Err(_) => return Err(too_late()),
-        };
-        let writing = session.writing.lock().await;
-        let limit = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
-        let attempt = batch.carry_out(&session, replica, limit, &wait_is_over);
-        let error = match session.answer(limit, attempt).await {
-            Ok(result) => return Ok(result),
-            Err(error) => error,
-        };
-        drop(writing);
-        // The batch may have been carried out, so from now on retry until its deadline.
-        waits_until = deadline;
-        let may_succeed = session.ending.require_open().is_err() || is_transient(&error);
-        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
-            return Err(error);
-        }
-        sleep(RETRY_PAUSE).await;
-    }
-}
-
-fn too_late() -> StoreError {
+/// The error of a batch that is not sent because its answer would be late.
+pub fn too_late() -> StoreError {
     unreachable_because("too little time was left for the batch")
-}
-
-/// True if the statement failed while waiting for a lock, so that a retry may succeed.
-fn is_transient(error: &StoreError) -> bool {
-    let state = postgres_error(error).and_then(|error| error.state.as_ref());
-    matches!(
-        state,
-        Some(
-            &SqlState::LOCK_NOT_AVAILABLE
-                | &SqlState::T_R_DEADLOCK_DETECTED
-                | &SqlState::QUERY_CANCELED
-        )
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use chrono::DateTime;
-    use std::time::Duration;
 
     #[test]
     fn only_the_first_request_for_an_order_gets_the_outcome_of_the_update() {

@@ -6,8 +6,9 @@
 //! A list request never uses a query that was sent before the request arrived, because that query
 //! may miss a commit in between. The next query is sent without waiting for earlier answers.
 
-use super::replica::Replica;
-use super::{Session, gather_requests};
+use super::gather_requests;
+use super::state::SessionState;
+use crate::clock::BootInstant;
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::shared_queries::{SharedQueries, next_from};
@@ -67,21 +68,23 @@ struct NextQuery {
     list: Option<Position>,
 }
 
-/// The freshness queries of a session.
-pub struct ListQueries {
+/// Lets list requests wait for freshness queries. The task [`ListReader::answer_requests`] sends the
+/// queries on the connection that [`KeyReader`](super::key_reader::KeyReader) uses too. Neither
+/// delays the other for long, because each statement is its own transaction, and `FRESHNESS` in
+/// [`timeouts`](crate::store::postgres::timeouts) limits its waits for locks.
+pub struct ListReader {
     /// None once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
     joined: Notify,
+    state: Arc<SessionState>,
 }
 
-impl Default for ListQueries {
-    fn default() -> ListQueries {
+impl ListReader {
+    pub fn new(state: Arc<SessionState>) -> ListReader {
         let queries = Mutex::new(Some(SharedQueries::new(NextQuery::default())));
-        ListQueries { queries, joined: Notify::new() }
+        ListReader { queries, joined: Notify::new(), state }
     }
-}
 
-impl ListQueries {
     /// Joins a list request to the next query. `list` is the change that the list in memory
     /// reflects. Returns a receiver of the answer, or `None` if the session has ended.
     pub fn join(&self, list: Option<Position>) -> Option<watch::Receiver<FreshnessAnswer>> {
@@ -125,94 +128,97 @@ impl ListQueries {
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }
-}
 
-/// Sends queries and answers list requests until the session ends. With `commits`, the standby must
-/// confirm the commit of every query.
-pub async fn answer_list_queries(session: &Session, replica: &Replica, commits: bool) {
-    if let Err(error) = answer_until_ended(session, replica, commits).await {
-        session.ending.end(&ErrorChain(&error));
-    }
-}
-
-async fn answer_until_ended(
-    session: &Session,
-    replica: &Replica,
-    commits: bool,
-) -> Result<(), StoreError> {
-    let select = session.freshness.client.prepare(&select(commits)).await.map_err(read_error)?;
-    let mut ended = pin!(session.ending.ended());
-    // Until the wait is over, another replica may have a valid lease on a replaced primary. Its
-    // lists could still contain an order that a list of this session no longer contains.
-    let wait_is_over = loop {
-        match session.wait.over(Instant::now()) {
-            Ok(wait_is_over) => break wait_is_over,
-            Err(until) => tokio::select! {
-                () = sleep_until(until.into()) => {}
-                _ = &mut ended => return Ok(()),
-            },
+    /// Sends queries and answers list requests until the session ends. With `commits`, the standby
+    /// must confirm the commit of every query.
+    pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
+        if let Err(error) = self.answer_until_ended(connection, commits).await {
+            self.state.end(&ErrorChain(&error));
         }
-    };
-    let most = if commits { MAX_COMMITTING_QUERIES } else { MAX_LIST_QUERIES };
-    let mut in_flight = FuturesUnordered::new();
-    let (mut sent, mut round_trip) = (Instant::now(), Duration::ZERO);
-    loop {
-        let not_before = (!in_flight.is_empty()).then(|| next_from(sent, round_trip, most));
-        let due = async {
-            if let Some(time) = not_before {
-                sleep_until(time.into()).await;
+    }
+
+    async fn answer_until_ended(
+        &self,
+        connection: &Connection,
+        commits: bool,
+    ) -> Result<(), StoreError> {
+        let select = connection.client.prepare(&select(commits)).await.map_err(read_error)?;
+        let mut ended = pin!(self.state.ended());
+        // Until the wait is over, another replica may have a valid lease on a replaced primary. Its
+        // lists could still contain an order that a list of this session no longer contains.
+        let wait_is_over = loop {
+            match self.state.wait.over(Instant::now()) {
+                Ok(wait_is_over) => break wait_is_over,
+                Err(until) => tokio::select! {
+                    () = sleep_until(until.into()) => {}
+                    _ = &mut ended => return Ok(()),
+                },
             }
-            session.list_queries.next_due(most).await
         };
-        tokio::select! {
-            _ = &mut ended => return Ok(()),
-            next = due => {
-                sent = Instant::now();
-                let list = next.list;
-                let query = query_store(session, &select, replica, list, commits, &wait_is_over);
-                let answer = session.answer(READ_LIMIT, query);
-                in_flight.push(async move {
-                    // If all clients have gone away, the receivers are dropped, and this has no
-                    // effect.
-                    next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
-                    sent.elapsed()
-                });
-            }
-            Some(elapsed) = in_flight.next() => {
-                round_trip = elapsed;
-                session.list_queries.record_answer();
+        let most = if commits { MAX_COMMITTING_QUERIES } else { MAX_LIST_QUERIES };
+        let mut in_flight = FuturesUnordered::new();
+        let (mut sent, mut round_trip) = (Instant::now(), Duration::ZERO);
+        loop {
+            let not_before = (!in_flight.is_empty()).then(|| next_from(sent, round_trip, most));
+            let due = async {
+                if let Some(time) = not_before {
+                    sleep_until(time.into()).await;
+                }
+                self.next_due(most).await
+            };
+            tokio::select! {
+                _ = &mut ended => return Ok(()),
+                next = due => {
+                    sent = Instant::now();
+                    let query = self.query(connection, &select, next.list, commits, &wait_is_over);
+                    let answer = self.state.answer(READ_LIMIT, query);
+                    in_flight.push(async move {
+                        // If all clients have gone away, the receivers are dropped, and this has no
+                        // effect.
+                        next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
+                        sent.elapsed()
+                    });
+                }
+                Some(elapsed) = in_flight.next() => {
+                    round_trip = elapsed;
+                    self.record_answer();
+                }
             }
         }
     }
-}
 
-async fn query_store(
-    session: &Session,
-    select: &Statement,
-    replica: &Replica,
-    list: Option<Position>,
-    commits: bool,
-    _: &WaitIsOver,
-) -> Result<FreshnessReport, StoreError> {
-    let Connection { client, link, .. } = &session.freshness;
-    let last_seen = replica.last_seen();
-    let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
-    let after = list.map(|list| list.number);
-    let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &replica.id()];
-    let unconfirmed = link.unconfirmed();
-    // The answer ends only after the commit, so `link` already knows if no standby confirmed it.
-    let rows = client.query(select, &parameters).await.map_err(read_error)?;
-    if commits {
-        link.require_confirmed_since(unconfirmed)?;
-        // Without the row nothing was written, so the commit did not wait for the standby.
-        if !rows.iter().all(|row| value(row, 11).unwrap_or_default()) {
-            return Err(unreachable_because("the row of this replica was removed"));
+    async fn query(
+        &self,
+        Connection { client, link, .. }: &Connection,
+        select: &Statement,
+        list: Option<Position>,
+        commits: bool,
+        _: &WaitIsOver,
+    ) -> Result<FreshnessReport, StoreError> {
+        let state = &self.state;
+        let last_seen = state.replica.last_seen();
+        let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
+        let after = list.map(|list| list.number);
+        let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
+        let unconfirmed = link.unconfirmed();
+        // The answer ends only after the commit, so `link` already knows if no standby confirmed
+        // it.
+        let rows = client.query(select, &parameters).await.map_err(read_error)?;
+        if commits {
+            link.require_confirmed_since(unconfirmed)?;
+            // Without the row nothing was written, so the commit did not wait for the standby.
+            if !rows.iter().all(|row| value(row, 11).unwrap_or_default()) {
+                return Err(unreachable_because("the row of this replica was removed"));
+            }
         }
+        let answer = parse_answer(&rows)?;
+        // The lease must still be valid now that the answer has arrived.
+        let last_changes = state.accept(|history, lease, seen| {
+            answer.accept_under_lease(history, lease, BootInstant::now(), seen)
+        })?;
+        let changes = read_changes(&rows, list, last_changes)?;
+        Ok(FreshnessReport { last_changes, changes })
     }
-    // The lease must still be valid now that the answer has arrived.
-    let last_changes = session.accept_under_lease(replica, parse_answer(&rows)?)?;
-    let changes = read_changes(&rows, list, last_changes)?;
-    Ok(FreshnessReport { last_changes, changes })
 }
 
 /// Reads the orders that changed after the list's change. Returns `None` if `list` is `None`, the
@@ -242,13 +248,15 @@ fn read_changes(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::agreement::lease::OldLeaseWait;
 
     #[tokio::test]
     async fn waiting_and_later_list_requests_fail_when_the_session_ends() {
-        let queries = ListQueries::default();
-        let mut waiting = queries.join(None).unwrap();
-        queries.close();
+        let wait = OldLeaseWait::for_session(Instant::now(), &(), None);
+        let lists = ListReader::new(Arc::new(SessionState::new(0, wait, Arc::default())));
+        let mut waiting = lists.join(None).unwrap();
+        lists.close();
         assert!(waiting.wait_for(Option::is_some).await.is_err());
-        assert!(queries.join(None).is_none());
+        assert!(lists.join(None).is_none());
     }
 }

@@ -1,0 +1,51 @@
+//! Counts requests, under the session's lease.
+
+use super::state::SessionState;
+use crate::limits::{Decision, KeyedRequest};
+use crate::store::StoreError;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::error::engine_error;
+use crate::store::postgres::limits::{Admission, remove_expired};
+use crate::store::postgres::timeouts::COUNT_LIMIT;
+use std::sync::Arc;
+use tokio_postgres::Error;
+
+/// Counts requests in the database of request counts.
+pub struct Counter {
+    connection: Arc<Connection>,
+    admission: Admission,
+    state: Arc<SessionState>,
+}
+
+impl Counter {
+    /// Prepares the statement.
+    pub async fn prepare(
+        connection: Arc<Connection>,
+        state: Arc<SessionState>,
+    ) -> Result<Counter, Error> {
+        let admission = Admission::prepare(&connection.client).await?;
+        Ok(Counter { connection, admission, state })
+    }
+
+    /// Counts these requests, and decides on each. After an error, the caller must not send them
+    /// again, because PostgreSQL may have counted them.
+    pub async fn count(&self, requests: &[KeyedRequest]) -> Result<Vec<Decision>, StoreError> {
+        // Without a valid lease, the requests would be refused after they were counted.
+        self.state.require_lease()?;
+        let counted = async {
+            let decisions = self.admission.run(&self.connection.client, requests).await;
+            decisions.map_err(engine_error("counted"))
+        };
+        let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
+        // Check the lease again, because a replaced primary answers too. If the lease has expired
+        // meanwhile, the requests are refused although they may have been counted: another
+        // statement, which takes back the counts, would fail at such a primary too.
+        self.state.require_lease().map(|()| decisions)
+    }
+
+    /// Removes all expired counts from the database.
+    pub async fn remove_expired(&self) {
+        // An error ends this loop; the next call tries again.
+        while let Ok(true) = remove_expired(&self.connection.client).await {}
+    }
+}

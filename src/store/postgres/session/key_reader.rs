@@ -1,0 +1,117 @@
+//! Reads accounts and keys. Each statement also reads the store's last change, in the same database
+//! snapshot.
+
+use super::state::SessionState;
+use crate::clock::BootInstant;
+use crate::keys::Digest;
+use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::error::read_error;
+use crate::store::postgres::journal::{parse_answer, select_last_and_known};
+use crate::store::postgres::rows::{read_row, value};
+use crate::store::postgres::timeouts::READ_LIMIT;
+use crate::store::{KeyChange, LookedUpKeys, PolledChanges, PolledKeys, Position, StoreError};
+use std::sync::Arc;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Statement};
+
+/// The first column of a [`KeyChange`] in the rows of [`KeyReader`]'s statements. The columns before
+/// it are for [`parse_answer`].
+const KEY_COLUMNS: usize = 5;
+
+/// Polls and looks up keys. The parameters `$1` and `$2` of its statements are the number and id of
+/// the last seen change.
+pub struct KeyReader {
+    /// The freshness connection, which [`ListReader`](super::list_reader::ListReader) uses too.
+    connection: Arc<Connection>,
+    /// Selects only the last change.
+    last_change: Statement,
+    /// Selects accounts and keys that changed after the change number `$3`.
+    changed: Statement,
+    /// Selects the keys with the digests `$3`.
+    look_up: Statement,
+    state: Arc<SessionState>,
+}
+
+impl KeyReader {
+    /// Prepares the statements.
+    pub async fn prepare(
+        connection: Arc<Connection>,
+        state: Arc<SessionState>,
+    ) -> Result<KeyReader, Error> {
+        let client = &connection.client;
+        let changed = select_changed_keys("CAST($3 AS bigint)");
+        let look_up = select_keys("(SELECT * FROM keys WHERE digest = ANY (CAST($3 AS bytea[])))");
+        Ok(KeyReader {
+            last_change: client.prepare(&select_last_and_known()).await?,
+            changed: client.prepare(&with_last_change(&changed)).await?,
+            look_up: client.prepare(&with_last_change(&look_up)).await?,
+            connection,
+            state,
+        })
+    }
+
+    /// Reads the last changes, and the accounts and keys that changed after `after`. If the store
+    /// was restored meanwhile, the session ends, and the next session rereads everything.
+    pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
+        let polling = async {
+            let (polled, _) = self.query(&self.last_change, &[]).await?;
+            let is_older = |after: &Position| {
+                polled.last_changes.keys.has_more_than(*after)
+                    && after.history == self.state.history
+            };
+            // Read keys only if they have changed. Otherwise a lock on the table of keys would make
+            // every poll fail, and the server would refuse valid cached keys.
+            let Some(after) = after.filter(is_older) else {
+                return Ok(PolledKeys { polled, changes: None });
+            };
+            let (polled, changes) = self.query(&self.changed, &[&after.number]).await?;
+            let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
+            Ok(PolledKeys { polled, changes })
+        };
+        self.state.answer(READ_LIMIT, polling).await
+    }
+
+    /// Reads the keys with these digests.
+    pub async fn look_up(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
+        let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
+        let parameters: [&(dyn ToSql + Sync); 1] = [&digests];
+        let query = self.query(&self.look_up, &parameters);
+        let (polled, keys) = self.state.answer(READ_LIMIT, query).await?;
+        let keys = keys.into_iter().filter_map(KeyChange::into_key).collect();
+        Ok(LookedUpKeys { polled, keys })
+    }
+
+    /// Runs a statement. Returns its keys, and the last changes that they reflect.
+    async fn query(
+        &self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<(PolledChanges, Vec<KeyChange>), StoreError> {
+        let (asked_at, last_seen) = (BootInstant::now(), self.state.replica.last_seen());
+        let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
+        let change: [&(dyn ToSql + Sync); 2] = [&number, &id];
+        let parameters = [&change, parameters].concat();
+        let rows = self.connection.client.query(statement, &parameters).await;
+        let rows = rows.map_err(read_error)?;
+        let answer = parse_answer(&rows)?;
+        let polled = self
+            .state
+            .accept(|history, lease, seen| answer.with_as_of(history, lease, asked_at, seen))?;
+        let mut keys = Vec::new();
+        for row in &rows {
+            // Without any keys there is one row, in which the columns of the key are NULL.
+            if row.len() > KEY_COLUMNS && value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
+                keys.push(read_row(row, |row| KeyChange::read(row, KEY_COLUMNS))?);
+            }
+        }
+        Ok((polled, keys))
+    }
+}
+
+fn with_last_change(rows: &str) -> String {
+    format!(
+        "SELECT last.*, rows.* FROM ({}) AS last LEFT JOIN ({rows}) AS rows ON true",
+        select_last_and_known()
+    )
+}

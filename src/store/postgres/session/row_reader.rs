@@ -1,0 +1,59 @@
+//! Reads single orders and pets, with pipelined statements.
+
+use super::state::SessionState;
+use crate::store::order_rows::SELECT_PET;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::error::read_error;
+use crate::store::postgres::rows::read_row;
+use crate::store::postgres::timeouts::READ_LIMIT;
+use crate::store::statements::Row;
+use crate::store::{CancelledOrder, StoreError};
+use std::sync::Arc;
+use store_orders_api::types::Pet;
+use tokio_postgres::types::Type;
+
+/// Reads rows by their ids.
+pub struct RowReader {
+    connection: Arc<Connection>,
+    state: Arc<SessionState>,
+}
+
+impl RowReader {
+    pub fn new(connection: Arc<Connection>, state: Arc<SessionState>) -> RowReader {
+        RowReader { connection, state }
+    }
+
+    /// Reads a cancelled order, and the number of the change that cancelled it, which may still be
+    /// unconfirmed.
+    pub async fn cancelled_order(
+        &self,
+        id: i64,
+    ) -> Result<Option<(CancelledOrder, i64)>, StoreError> {
+        let query = format!(
+            "SELECT cancelled.*, change_number FROM ({}) AS cancelled, orders WHERE id = $1",
+            CancelledOrder::SELECT
+        );
+        self.read(&query, id, |row| Ok((CancelledOrder::read(row)?, row.get(5)?))).await
+    }
+
+    /// Reads the pet with this id.
+    pub async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        let name = self.read(SELECT_PET, id, |row| row.get(0)).await?;
+        Ok(name.map(|name| Pet { id, name }))
+    }
+
+    /// Runs a query for the row with this id, and converts the row if there is one.
+    async fn read<T>(
+        &self,
+        query: &str,
+        id: i64,
+        convert: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = async {
+            let client = &self.connection.client;
+            client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read_error)
+        };
+        let rows = self.state.answer(READ_LIMIT, rows).await?;
+        rows.first().map(|row| read_row(row, convert)).transpose()
+    }
+}

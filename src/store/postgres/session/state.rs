@@ -1,0 +1,187 @@
+//! The state that the connections of a session share. It decides which of their answers are valid.
+
+use super::replica::Replica;
+use crate::clock::BootInstant;
+use crate::log::ErrorChain;
+use crate::store::StoreError;
+use crate::store::agreement::journal::AnswerRejected;
+use crate::store::agreement::lease::{Confirmed, Lease, OldLeaseWait};
+use crate::store::postgres::error::{postgres_error, unreachable_because};
+use crate::store::postgres::journal::JournalSeen;
+use futures::FutureExt;
+use parking_lot::Mutex;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// The history that a session follows, its lease, its confirmed changes, and its end.
+pub struct SessionState {
+    /// The history that the session follows.
+    pub history: u64,
+    /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
+    /// another server may still have a valid lease on a replaced primary.
+    pub wait: OldLeaseWait<Instant>,
+    /// This server process.
+    pub replica: Arc<Replica>,
+    /// The lease. Its clock also advances while the machine is suspended.
+    lease: Mutex<Lease<BootInstant>>,
+    /// The number of the last change that is known to be confirmed.
+    confirmed: watch::Sender<i64>,
+    /// The reason why the session has ended; none while it is open.
+    ended: watch::Sender<Option<String>>,
+}
+
+impl SessionState {
+    /// Creates the state of an open session, without a lease.
+    pub fn new(history: u64, wait: OldLeaseWait<Instant>, replica: Arc<Replica>) -> SessionState {
+        let (confirmed, ended) = (watch::Sender::default(), watch::Sender::default());
+        SessionState { history, wait, replica, lease: Mutex::default(), confirmed, ended }
+    }
+
+    /// Renews the lease after a heartbeat sent at this time was confirmed.
+    pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
+        self.lease.lock().renew(sent)
+    }
+
+    /// Fails if the session has ended or its lease is not valid.
+    pub fn require_lease(&self) -> Result<(), StoreError> {
+        self.require_open()?;
+        match self.lease.lock().is_valid(BootInstant::now()) {
+            true => Ok(()),
+            false => self.require_accepted(Err(AnswerRejected::LeaseExpired)),
+        }
+    }
+
+    /// Records that a confirmed commit has seen the change of this number, so no failover can lose
+    /// the change. A change that is visible may still be unconfirmed, because its own wait for the
+    /// standby may have been cancelled.
+    pub fn set_confirmed(&self, number: i64) {
+        self.confirmed.send_if_modified(|last| {
+            let is_later = number > *last;
+            *last = number.max(*last);
+            is_later
+        });
+    }
+
+    /// True if the change of this number is known to be confirmed.
+    pub fn is_confirmed(&self, number: i64) -> bool {
+        number <= *self.confirmed.borrow()
+    }
+
+    /// Waits until the change of this number is confirmed.
+    pub async fn require_confirmed(&self, number: i64) -> Result<(), StoreError> {
+        let mut confirmed = self.confirmed.subscribe();
+        tokio::select! {
+            _ = confirmed.wait_for(|last| *last >= number) => Ok(()),
+            why = self.ended() => Err(unreachable_because(why)),
+        }
+    }
+
+    /// Passes the session's history, its lease and the last seen change to `decide`, which
+    /// accepts or rejects an answer. Fails if `decide` rejects the answer.
+    pub fn accept<T>(
+        &self,
+        decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,
+    ) -> Result<T, StoreError> {
+        let lease = *self.lease.lock();
+        self.require_accepted(self.replica.with_seen(|seen| decide(self.history, &lease, seen)))
+    }
+
+    /// Fails if an answer was rejected or the session has ended. An answer of a different history
+    /// ends the session.
+    fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
+        match answer {
+            Ok(accepted) => self.require_open().map(|()| accepted),
+            Err(AnswerRejected::LeaseExpired) => {
+                Err(unreachable_because("its primary confirmed no commit within a second"))
+            }
+            Err(AnswerRejected::OtherHistory) => {
+                let why = "its journal lacks a change that this server has seen";
+                self.end(&why);
+                Err(unreachable_because(why))
+            }
+        }
+    }
+
+    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. A
+    /// late answer or another error of the connection ends the session.
+    pub async fn answer<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = with_time_limit(limit, work).await;
+        match &answer {
+            Ok(_) => self.require_open()?,
+            // Without a SQLSTATE, the connection failed, and not only the statement.
+            Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
+                self.end(&ErrorChain(error));
+            }
+            Err(_) => {}
+        }
+        answer
+    }
+
+    /// Ends the session, if it has not ended.
+    pub fn end(&self, why: &dyn std::fmt::Display) {
+        self.ended.send_if_modified(|ended| {
+            let is_first = ended.is_none();
+            ended.get_or_insert_with(|| why.to_string());
+            is_first
+        });
+    }
+
+    /// Fails if the session has ended.
+    pub fn require_open(&self) -> Result<(), StoreError> {
+        match &*self.ended.borrow() {
+            None => Ok(()),
+            Some(why) => Err(unreachable_because(&**why)),
+        }
+    }
+
+    /// Waits until the session has ended. Returns the reason.
+    pub async fn ended(&self) -> String {
+        let mut why = self.ended.subscribe();
+        // `wait_for` cannot fail, because `self` owns the sender.
+        let ended = why.wait_for(Option::is_some).await;
+        ended.ok().and_then(|why| why.clone()).unwrap_or_default()
+    }
+
+    /// Runs a task of the session. If the task panics, ends the session, because the next session
+    /// starts the task again. Otherwise a session without heartbeats, for example, would refuse
+    /// every list and key until the server is restarted.
+    pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
+        let result = AssertUnwindSafe(work).catch_unwind().await;
+        result.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()
+    }
+}
+
+/// Awaits an answer. Fails if it is late.
+pub async fn with_time_limit<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout(limit, work).await {
+        Ok(answer) => answer,
+        Err(_) => Err(unreachable_because(format!("no answer within {} ms", limit.as_millis()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_ends_the_session() {
+        let wait = OldLeaseWait::for_session(Instant::now(), &(), None);
+        let state = SessionState::new(0, wait, Arc::default());
+        assert_eq!(state.guard("succeeds", async { 7 }).await, Some(7));
+        assert!(state.require_open().is_ok());
+        let panics = async { panic!("a test says so") };
+        assert_eq!(state.guard::<()>("sends heartbeats", panics).await, None);
+        assert_eq!(state.ended().await, "the task that sends heartbeats panicked");
+        assert!(state.require_open().is_err());
+    }
+}
