@@ -10,7 +10,7 @@
 //! | `commands` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
 //! | `check`, `backup` | the checks of `store-orders check`; backup and restore |
 //! | `damage` | the structure check while a server runs |
-//! | `last_changes`, `wal_index` | the numbers of the last changes, and a cheap test for new commits |
+//! | `last_changes` | the numbers of the last changes, and a cheap test for new commits |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and a new id after a restore |
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
@@ -32,7 +32,6 @@ mod server_lock;
 mod serving;
 mod shared_statements;
 mod store_header;
-mod wal_index;
 mod write_access;
 
 pub use backup::{CopyProgress, back_up, restore};
