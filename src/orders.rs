@@ -271,13 +271,13 @@ mod tests {
 
     /// Returns a list of one pending order, its store, and the store's directory. Only one outdated
     /// list can be read.
-    async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
+    async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
-        let (shared, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
-        let orders = OrderList::open(shared, batches, 1, &log).await.unwrap();
+        let batches = batch_sizes().unwrap();
+        let orders = OrderList::open(Arc::new(store.clone()), batches, 1, &log).await.unwrap();
         (orders, store, directory)
     }
 

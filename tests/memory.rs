@@ -102,7 +102,7 @@ fn cached_keys_take_less_than_40_megabytes() {
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
     let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+    let store = SqliteStore::open(directory.path()).unwrap();
     let order = |id: i64| NewOrder {
         id,
         pet_id: id * 7_919 % 900_000,

@@ -27,7 +27,7 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A store that counts the keys and accounts that are read, and that tests can make fail.
 struct TestStore {
-    store: Arc<SqliteStore>,
+    store: SqliteStore,
     /// The number of keys in each lookup.
     looked_up: Mutex<Vec<usize>>,
     /// The number of changed accounts and keys that were read.
@@ -44,7 +44,7 @@ struct TestStore {
 impl TestStore {
     fn new(poll_delay: Duration) -> Arc<TestStore> {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
         let (looked_up, changed, fails, polled_at, gate) = Default::default();
         let _directory = directory;

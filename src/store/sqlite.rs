@@ -50,6 +50,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use server_lock::keep_servers_away;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -64,9 +65,13 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// pages. Small batches reach the limit of commits in [`write_access`] first.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// The embedded store.
+/// The embedded store. Clones share it, and so does work on a blocking thread.
+#[derive(Clone, Debug)]
+pub struct SqliteStore(Arc<OpenStore>);
+
+/// The connections and files of an open store.
 #[derive(Debug)]
-pub struct SqliteStore {
+pub struct OpenStore {
     path: PathBuf,
     /// The only connection of this process that writes.
     writer: WriteAccess,
@@ -148,7 +153,7 @@ impl SqliteStore {
         let last_changes = CachedLastChanges::open(&path)?;
         let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
         let files = Arc::new(OpenFiles::new(&path, header).map_err(unusable)?);
-        Ok(SqliteStore {
+        Ok(SqliteStore(Arc::new(OpenStore {
             writer: WriteAccess::new(writer, directory, Arc::clone(&files))?,
             scanner: Mutex::new(scanner),
             keys: Mutex::new(connect(&path)?),
@@ -158,9 +163,11 @@ impl SqliteStore {
             damage: OnceLock::new(),
             history,
             path,
-        })
+        })))
     }
+}
 
+impl OpenStore {
     /// Moves the write-ahead log into the store's file and empties it. Returns false if reads or
     /// writes of other processes prevented this until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
@@ -180,7 +187,15 @@ impl SqliteStore {
     }
 }
 
-impl Drop for SqliteStore {
+impl Deref for SqliteStore {
+    type Target = OpenStore;
+
+    fn deref(&self) -> &OpenStore {
+        &self.0
+    }
+}
+
+impl Drop for OpenStore {
     fn drop(&mut self) {
         if self.files.require_checkpointable().is_ok() {
             return;
