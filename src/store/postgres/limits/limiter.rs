@@ -3,10 +3,9 @@
 //! server's memory, so that a flood does not reach the database.
 
 use super::admission::{MAX_ACCOUNTS, remove_expired, unavailable};
-use crate::clock::{BootInstant, Now};
+use crate::clock::{BootInstant, Now, Timestamp};
 use crate::limits::{
     AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
-    Timestamp,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine_error;
