@@ -178,7 +178,7 @@ impl Shared {
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
-        self.memory.refuse_banned(request, now)
+        self.memory.apply_and_check_ban(request, now)
     }
 
     /// Removes expired counts from memory and the database, once per [`REMOVAL_INTERVAL`].
