@@ -3,25 +3,21 @@
 //! cache refuses all keys.
 
 mod cached_keys;
-mod known_key;
 mod lookups;
 mod repeating;
 
-pub use cached_keys::{CachedKeys, MAX_CACHED_KEYS};
-pub use known_key::{KeyRefusal, KnownKey};
+pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 
 use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::keys::{
-    KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
-};
-use crate::store::{ChangeNumber, LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
+use crate::store::agreement::keys::keys_are_current;
+use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
 use repeating::repeat;
 use slog::Logger;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -45,9 +41,6 @@ const USES_PER_TRANSACTION: usize = 1_000;
 pub struct KeyCache {
     store: Arc<dyn Store>,
     cached: CachedKeys,
-    /// The last change that the cached keys reflect. Locked while keys are replaced, so that older
-    /// rows never replace newer ones. Requests with a cached key do not wait for this lock.
-    reflected: Mutex<ChangeNumber>,
     lookups: Lookups,
     opened: BootInstant,
     /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
@@ -71,11 +64,9 @@ impl KeyCache {
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = store.poll_changes().await?;
-        let reflected = polled.last_changes.keys_change().into();
         let cache = KeyCache {
             store,
-            cached: CachedKeys::default(),
-            reflected,
+            cached: CachedKeys::new(polled.last_changes.keys_change()),
             lookups: Lookups::default(),
             opened,
             refreshed_at_ms: AtomicU64::default(),
@@ -85,10 +76,11 @@ impl KeyCache {
         Ok(cache)
     }
 
-    /// Returns the presented key if it is valid. Returns `None` if the store does not answer by the
-    /// deadline or the cache is out of date. A well-formed key that is not cached is looked up by a
-    /// statement that begins after this call, so a key works as soon as any process has issued it.
-    pub async fn find(
+    /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store does
+    /// not answer by the deadline or the cache is out of date. A well-formed key that is not cached
+    /// is looked up by a statement that begins after this call, so a key works as soon as any process
+    /// has issued it.
+    pub async fn authenticate(
         &self,
         presented: &[u8],
         environment: Environment,
@@ -156,7 +148,7 @@ impl KeyCache {
     /// Looks up the keys that requests wait for, until the future is dropped.
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
-            let waiting = self.lookups.next().await;
+            let waiting = self.lookups.take_batch().await;
             // If `answer` fails or panics, its dropped senders notify the waiting requests.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
@@ -168,16 +160,11 @@ impl KeyCache {
         digests.sort_unstable_by_key(|digest| digest.0);
         digests.dedup();
         let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
-        let reflected = self.reflected.lock();
-        let enters = may_enter_cache(polled.last_changes.keys_change(), *reflected);
-        let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
-        let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
-        drop(reflected);
+        let read = polled.last_changes.keys_change();
+        let digests = waiting.iter().map(|waiter| waiter.digest);
+        let keys = self.cached.insert_looked_up(digests, keys, read);
         for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
-            if looked_up.key.is_none() {
-                self.cached.add_absent(digest, polled.last_changes.keys_change());
-            }
             // An error means that the client has disconnected.
             let _ = answer.send(looked_up);
         }
@@ -219,22 +206,9 @@ impl KeyCache {
 
     /// Updates the cached keys from the store.
     async fn refresh(&self) -> Result<(), StoreError> {
-        let after = *self.reflected.lock();
+        let after = self.cached.reflected();
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
-        let mut reflected = self.reflected.lock();
-        let rows_after = changes.as_ref().map(|_| after);
-        match keys_catch_up(*reflected, polled.last_changes.keys_change(), rows_after) {
-            KeysCatchUp::Current => {}
-            KeysCatchUp::Rows(change) => {
-                self.cached.replace(changes.unwrap_or_default());
-                *reflected = change;
-            }
-            KeysCatchUp::Empty(change) => {
-                self.cached.clear();
-                *reflected = change;
-            }
-        }
-        drop(reflected);
+        self.cached.catch_up(polled.last_changes.keys_change(), after, changes);
         self.record_refresh(polled);
         Ok(())
     }

@@ -44,7 +44,7 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
 
 use crate::keys::Digest;
 use crate::limits::NewBan;

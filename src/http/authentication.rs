@@ -51,7 +51,7 @@ pub async fn authenticate(
 ) -> Result<ValidKey, Unauthenticated> {
     let (server, key) = (scope.server(), bearer(headers)?);
     let (now, deadline) = (scope.now, scope.deadline());
-    let result = server.keys.find(key, server.environment, scope.client, now, deadline).await;
+    let result = server.keys.authenticate(key, server.environment, scope.client, now, deadline).await;
     result
         .ok_or(Unauthenticated::KeysOutdated)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })

@@ -7,8 +7,8 @@ use crate::limits::NewBan;
 use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,
-    LastChanges, NewKey, OrderSender, OrdersRead, Structure,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness,
+    GivesUp, KeyCommands, LastChanges, NewKey, OrderSender, OrdersRead, Structure,
 };
 use async_trait::async_trait;
 use chrono::DateTime;
@@ -166,7 +166,7 @@ async fn find<const N: usize>(
     let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
     let presented = keys.map(|key| async {
         let (key, environment) = (key.expose().as_bytes(), Environment::Production);
-        let result = cache.find(key, environment, ADDRESS, now, deadline).await;
+        let result = cache.authenticate(key, environment, ADDRESS, now, deadline).await;
         result.map(|result| result.map(|valid| valid.key))
     });
     tokio::select! {
@@ -371,7 +371,7 @@ async fn waiting_requests_share_the_next_statement() {
     for wait in &mut waits {
         assert!(wait.now_or_never().is_none());
     }
-    cache.answer(cache.lookups.next().await).await.unwrap();
+    cache.answer(cache.lookups.take_batch().await).await.unwrap();
     for wait in waits {
         assert!(wait.await.unwrap().key.is_some());
     }
