@@ -193,7 +193,7 @@ impl OrderList {
 
     /// The counter of lists that were cut off because outdated lists used too much memory.
     pub fn lists_cut_off(&self) -> &IntCounter {
-        self.readers.cut_off()
+        self.readers.lists_cut_off()
     }
 
     /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
@@ -330,7 +330,7 @@ mod tests {
     async fn a_list_that_is_still_read_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
-        let reader = orders.readers.begin(&first);
+        let reader = orders.readers.register(&first);
         assert_eq!(orders.outdated_bytes(), 0);
         store.ship_orders(&[1]).unwrap();
         orders.list().await.unwrap();
@@ -342,9 +342,9 @@ mod tests {
     #[tokio::test]
     async fn a_refresh_cuts_off_the_oldest_list_that_is_still_read() {
         let (orders, store, _directory) = one_order().await;
-        let oldest = orders.readers.begin(&orders.list().await.unwrap());
+        let oldest = orders.readers.register(&orders.list().await.unwrap());
         store.ship_orders(&[1]).unwrap();
-        let newer = orders.readers.begin(&orders.list().await.unwrap());
+        let newer = orders.readers.register(&orders.list().await.unwrap());
         assert!(oldest.snapshot().is_ok());
         store.import(Records::Orders(&[NewOrder::pending(2)]), false).unwrap();
         orders.list().await.unwrap();

@@ -23,7 +23,7 @@ pub struct Readers {
     bound: usize,
     /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
-    cut_off: IntCounter,
+    lists_cut_off: IntCounter,
     log: Logger,
 }
 
@@ -43,7 +43,7 @@ impl Readers {
             state,
             bound,
             compressions: Arc::new(Semaphore::new(threads)),
-            cut_off: counter(
+            lists_cut_off: counter(
                 "store_orders_lists_cut_off_total",
                 "Lists that were cut off because outdated lists held too much memory.",
             ),
@@ -52,7 +52,7 @@ impl Readers {
     }
 
     /// Registers a list that is about to be sent.
-    pub fn begin(&self, snapshot: &Arc<Snapshot>) -> Reader {
+    pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().share(snapshot);
         // The snapshot may have become outdated before its first response began.
         self.enforce();
@@ -67,8 +67,8 @@ impl Readers {
     }
 
     /// The counter of lists that were cut off.
-    pub fn cut_off(&self) -> &IntCounter {
-        &self.cut_off
+    pub fn lists_cut_off(&self) -> &IntCounter {
+        &self.lists_cut_off
     }
 
     /// Cuts off outdated lists, the oldest first, until the others are within the bound. Call it
@@ -80,7 +80,7 @@ impl Readers {
         if cut == 0 {
             return;
         }
-        self.cut_off.inc_by(cut as u64);
+        self.lists_cut_off.inc_by(cut as u64);
         warn!(self.log, "lists cut off: clients read them too slowly"; "lists" => cut,
             "effect" => "their bodies end early, with an error",
             "fix" => "raise outdated_lists_mib if there is memory to spare");
