@@ -17,23 +17,16 @@
 //! | `orders/sending.rs` | sends the bytes of the list, plain or as gzip |
 //! | `http/responses.rs` | wraps these bytes in a response |
 
-mod accept;
-mod authentication;
-mod client_ip;
-mod conditional;
+mod caller;
 mod docs;
 mod handlers;
 mod inner_router;
 mod middleware;
+mod negotiation;
 mod order_page;
-mod rate_limit;
-mod redaction;
 mod request_scope;
-mod responses;
-mod trace_context;
 
-pub use client_ip::TrustedProxies;
+pub use caller::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;
-pub use responses::json_body;

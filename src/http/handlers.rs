@@ -1,16 +1,16 @@
 //! Implements the operations: calls the order list or the store and wraps the outcome.
 
-use super::accept::accepts_gzip;
-use super::authentication::Caller;
-use super::conditional::{content_tag, field_matches_tag};
+use super::caller::Caller;
+use super::negotiation::{accepts_gzip, content_tag, field_matches_tag};
 use super::order_page::{PageAnswer, PageRequest};
-use super::responses::{json_body, json_payload};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
-use crate::orders::{CancelError, ListError, ListTag, Snapshot, find_order};
+use crate::orders::{CancelError, ListError, ListTag, Payload, PayloadBody, Snapshot, find_order};
 use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
 use chrono::DateTime;
+use dropshot::Body;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Serialize;
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
@@ -49,8 +49,8 @@ impl v1::Api for Handlers {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let body = json_payload(request.context.orders.list_payload(&list, gzip));
-        Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(body), etag })
+        let payload = request.context.orders.list_payload(&list, gzip);
+        Ok(v1::ListOrdersSuccess::Ok { body: to_json(payload), etag })
     }
 
     async fn cancel_order(
@@ -108,10 +108,10 @@ impl v2::Api for Handlers {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let body = request.context.orders.part_payload(json, gzip).await;
-        let body = body.map_err(|error| HandlerFailure::internal(&request, error));
-        let body = body.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(json_payload(body)), etag, link })
+        let payload = request.context.orders.part_payload(json, gzip).await;
+        let payload = payload.map_err(|error| HandlerFailure::log_internal(&request, error));
+        let payload = payload.map_err(v2::ServerError::from)?;
+        Ok(v2::ListOrdersSuccess::Ok { body: to_json(payload), etag, link })
     }
 
     async fn get_order(
@@ -123,7 +123,7 @@ impl v2::Api for Handlers {
         let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
-            None => read_cancelled_order(&request, id, tag.history())
+            None => read_cancelled_order(&request, id, tag.history)
                 .await
                 .map_err(v2::ServerError::from)?,
         };
@@ -135,7 +135,7 @@ impl v2::Api for Handlers {
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
-        Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json_body(json)), etag })
+        Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json.into(), false), etag })
     }
 
     async fn cancel_order(
@@ -164,8 +164,8 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     let key_id = Arc::clone(&caller.key.row.id);
     let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
-        CancelError::NoAnswer => HandlerFailure::internal(request, error),
-        error => HandlerFailure::unavailable(request, error),
+        CancelError::NoAnswer => HandlerFailure::log_internal(request, error),
+        error => HandlerFailure::log_unavailable(request, error),
     })
 }
 
@@ -173,6 +173,15 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
+}
+
+/// Converts a payload of the order list to the body of a response.
+fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
+    let json = match body {
+        PayloadBody::Whole(bytes) => Body::from(bytes),
+        PayloadBody::Pieces(pieces) => Body::wrap(pieces),
+    };
+    Json::encoded(json, is_gzip)
 }
 
 /// Returns the list, refreshed from the store, and its entity tag.
@@ -184,9 +193,9 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag),
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Freshness(_) | ListError::FailedOver => {
-            HandlerFailure::unavailable(request, error)
+            HandlerFailure::log_unavailable(request, error)
         }
-        ListError::CutShort => HandlerFailure::internal(request, error),
+        ListError::CutShort => HandlerFailure::log_internal(request, error),
     })
 }
 
@@ -210,15 +219,15 @@ async fn read_cancelled_order(
         })
     };
     let order = row.map(to_order).transpose();
-    let Some(order) = order.map_err(|error| HandlerFailure::internal(request, error))? else {
+    let Some(order) = order.map_err(|error| HandlerFailure::log_internal(request, error))? else {
         // An order that the old primary had cancelled may be pending at the new primary. Then
         // neither the old list nor the new row shows the order, although it exists.
         let is_same = request.context.orders.require_history(history);
-        is_same.map_err(|error| HandlerFailure::unavailable(request, error))?;
+        is_same.map_err(|error| HandlerFailure::log_unavailable(request, error))?;
         return Ok(None);
     };
     let json = serde_json::to_vec(&order);
-    json.map(Some).map_err(|error| HandlerFailure::internal(request, error))
+    json.map(Some).map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the
@@ -242,8 +251,8 @@ where
     });
     match answer.await {
         Ok(Ok(row)) => Ok(row),
-        Ok(Err(error)) => Err(HandlerFailure::unavailable(request, error)),
-        Err(error) => Err(HandlerFailure::internal(request, error)),
+        Ok(Err(error)) => Err(HandlerFailure::log_unavailable(request, error)),
+        Err(error) => Err(HandlerFailure::log_internal(request, error)),
     }
 }
 
@@ -256,12 +265,12 @@ enum HandlerFailure {
 }
 
 impl HandlerFailure {
-    fn unavailable(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+    fn log_unavailable(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
         log_cause(request, StatusCode::SERVICE_UNAVAILABLE, &cause);
         HandlerFailure::Unavailable
     }
 
-    fn internal(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+    fn log_internal(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
         log_cause(request, StatusCode::INTERNAL_SERVER_ERROR, &cause);
         HandlerFailure::Internal
     }

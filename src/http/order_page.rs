@@ -89,7 +89,7 @@ fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::conditional::content_tag;
+    use crate::http::negotiation::content_tag;
     use proptest::prelude::*;
 
     #[test]

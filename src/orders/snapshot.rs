@@ -74,7 +74,7 @@ impl Snapshot {
         let tag = self.tag.get_or_init(new);
         // After a failover, the same change number may belong to another history, so a saved tag of
         // another history is not returned.
-        if tag.history() == history { tag.clone() } else { new() }
+        if tag.history == history { tag.clone() } else { new() }
     }
 
     /// Creates a list without orders.

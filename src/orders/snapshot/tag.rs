@@ -7,7 +7,8 @@ use store_orders_api::v1;
 /// The entity tag of a list in one history of the store.
 #[derive(Clone, Debug)]
 pub struct ListTag {
-    history: u64,
+    /// The history of the store.
+    pub history: u64,
     /// The value of `ETag`.
     pub value: HeaderValue,
 }
@@ -22,11 +23,6 @@ impl ListTag {
         // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
         let value = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""));
         ListTag { history, value }
-    }
-
-    /// The history of the store.
-    pub fn history(&self) -> u64 {
-        self.history
     }
 }
 
