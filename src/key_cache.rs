@@ -10,7 +10,7 @@ pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 
 use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::keys::keys_are_current;
+use crate::store::agreement::keys::keys_valid_until;
 use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
@@ -43,9 +43,9 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
+    /// The last time at which the cached keys are valid, in milliseconds after `opened`. Measured by
     /// the clock since boot, which also advances during a suspension, and which tests do not move.
-    refreshed_at_ms: AtomicU64,
+    valid_until_ms: AtomicU64,
     /// The last use of each key that is not recorded in the store yet: the key's row, and the time
     /// in Unix milliseconds. Sorted by row, so that each transaction writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
@@ -69,7 +69,7 @@ impl KeyCache {
             cached: CachedKeys::new(polled.last_changes.keys_change()),
             lookups: Lookups::default(),
             opened,
-            refreshed_at_ms: AtomicU64::default(),
+            valid_until_ms: AtomicU64::default(),
             uses: Mutex::default(),
         };
         cache.record_refresh(polled);
@@ -136,7 +136,7 @@ impl KeyCache {
         let answer = timeout_at(deadline.into(), self.lookups.join(digest, address));
         let LookedUp { key, as_of } = answer.await.ok()??;
         // The answer may have taken so long that it is out of date.
-        (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
+        (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
     /// Gives lookups for this address a lower priority than lookups for all other addresses, for
@@ -173,8 +173,7 @@ impl KeyCache {
 
     /// True if the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
-        let as_of = Duration::from_millis(self.refreshed_at_ms.load(Ordering::Relaxed));
-        keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
+        self.elapsed_ms() <= self.valid_until_ms.load(Ordering::Relaxed)
     }
 
     /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
@@ -214,8 +213,8 @@ impl KeyCache {
     }
 
     fn record_refresh(&self, polled: PolledChanges) {
-        let as_of_ms = milliseconds(polled.as_of.since(self.opened));
-        self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
+        let as_of = Duration::from_millis(milliseconds(polled.as_of.since(self.opened)));
+        self.valid_until_ms.store(milliseconds(keys_valid_until(as_of)), Ordering::Relaxed);
     }
 
     /// Records the uses since the last call. After an error, keeps all of them for the next call.

@@ -228,7 +228,7 @@ async fn a_key_is_refused_if_the_cache_is_out_of_date_after_its_lookup() {
     let cache = Arc::new(cache);
     cache.refresh().await.unwrap();
     // Pretend that the last refresh was long ago.
-    let outdate = async || cache.refreshed_at_ms.store(0, Ordering::Relaxed);
+    let outdate = async || cache.valid_until_ms.store(0, Ordering::Relaxed);
     assert_eq!(accepts_if_meanwhile((&cache, &store), &store.issue(), outdate).await, None);
 }
 
@@ -266,7 +266,8 @@ async fn a_refresh_is_as_of_its_beginning() {
     let cache = Arc::new(open(&store).await);
     cache.refresh().await.unwrap();
     let polled_at = store.polled_at.lock().unwrap().since(cache.opened).as_millis();
-    assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= polled_at);
+    let valid_until = Duration::from_millis(cache.valid_until_ms.load(Ordering::Relaxed));
+    assert!((valid_until - KEYS_CURRENT_FOR).as_millis() <= polled_at);
 }
 
 #[tokio::test]
