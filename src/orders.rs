@@ -16,6 +16,7 @@
 mod freshness;
 mod search;
 mod sending;
+mod sent_lists;
 mod snapshot;
 mod writer;
 

@@ -1,6 +1,6 @@
 //! Refreshes the snapshot: plans how it catches up with the store, reads and applies the changes.
 
-use super::sending::{SentList, SentLists};
+use super::sent_lists::{SentList, SentLists};
 use super::snapshot::{Edit, Sizes, Snapshot};
 use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
