@@ -11,7 +11,6 @@ pub use prometheus::GaugeReader;
 use crate::blocking::spawn_blocking_with_permit;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
-use crate::http::json_body;
 use crate::log::LogBuffer;
 use ::prometheus::TextEncoder;
 use dropshot::{
@@ -23,6 +22,7 @@ use readiness::{Readiness, Unready};
 use serde::Serialize;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
+use store_orders_api::answer::json_response;
 use tokio::sync::Mutex;
 
 /// The body of `/livez` and `/readyz`.
@@ -95,11 +95,8 @@ async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
 }
 
 fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, HttpError> {
-    let body = serde_json::to_vec(state);
-    let body = body.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-    let mut response = json_body(body);
-    *response.status_mut() = status;
-    Ok(response)
+    let response = json_response(status, state);
+    response.map_err(|error| HttpError::for_internal_error(error.to_string()))
 }
 
 /// The metrics in the text format of Prometheus.

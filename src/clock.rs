@@ -1,11 +1,10 @@
-//! The clock: wall time for windows, output and the store, monotonic time for strikes and bans. Tests can
-//! replace it by a clock that they move.
-
-mod boot_instant;
-
-pub use boot_instant::BootInstant;
+//! The machine's clocks and points in time on them: wall time for windows, output and the store,
+//! monotonic time for strikes and bans. Tests can replace the clock by one that they move.
 
 use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::ops::Add;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A reading of both clocks.
@@ -91,5 +90,115 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Now {
         *self.0.lock()
+    }
+}
+
+/// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
+/// uses, stops during a suspension. With that clock, a window would end later by the wall clock
+/// than `Retry-After` said, and a client that returned in time would be refused. The monotonic
+/// clock of macOS does not stop.
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// The time since the boot of the machine, on a clock that all processes share. It also advances
+/// while the machine is suspended and while no server runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootInstant(Duration);
+
+impl BootInstant {
+    /// The current instant.
+    pub fn now() -> BootInstant {
+        let time = clock_gettime(CLOCK);
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+        BootInstant(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
+    }
+
+    /// The time since this instant.
+    pub fn elapsed(self) -> Duration {
+        BootInstant::now().since(self)
+    }
+
+    /// Returns the time from an earlier instant to this one.
+    pub fn since(self, earlier: BootInstant) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Returns the instant this long before.
+    #[cfg(test)]
+    pub fn earlier(self, by: Duration) -> BootInstant {
+        BootInstant(self.0 - by)
+    }
+}
+
+impl Add<Duration> for BootInstant {
+    type Output = BootInstant;
+
+    fn add(self, duration: Duration) -> BootInstant {
+        BootInstant(self.0.saturating_add(duration))
+    }
+}
+
+/// A point in time of one clock: nanoseconds since the clock's zero. It has only eight bytes, because
+/// each account and each key has two timestamps. In monotonic time, points before the start of the
+/// server, such as the end of an earlier ban, are negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// Creates a timestamp from nanoseconds.
+    pub const fn from_nanos(nanos: i64) -> Timestamp {
+        Timestamp(nanos)
+    }
+
+    /// Returns the nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Returns the time since `earlier`, or zero if `earlier` is the later timestamp.
+    pub fn saturating_duration_since(self, earlier: Timestamp) -> Duration {
+        let nanos = self.0.saturating_sub(earlier.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    /// Converts this timestamp to a clock that is ahead by this many nanoseconds.
+    pub fn shift(self, offset_nanos: i64) -> Timestamp {
+        Timestamp(self.0.saturating_add(offset_nanos))
+    }
+}
+
+impl From<Duration> for Timestamp {
+    fn from(since_start: Duration) -> Timestamp {
+        Timestamp(i64::try_from(since_start.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
+
+    fn add(self, duration: Duration) -> Timestamp {
+        self.shift(Timestamp::from(duration).0)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instant_equals_the_uptime_including_suspension() {
+        let uptime = || {
+            let text = std::fs::read_to_string("/proc/uptime").unwrap();
+            let seconds: f64 = text.split(' ').next().unwrap().parse().unwrap();
+            Duration::from_secs_f64(seconds)
+        };
+        // `/proc/uptime` is rounded down to 10 ms, so the second reading may be up to 10 ms too
+        // low.
+        let before = uptime();
+        let now = BootInstant::now();
+        let after = uptime() + Duration::from_millis(10);
+        assert!((before..=after).contains(&now.0), "{before:?} {now:?} {after:?}");
     }
 }

@@ -1,39 +1,78 @@
 //! The HTTP layer between dropshot and the domain: middleware, handlers and public pages.
 //!
-//! `GET /v1/store/orders` passes through these files:
+//! A module here imports only modules below it: `middleware`, then `docs` and `request_scope`,
+//! `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
+//!
+//! `GET /v1/store/orders` with a cached key passes these files on SQLite, in the order of their first
+//! calls. Paths are relative to `src/` or begin with `api/`.
 //!
 //! | File | Step |
 //! |---|---|
+//! | `http/inner_router.rs` | takes the request from dropshot; later finds the operation and calls it |
 //! | `http/middleware.rs` | runs the steps in order |
+//! | `http/caller.rs` | finds the client's address, and authenticates the request |
 //! | `http/request_scope.rs` | keeps the request's state; finally sets headers, counts and logs |
-//! | `http/inner_router.rs` | finds the operation and calls it through dropshot |
-//! | `http/authentication.rs` | checks the bearer key; without a valid key the response is a 401 |
-//! | `key_cache.rs` | finds the key in the cache or the store |
-//! | `http/rate_limit.rs` | turns the rate limiter's decision into headers or a 429 |
-//! | `limits/in_memory.rs`, or `store/postgres/limits/limiter.rs` | counts the request |
+//! | `log/request.rs` | keeps what the log shows; finally encodes the request's line |
+//! | `clock.rs` | reads the time |
+//! | `key_cache.rs` | refuses all keys if the cache is outdated, otherwise finds the key |
+//! | `keys.rs` | checks the form of the key and computes its digest |
+//! | `key_cache/cached_keys.rs` | returns the cached key with this digest |
+//! | `limits/in_memory.rs` | finds the windows of the account |
+//! | `limits.rs` | types of the rate limiter's decision |
+//! | `limits/window.rs` | counts the request in both windows |
+//! | `orders.rs` | queries the store; later returns the list |
+//! | `orders/freshness.rs` | keeps the snapshot and the last change that it reflects |
+//! | `store/agreement/list.rs` | decides if the snapshot reflects the last change |
+//! | `store/sqlite/serving.rs` | returns the last change |
+//! | `store/sqlite/open_files.rs` | checks that the store's files are still in place |
+//! | `store/sqlite/last_changes.rs` | reads the last change again if anything was committed |
+//! | `store/agreement/position.rs` | compares positions |
+//! | `store_check.rs` | refuses requests to a damaged store |
+//! | `api/src/parameters.rs` | reads the parameters |
+//! | `api/src/answer.rs` | passes the request to the handler; later builds the response |
+//! | `api/src/v1.rs` | the operation's types, generated |
 //! | `http/handlers.rs` | implements the operation |
-//! | `orders.rs` | returns a list that is up to date |
-//! | `orders/freshness.rs` | refreshes the snapshot from the store |
+//! | `store/freshness.rs` | waits for the store's answer |
+//! | `orders/snapshot.rs` | has the list's pages and entity tag |
+//! | `http/negotiation.rs` | reads `Accept-Encoding` |
 //! | `orders/sending.rs` | sends the bytes of the list, plain or as gzip |
-//! | `http/responses.rs` | wraps these bytes in a response |
+//! | `metrics/requests.rs` | counts the request |
+//! | `log/buffer.rs` | keeps the line until the log's thread writes it |
+//!
+//! A list of several pages also passes `orders/sent_lists.rs`, which can cut it off.
+//! `If-None-Match` needs no other file.
+//!
+//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `limits/window.rs`, then
+//! `store_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:
+//!
+//! | File | Step |
+//! |---|---|
+//! | `orders.rs` | passes the cancellation to the writer |
+//! | `orders/writer.rs` | gathers a batch, executes it and answers |
+//! | `orders/writer/running_batch.rs` | measures the age of the batch |
+//! | `store/sqlite/serving.rs` | cancels the orders of the batch |
+//! | `blocking.rs` | runs the transaction on a blocking thread |
+//! | `store/sqlite/write_access.rs` | waits for other writers, and commits |
+//! | `store/sqlite/connection.rs` | runs the transaction |
+//! | `store/sqlite/open_files.rs`, `store/sqlite/store_header.rs` | check the store's files |
+//! | `store/sqlite/last_changes.rs` | raises the change number |
+//! | `api/src/types.rs` | formats the time of the cancellation |
+//! | `orders/freshness.rs`, `store/agreement/list.rs`, `store/agreement/position.rs` | remove the order from the list |
+//! | `metrics/requests.rs`, `log/buffer.rs` | as above |
+//!
+//! These are the files whose functions callgrind counted once or more per request in a development
+//! build, without derived functions (see `xtask/bench/README.md` for a build that it can run).
 
-mod accept;
-mod authentication;
-mod client_ip;
-mod conditional;
+mod caller;
 mod docs;
 mod handlers;
 mod inner_router;
 mod middleware;
+mod negotiation;
 mod order_page;
-mod rate_limit;
-mod redaction;
 mod request_scope;
-mod responses;
-mod trace_context;
 
-pub use client_ip::TrustedProxies;
+pub use caller::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;
-pub use responses::json_body;

@@ -3,25 +3,21 @@
 //! cache refuses all keys.
 
 mod cached_keys;
-mod known_key;
 mod lookups;
 mod repeating;
 
-pub use cached_keys::{CachedKeys, MAX_CACHED_KEYS};
-pub use known_key::{KeyRefusal, KnownKey};
+pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 
 use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::keys::{
-    KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
-};
-use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Position, Store, StoreError};
+use crate::store::agreement::keys::keys_valid_until;
+use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
 use repeating::repeat;
 use slog::Logger;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -45,14 +41,11 @@ const USES_PER_TRANSACTION: usize = 1_000;
 pub struct KeyCache {
     store: Arc<dyn Store>,
     cached: CachedKeys,
-    /// The last change that the cached keys reflect. Locked while keys are replaced, so that older
-    /// rows never replace newer ones. Requests with a cached key do not wait for this lock.
-    reflected: Mutex<Position>,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time at which the cached keys were current, in milliseconds after `opened`. Measured by
+    /// The last time at which the cached keys are valid, in milliseconds after `opened`. Measured by
     /// the clock since boot, which also advances during a suspension, and which tests do not move.
-    refreshed_at_ms: AtomicU64,
+    valid_until_ms: AtomicU64,
     /// The last use of each key that is not recorded in the store yet: the key's row, and the time
     /// in Unix milliseconds. Sorted by row, so that each transaction writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
@@ -71,24 +64,23 @@ impl KeyCache {
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = store.poll_changes().await?;
-        let reflected = polled.last_changes.keys.into();
         let cache = KeyCache {
             store,
-            cached: CachedKeys::default(),
-            reflected,
+            cached: CachedKeys::new(polled.last_changes.keys),
             lookups: Lookups::default(),
             opened,
-            refreshed_at_ms: AtomicU64::default(),
+            valid_until_ms: AtomicU64::default(),
             uses: Mutex::default(),
         };
         cache.record_refresh(polled);
         Ok(cache)
     }
 
-    /// Returns the presented key if it is valid. Returns `None` if the store does not answer by the
-    /// deadline or the cache is out of date. A well-formed key that is not cached is looked up by a
-    /// statement that begins after this call, so a key works as soon as any process has issued it.
-    pub async fn find(
+    /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store does
+    /// not answer by the deadline or the cache is out of date. A well-formed key that is not cached
+    /// is looked up by a statement that begins after this call, so a key works as soon as any process
+    /// has issued it.
+    pub async fn authenticate(
         &self,
         presented: &[u8],
         environment: Environment,
@@ -144,7 +136,7 @@ impl KeyCache {
         let answer = timeout_at(deadline.into(), self.lookups.join(digest, address));
         let LookedUp { key, as_of } = answer.await.ok()??;
         // The answer may have taken so long that it is out of date.
-        (self.is_current() && keys_are_current(as_of, BootInstant::now())).then_some(key)
+        (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
     /// Gives lookups for this address a lower priority than lookups for all other addresses, for
@@ -156,7 +148,7 @@ impl KeyCache {
     /// Looks up the keys that requests wait for, until the future is dropped.
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
-            let waiting = self.lookups.next().await;
+            let waiting = self.lookups.take_batch().await;
             // If `answer` fails or panics, its dropped senders notify the waiting requests.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
@@ -168,16 +160,11 @@ impl KeyCache {
         digests.sort_unstable_by_key(|digest| digest.0);
         digests.dedup();
         let LookedUpKeys { polled, keys } = self.store.look_up_keys(digests).await?;
-        let reflected = self.reflected.lock();
-        let enters = may_enter_cache(polled.last_changes.keys, *reflected);
-        let add = |(digest, row)| (digest, self.cached.add(digest, row, enters));
-        let keys: HashMap<Digest, Arc<KnownKey>> = keys.into_iter().map(add).collect();
-        drop(reflected);
+        let read = polled.last_changes.keys;
+        let digests = waiting.iter().map(|waiter| waiter.digest);
+        let keys = self.cached.insert_looked_up(digests, keys, read);
         for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
-            if looked_up.key.is_none() {
-                self.cached.add_absent(digest, polled.last_changes.keys);
-            }
             // An error means that the client has disconnected.
             let _ = answer.send(looked_up);
         }
@@ -186,8 +173,7 @@ impl KeyCache {
 
     /// True if the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
-        let as_of = Duration::from_millis(self.refreshed_at_ms.load(Ordering::Relaxed));
-        keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
+        self.elapsed_ms() <= self.valid_until_ms.load(Ordering::Relaxed)
     }
 
     /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
@@ -219,29 +205,16 @@ impl KeyCache {
 
     /// Updates the cached keys from the store.
     async fn refresh(&self) -> Result<(), StoreError> {
-        let after = *self.reflected.lock();
+        let after = self.cached.reflected();
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;
-        let mut reflected = self.reflected.lock();
-        let rows_after = changes.as_ref().map(|_| after);
-        match keys_catch_up(*reflected, polled.last_changes.keys, rows_after) {
-            KeysCatchUp::Current => {}
-            KeysCatchUp::Rows(change) => {
-                self.cached.replace(changes.unwrap_or_default());
-                *reflected = change;
-            }
-            KeysCatchUp::Empty(change) => {
-                self.cached.clear();
-                *reflected = change;
-            }
-        }
-        drop(reflected);
+        self.cached.catch_up(polled.last_changes.keys, after, changes);
         self.record_refresh(polled);
         Ok(())
     }
 
     fn record_refresh(&self, polled: PolledChanges) {
-        let as_of_ms = milliseconds(polled.as_of.since(self.opened));
-        self.refreshed_at_ms.store(as_of_ms, Ordering::Relaxed);
+        let as_of = Duration::from_millis(milliseconds(polled.as_of.since(self.opened)));
+        self.valid_until_ms.store(milliseconds(keys_valid_until(as_of)), Ordering::Relaxed);
     }
 
     /// Records the uses since the last call. After an error, keeps all of them for the next call.

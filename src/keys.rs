@@ -102,6 +102,11 @@ pub fn without_keys(text: &str) -> String {
     redacted
 }
 
+/// True if a key with this expiry has expired. Times are Unix milliseconds.
+pub fn is_expired(expires_at_ms: Option<i64>, now_ms: i64) -> bool {
+    expires_at_ms.is_some_and(|end| end <= now_ms)
+}
+
 /// SHA-256 of a whole key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 32]);

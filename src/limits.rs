@@ -8,7 +8,6 @@ mod in_memory;
 mod persistence;
 mod snapshot;
 mod strikes;
-mod timestamp;
 mod window;
 
 pub use account_usage::{AccountUsage, LimitsReport, ReportError, WindowUsage};
@@ -20,7 +19,6 @@ pub use persistence::{
     check as check_limits_file,
 };
 pub use strikes::KeyBan;
-pub(crate) use timestamp::Timestamp;
 pub(crate) use window::{AccountWindows, FixedWindow};
 
 use crate::clock::Now;

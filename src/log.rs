@@ -11,7 +11,7 @@ pub use buffer::{LogBuffer, LogTarget, dropped_lines_counter};
 pub use dropshot_filter::for_dropshot;
 pub use error_chain::ErrorChain;
 pub use failure::{failure_line, log_failed_request};
-pub use request::{RequestLine, RequestLog};
+pub use request::{RequestLine, RequestLog, traceparent};
 
 use slog::{Drain, FnValue, Level, Logger, Record, o};
 use std::sync::{Arc, Mutex};

@@ -16,6 +16,7 @@
 mod freshness;
 mod search;
 mod sending;
+mod sent_lists;
 mod snapshot;
 mod writer;
 
@@ -171,7 +172,7 @@ impl OrderList {
 
     /// The counter of lists that were cut off because outdated lists used too much memory.
     pub fn lists_cut_off(&self) -> &IntCounter {
-        self.readers.cut_off()
+        self.readers.lists_cut_off()
     }
 
     /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
@@ -249,13 +250,13 @@ mod tests {
 
     /// Returns a list of one pending order, its store, and the store's directory. Only one outdated
     /// list can be read.
-    async fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
+    async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
-        let (shared, batches) = (Arc::new(Arc::clone(&store)), batch_sizes().unwrap());
-        let orders = OrderList::open(shared, batches, 1, &log).await.unwrap();
+        let batches = batch_sizes().unwrap();
+        let orders = OrderList::open(Arc::new(store.clone()), batches, 1, &log).await.unwrap();
         (orders, store, directory)
     }
 
@@ -308,7 +309,7 @@ mod tests {
     async fn a_list_that_is_still_read_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order().await;
         let first = orders.list().await.unwrap();
-        let reader = orders.readers.begin(&first);
+        let reader = orders.readers.register(&first);
         assert_eq!(orders.outdated_bytes(), 0);
         store.ship_orders(&[1]).unwrap();
         orders.list().await.unwrap();
@@ -320,9 +321,9 @@ mod tests {
     #[tokio::test]
     async fn a_refresh_cuts_off_the_oldest_list_that_is_still_read() {
         let (orders, store, _directory) = one_order().await;
-        let oldest = orders.readers.begin(&orders.list().await.unwrap());
+        let oldest = orders.readers.register(&orders.list().await.unwrap());
         store.ship_orders(&[1]).unwrap();
-        let newer = orders.readers.begin(&orders.list().await.unwrap());
+        let newer = orders.readers.register(&orders.list().await.unwrap());
         assert!(oldest.snapshot().is_ok());
         store.import(Records::Orders(&[NewOrder::pending(2)]), false).unwrap();
         orders.list().await.unwrap();

@@ -44,7 +44,7 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
 
 use crate::keys::Digest;
 use crate::limits::NewBan;
@@ -57,6 +57,10 @@ use tokio::sync::mpsc;
 
 /// The longest wait of a request for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The maximum number of cancellations in a batch. The first request waits until the last is done,
+/// so a batch must not be too long.
+pub const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum number of concurrent single-row lookups of one server.
 pub const ROW_LOOK_UPS: u32 = 16;

@@ -17,7 +17,6 @@ mod runbook;
 mod status;
 
 use std::path::Path;
-use std::sync::Arc;
 use store_orders::cli::command;
 use store_orders::store::sqlite::SqliteStore;
 use testbed::CliSandbox;
@@ -41,8 +40,8 @@ fn name_of(command: &clap::Command) -> &str {
 }
 
 /// Opens the store of the sandbox as the server does.
-fn store(sandbox: &CliSandbox) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(&sandbox.path("store-orders-data")).unwrap())
+fn store(sandbox: &CliSandbox) -> SqliteStore {
+    SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }
 
 /// Blocks until a future of the store has completed.

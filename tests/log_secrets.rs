@@ -1,10 +1,11 @@
 //! Keys appear neither in the log nor in responses, wherever callers put them and whatever fails.
 
 use std::collections::HashSet;
+use std::iter;
 use std::time::Duration;
 use store_orders::key_cache::CachedKeys;
 use store_orders::keys::Environment;
-use store_orders::store::{AccountCommands, KeyCommands, NewKey, Rotation, Store};
+use store_orders::store::{AccountCommands, KeyCommands, NewKey, Position, Rotation, Store};
 use store_orders_api::plans::Plan;
 use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
@@ -272,9 +273,8 @@ async fn no_key_is_in_an_error_or_in_debug_output() {
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
     let looked_up = store.look_up_keys(vec![issued.key.digest()]).await.unwrap();
     texts.push(format!("{looked_up:?}"));
-    for (digest, row) in looked_up.keys {
-        texts.push(format!("{:?}", CachedKeys::default().add(digest, row, true)));
-    }
+    let (cached, read) = (CachedKeys::new(Position::default()), Position::default());
+    texts.push(format!("{:?}", cached.insert_looked_up(iter::empty(), looked_up.keys, read)));
     keys.push(Key { id: issued.id, text });
     let leaks = Secrets::new(&keys).leaks(&texts.join("\n"));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));

@@ -4,6 +4,7 @@
 
 use allocation_counter::measure;
 use slog::{Discard, Logger, o};
+use std::iter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use store_orders::limits::{Decision, InMemoryLimits, KeyBan, KeyedRequest, Limit
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{AccountRow, KeyRow, NewOrder, OperatorStore, Records};
+use store_orders::store::{AccountRow, KeyRow, NewOrder, OperatorStore, Position, Records};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -82,11 +83,12 @@ fn cached_keys_take_less_than_40_megabytes() {
     };
     let mut cached = None;
     let allocations = measure(|| {
-        let keys = CachedKeys::default();
+        let (keys, change) = (CachedKeys::new(Position::default()), Position::default());
         for number in 0..3 * MAX_CACHED_KEYS as i64 {
             let mut digest = [0; 32];
             fastrand::fill(&mut digest);
-            keys.add(Digest(digest), row(number), true);
+            let rows = vec![(Digest(digest), row(number))];
+            keys.insert_looked_up(iter::empty(), rows, change);
         }
         cached = Some(keys);
     });
@@ -102,7 +104,7 @@ fn cached_keys_take_less_than_40_megabytes() {
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
     let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+    let store = SqliteStore::open(directory.path()).unwrap();
     let order = |id: i64| NewOrder {
         id,
         pet_id: id * 7_919 % 900_000,

@@ -103,7 +103,7 @@ pub struct Json<T>(Content<T>);
 #[derive(Debug)]
 enum Content<T> {
     Value(T),
-    Encoded(Response<Body>),
+    Encoded { json: Body, is_gzip: bool },
 }
 
 impl<T> From<T> for Json<T> {
@@ -113,28 +113,31 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Wraps a response whose body is already encoded. The caller must ensure that the body encodes
-    /// a `T`.
-    pub fn encoded(response: Response<Body>) -> Json<T> {
-        Json(Content::Encoded(response))
+    /// Takes the JSON of a `T`, plain or compressed with gzip. The caller must ensure that it is the
+    /// JSON of a `T`.
+    pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
+        Json(Content::Encoded { json, is_gzip })
     }
 
     /// Returns the response with this status.
     pub fn into_response(self, status: StatusCode) -> Result<Response<Body>, Failure> {
         match self.0 {
             Content::Value(value) => json_response(status, &value),
-            Content::Encoded(response) => Ok(with_status(response, status)),
+            Content::Encoded { json, is_gzip } => {
+                let mut response = encoded_response(status, json);
+                if is_gzip {
+                    let gzip = HeaderValue::from_static("gzip");
+                    response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+                }
+                Ok(response)
+            }
         }
     }
 }
 
 /// Returns a response with this status and without a body.
 pub fn empty_response(status: StatusCode) -> Response<Body> {
-    with_status(Response::new(Body::empty()), status)
-}
-
-/// Replaces the status of a response.
-pub fn with_status(mut response: Response<Body>, status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
 }
@@ -156,10 +159,18 @@ pub fn with_headers<const N: usize>(
 /// Returns a response with this status and this JSON body.
 pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Failure> {
     let body = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
-    let mut response = with_status(Response::new(Body::from(body)), status);
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    Ok(response)
+    Ok(encoded_response(status, Body::from(body)))
+}
+
+/// Returns a response with this status and this encoded JSON.
+fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
+    let mut response = Response::new(json);
+    *response.status_mut() = status;
+    // Room for all headers of a response, so that the map never grows.
+    response.headers_mut().reserve(12);
+    let content_type = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
 }
 
 /// The response that dropshot sends for a handler's result: a success of `S`, or an error.

@@ -3,7 +3,6 @@
 
 use crate::emission::DocumentError;
 use crate::{v1, v2};
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use store_orders_versions as versions;
 
@@ -58,15 +57,6 @@ impl Document {
     /// Returns the document that dropshot emits from the types of the contract.
     pub fn emitted(&self) -> Result<Value, DocumentError> {
         (self.emit)()
-    }
-
-    /// Returns the part of a path after the base path, or `None` if the path is not below the base
-    /// path. Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC
-    /// 3986, 6.2.2.2).
-    pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
-        let (first, _) = path.strip_prefix('/')?.split_once('/')?;
-        let (base, relative) = path.split_at(1 + first.len());
-        percent_decode_str(base).eq(self.base_path.bytes()).then_some(relative)
     }
 }
 

@@ -186,10 +186,14 @@ pub fn not_found(document: &Document) -> Response<Body> {
     plain(ErrorCode::NotFound, document)
 }
 
-/// 405: `allow` is the value of the `Allow` header.
+/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6).
 pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     let message = format!("This path does not support this method. It supports: {allow}.");
-    response(ErrorCode::MethodNotAllowed, message, document)
+    let mut response = response(ErrorCode::MethodNotAllowed, message, document);
+    if let Ok(allow) = HeaderValue::try_from(allow) {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
 }
 
 /// 429: the limit of `limit` requests per `unit` is exhausted for `seconds` more.

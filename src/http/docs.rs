@@ -8,14 +8,14 @@ mod served_document;
 
 pub use served_document::{served_document, served_documents};
 
-use super::responses::{method_not_allowed, moved_permanently};
 use dropshot::{Body, RequestInfo};
-use http::{Method, Response};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use page::ServedPage;
 use policy::Policy;
 use serde_json::Value;
 use store_orders_api::documents::{DOCUMENTS, V1, text};
 use store_orders_api::emission::DocumentError;
+use store_orders_api::errors::method_not_allowed;
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -82,6 +82,14 @@ impl Docs {
             }
         })
     }
+}
+
+/// Builds a 308 to another path.
+fn moved_permanently(path: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(path));
+    response
 }
 
 /// Fills in the reference page of a document. The page can be read without scripts.

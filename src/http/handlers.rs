@@ -1,16 +1,18 @@
 //! Implements the operations: calls the order list or the store and wraps the outcome.
 
-use super::accept::accepts_gzip;
-use super::authentication::Caller;
-use super::conditional::field_matches_tag;
+use super::caller::Caller;
+use super::negotiation::{accepts_gzip, field_matches_tag};
 use super::order_page::{PageAnswer, PageRequest};
-use super::responses::{json_body, json_payload};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
-use crate::orders::{CancelError, ListError, Snapshot, content_tag, find_order};
+use crate::orders::{
+    CancelError, ListError, Payload, PayloadBody, Snapshot, content_tag, find_order,
+};
 use crate::store::{CancelOutcome, CancelledOrder, Position, Store, StoreError};
 use chrono::DateTime;
+use dropshot::Body;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Serialize;
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
@@ -49,8 +51,8 @@ impl v1::Api for Handlers {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let body = json_payload(request.context.orders.list_payload(&list, gzip));
-        Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(body), etag })
+        let payload = request.context.orders.list_payload(&list, gzip);
+        Ok(v1::ListOrdersSuccess::Ok { body: to_json(payload), etag })
     }
 
     async fn cancel_order(
@@ -108,10 +110,10 @@ impl v2::Api for Handlers {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let body = request.context.orders.part_payload(json, gzip).await;
-        let body = body.map_err(|error| HandlerFailure::internal(&request, error));
-        let body = body.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(json_payload(body)), etag, link })
+        let payload = request.context.orders.part_payload(json, gzip).await;
+        let payload = payload.map_err(|error| HandlerFailure::log_internal(&request, error));
+        let payload = payload.map_err(v2::ServerError::from)?;
+        Ok(v2::ListOrdersSuccess::Ok { body: to_json(payload), etag, link })
     }
 
     async fn get_order(
@@ -135,7 +137,7 @@ impl v2::Api for Handlers {
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
-        Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json_body(json)), etag })
+        Ok(v2::GetOrderSuccess::Ok { body: Json::encoded(json.into(), false), etag })
     }
 
     async fn cancel_order(
@@ -164,8 +166,8 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     let key_id = Arc::clone(&caller.key.row.id);
     let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
-        CancelError::NoAnswer => HandlerFailure::internal(request, error),
-        error => HandlerFailure::unavailable(request, error),
+        CancelError::NoAnswer => HandlerFailure::log_internal(request, error),
+        error => HandlerFailure::log_unavailable(request, error),
     })
 }
 
@@ -173,6 +175,15 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
+}
+
+/// Converts a payload of the order list to the body of a response.
+fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
+    let json = match body {
+        PayloadBody::Whole(bytes) => Body::from(bytes),
+        PayloadBody::Pieces(pieces) => Body::wrap(pieces),
+    };
+    Json::encoded(json, is_gzip)
 }
 
 /// Returns the list, refreshed from the store, and the position that it has at least reached.
@@ -184,9 +195,9 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Freshness(_) => {
-            HandlerFailure::unavailable(request, error)
+            HandlerFailure::log_unavailable(request, error)
         }
-        ListError::CutShort => HandlerFailure::internal(request, error),
+        ListError::CutShort => HandlerFailure::log_internal(request, error),
     })
 }
 
@@ -211,9 +222,9 @@ async fn read_cancelled_order(
         })
     };
     let order = row.map(to_order).transpose();
-    let order = order.map_err(|error| HandlerFailure::internal(request, error))?;
+    let order = order.map_err(|error| HandlerFailure::log_internal(request, error))?;
     let json = order.map(|order| serde_json::to_vec(&order)).transpose();
-    json.map_err(|error| HandlerFailure::internal(request, error))
+    json.map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the
@@ -237,8 +248,8 @@ where
     });
     match answer.await {
         Ok(Ok(row)) => Ok(row),
-        Ok(Err(error)) => Err(HandlerFailure::unavailable(request, error)),
-        Err(error) => Err(HandlerFailure::internal(request, error)),
+        Ok(Err(error)) => Err(HandlerFailure::log_unavailable(request, error)),
+        Err(error) => Err(HandlerFailure::log_internal(request, error)),
     }
 }
 
@@ -251,12 +262,12 @@ enum HandlerFailure {
 }
 
 impl HandlerFailure {
-    fn unavailable(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+    fn log_unavailable(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
         log_cause(request, StatusCode::SERVICE_UNAVAILABLE, &cause);
         HandlerFailure::Unavailable
     }
 
-    fn internal(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
+    fn log_internal(request: &Request<'_>, cause: impl Error) -> HandlerFailure {
         log_cause(request, StatusCode::INTERNAL_SERVER_ERROR, &cause);
         HandlerFailure::Internal
     }

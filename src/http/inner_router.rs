@@ -18,6 +18,7 @@ use dropshot::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
+use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -144,7 +145,7 @@ impl InnerRouter {
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =
-            versions.find_map(|version| Some((version.document.relative_path(path)?, version)));
+            versions.find_map(|version| Some((relative_path(version.document, path)?, version)));
         match version {
             Some((path, version)) if is_plain(path) => {
                 (version.document, version.route(method, path))
@@ -333,6 +334,15 @@ impl SharedExtractor for AnyPath {
     }
 }
 
+/// Returns the part of a path after the document's base path, or `None` if the path is not below the
+/// base path. Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC
+/// 3986, 6.2.2.2).
+fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
+    let (first, _) = path.strip_prefix('/')?.split_once('/')?;
+    let (base, relative) = path.split_at(1 + first.len());
+    percent_decode_str(base).eq(document.base_path.bytes()).then_some(relative)
+}
+
 /// Returns false for a path with `//` or a trailing slash, although dropshot would accept the path.
 fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
@@ -355,13 +365,13 @@ fn allow_value(error: &HttpError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{InnerRouter, is_plain};
+    use super::{InnerRouter, is_plain, relative_path};
     use store_orders_api::documents::{Document, V1, V2};
 
     /// Returns the part of a path that is routed. Returns `None` if the path is not below the base
     /// path, has `//` or ends with a slash.
-    fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
-        document.relative_path(path).filter(|path| is_plain(path))
+    fn plain_relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
+        relative_path(document, path).filter(|path| is_plain(path))
     }
 
     /// Responses that depend on the list have an entity tag, and caches must revalidate them.
@@ -385,7 +395,7 @@ mod tests {
     fn only_plain_paths_below_the_base_are_routed() {
         for document in [&V1, &V2] {
             let path = format!("{}/store/orders", document.base_path);
-            assert_eq!(relative_path(document, &path), Some("/store/orders"));
+            assert_eq!(plain_relative_path(document, &path), Some("/store/orders"));
         }
         for path in [
             "/",
@@ -398,7 +408,7 @@ mod tests {
             "//v1/x",
             "",
         ] {
-            assert_eq!(relative_path(&V1, path), None, "{path}");
+            assert_eq!(plain_relative_path(&V1, path), None, "{path}");
         }
     }
 }

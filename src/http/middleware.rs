@@ -1,26 +1,25 @@
-//! The middleware: authenticates, rate-limits and routes every request before its handler.
+//! The middleware: routes, authenticates and rate-limits every request before its handler.
 
-use super::authentication::{Caller, Unauthenticated, authenticate, unauthorized};
-use super::client_ip::TrustedProxies;
+use super::caller::{Caller, TrustedProxies, Unauthenticated, authenticate, unauthorized};
 use super::docs::Docs;
 use super::inner_router::{BuildError, DropshotContext, InnerRouter, Route, catch_all};
-use super::rate_limit;
 use super::request_scope::RequestScope;
-use super::responses::method_not_allowed;
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::{KnownKey, ValidKey};
 use crate::limits::Decision;
 use crate::metrics::RouteId;
-use crate::store::Freshness;
+use crate::store::{Freshness, REQUEST_TIMEOUT};
 use dropshot::{ApiDescription, Body, HttpError, RequestInfo};
 use futures::FutureExt;
 use futures::future::poll_immediate;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 use store_orders_api::errors;
+use store_orders_api::plans::Plan;
 use tokio::time::sleep_until;
 
 /// The middleware: the router, the public pages and the trusted proxies. Dropshot passes the
@@ -51,41 +50,44 @@ impl Middleware {
         context: DropshotContext,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, HttpError> {
+        let started = Instant::now();
+        let deadline = started + REQUEST_TIMEOUT;
         let peer = context.request.remote_addr().ip();
         let client = self.proxies.client(peer, context.request.headers());
-        let mut scope = RequestScope::begin(&context, client);
-        if let Some(page) = self.docs.find(&context.request) {
-            scope.route = RouteId::PUBLIC;
-            return Ok(scope.finish_unlimited(page));
-        }
+        let mut scope = RequestScope::begin(&context, client, started);
         let steps = async {
             let (document, route) =
                 self.router.route(context.request.method(), context.request.uri().path());
             scope.note_route(document, &route);
-            match (admit(&mut scope, &context.request, &route).await, route) {
-                (ControlFlow::Break(refusal), _) => refusal,
-                (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
+            if let Route::OutsideVersions = route
+                && let Some(page) = self.docs.find(&context.request)
+            {
+                scope.route = RouteId::PUBLIC;
+                return page;
+            }
+            let caller = match admit(&mut scope, &context.request, &route, deadline).await {
+                ControlFlow::Continue(caller) => caller,
+                ControlFlow::Break(refusal) => return refusal,
+            };
+            match route {
+                Route::Found(..) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
-                    scope.unavailable(&"the store is damaged")
+                    scope.log_unavailable(&"the store is damaged")
                 }
-                (ControlFlow::Continue(caller), Route::Found(operation, endpoint)) => {
+                Route::Found(operation, endpoint) => {
                     request.extensions_mut().insert(caller);
                     let handled = operation.call(context, endpoint, request);
                     tokio::select! {
                         biased;
                         handled = handled => handled,
                         // Only reads time out here. A cancellation times out in the writer.
-                        () = sleep_until(scope.deadline().into()), if scope.is_read() => {
-                            scope.timed_out()
+                        () = sleep_until(deadline.into()), if scope.is_read() => {
+                            scope.log_timeout()
                         }
                     }
                 }
-                (_, Route::NotFound | Route::OutsideVersions) => {
-                    errors::not_found(scope.document())
-                }
-                (_, Route::OtherMethod { allow, .. }) => {
-                    method_not_allowed(&allow, scope.document())
-                }
+                Route::NotFound | Route::OutsideVersions => errors::not_found(document),
+                Route::OtherMethod { allow, .. } => errors::method_not_allowed(&allow, document),
             }
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
@@ -94,10 +96,10 @@ impl Middleware {
                 if scope.limit_status.is_none() {
                     // Even a 500 has the rate limit headers. If the panic came before the rate
                     // limiter's decision, their values come from the count of the client's address.
-                    rate_limit::show_status_of_address(&mut scope);
+                    show_status_of_address(&mut scope);
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
-                scope.panicked(why.or(panic.downcast_ref().copied()).unwrap_or("no message"))
+                scope.log_panic(why.or(panic.downcast_ref().copied()).unwrap_or("no message"))
             }
         };
         Ok(scope.finish(response))
@@ -105,23 +107,27 @@ impl Middleware {
 }
 
 /// Authenticates the request and counts it against its account or, without a valid key, against the
-/// client's address.
+/// client's address. Breaks with the response if the request is refused.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
     route: &Route<'_>,
+    deadline: Instant,
 ) -> ControlFlow<Response<Body>, Caller> {
-    match authenticate(scope, request.headers()).await {
+    let (client, now) = (scope.client, scope.now);
+    match authenticate(scope.server(), request.headers(), client, now, deadline).await {
         Ok(ValidKey { key, was_looked_up }) => {
             scope.key = Some(Arc::clone(&key));
-            let now = if was_looked_up { scope.server().clock.now() } else { scope.now };
-            let (decision, freshness) = decide(scope, &key, now, route).await;
-            rate_limit::by_account(scope, &key, decision)?;
-            ControlFlow::Continue(Caller { key, deadline: scope.deadline(), freshness })
+            let server = scope.server();
+            let now = if was_looked_up { server.clock.now() } else { now };
+            let counted = count_and_query(server, &key, now, deadline, route.reads_list()).await;
+            let Counted { decision, decided_at, freshness } = counted;
+            enforce(scope, Some(key.row.account.plan), decision, decided_at)?;
+            ControlFlow::Continue(Caller { key, deadline, freshness })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
-            rate_limit::by_address(scope).await?;
+            count_by_address(scope).await?;
             // Paths outside the API versions require no key.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
@@ -134,32 +140,92 @@ async fn admit(
         Err(Unauthenticated::KeysOutdated) => {
             // The key may be valid. If its request were counted, callers without a key at the same
             // address would get 429 after the outage.
-            rate_limit::show_status_of_address(scope);
+            show_status_of_address(scope);
             let why = "the key cannot be checked: the store has not answered in time";
-            ControlFlow::Break(scope.unavailable(&why))
+            ControlFlow::Break(scope.log_unavailable(&why))
         }
     }
 }
 
-/// Counts a request against its account. Returns the rate limiter's decision and the time of the
-/// decision. If the operation reads the list, also queries the store for the last changes, while
-/// the limiter decides. Sends no query if the limiter refuses the request at once. Returns no query
-/// if it cannot be sent; the handler then sends one.
-async fn decide(
-    scope: &RequestScope,
+/// The rate limiter's decision on a request, and the query that was sent while it decided.
+struct Counted {
+    decision: Decision,
+    decided_at: Now,
+    /// See [`Caller::freshness`].
+    freshness: Option<Freshness>,
+}
+
+/// Counts a request against its account. If the operation reads the list, also queries the store for
+/// the last changes while the limiter decides.
+async fn count_and_query(
+    server: &ServerContext,
     key: &KnownKey,
     now: Now,
-    route: &Route<'_>,
-) -> ((Decision, Now), Option<Freshness>) {
-    let (server, request) = (scope.server(), key.request());
-    let mut decision = server.limits.admit(request, &key.row.id, now, scope.deadline());
-    let immediate = poll_immediate(&mut decision).await;
-    let is_refused =
-        immediate.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
-    let sends_query = route.reads_list() && !is_refused;
+    deadline: Instant,
+    reads_list: bool,
+) -> Counted {
+    let request = key.request();
+    let mut deciding = server.limits.admit(request, &key.row.id, now, deadline);
+    // The limiter in memory always decides in the first poll, PostgreSQL's only for some refusals.
+    let first = poll_immediate(&mut deciding).await;
+    let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
+    let sends_query = reads_list && !is_refused;
+    // If the query cannot be sent, the handler sends one.
     let freshness = sends_query.then(|| server.orders.query_freshness().ok()).flatten();
-    match immediate {
-        Some(decision) => ((decision, now), freshness),
-        None => ((decision.await, server.clock.now()), freshness),
+    let (decision, decided_at) = match first {
+        Some(decision) => (decision, now),
+        None => (deciding.await, server.clock.now()),
+    };
+    Counted { decision, decided_at, freshness }
+}
+
+/// Counts a request without a valid key against its address. Breaks with a 429 above the limit.
+async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
+    let (server, client) = (scope.server(), scope.client);
+    let now = server.clock.now();
+    let decision = server.limits.admit_unauthenticated(client, now).await;
+    if let Decision::Limited(status, _) = decision {
+        server.keys.shed(client, status.resets_in);
     }
+    enforce(scope, None, decision, now)
+}
+
+/// Records the status for the rate limit headers. Breaks with a 429 unless the request is admitted,
+/// or with a 503 if the limiter cannot count requests. `plan` is the plan of a valid key.
+fn enforce(
+    scope: &mut RequestScope,
+    plan: Option<Plan>,
+    decision: Decision,
+    decided_at: Now,
+) -> ControlFlow<Response<Body>> {
+    let status = decision.status();
+    scope.limit_status = Some((status, decided_at));
+    let (server, document, seconds) = (scope.server(), scope.document(), status.retry_after());
+    let (reason, mut response) = match decision {
+        Decision::Admitted(_) => return ControlFlow::Continue(()),
+        Decision::Limited(_, window) => (
+            "rate_limited",
+            errors::rate_limit_exceeded(status.limit, window.unit(), seconds, document),
+        ),
+        Decision::Banned { .. } => ("banned", errors::key_banned(seconds, document)),
+        Decision::Unavailable(_) => {
+            let why = server.limits.unavailable_because();
+            let why = why.as_deref().unwrap_or("no answer in time");
+            let why = format_args!("the request cannot be counted: {why}");
+            ("limits_unavailable", scope.log_unavailable(&why))
+        }
+    };
+    server.metrics.rate_limited.count(plan, &decision);
+    // Without a valid key, the log has the reason why the key is refused.
+    scope.refusal.get_or_insert(reason);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    ControlFlow::Break(response)
+}
+
+/// Sets the rate limit headers of a request that is refused without being counted: they show the
+/// status of its address.
+fn show_status_of_address(scope: &mut RequestScope) {
+    let now = scope.server().clock.now();
+    let status = scope.server().limits.unauthenticated_status(scope.client, now);
+    scope.limit_status = Some((status, now));
 }

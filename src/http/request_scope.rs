@@ -2,18 +2,15 @@
 //! and logs it.
 
 use super::inner_router::{DropshotContext, Route};
-use super::redaction;
-use super::responses::without_body;
-use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::KnownKey;
 use crate::limits::RateLimitStatus;
-use crate::log::{RequestLine, log_failed_request};
+use crate::log::{RequestLine, log_failed_request, traceparent};
 use crate::metrics::RouteId;
 use crate::store::REQUEST_TIMEOUT;
 use dropshot::Body;
-use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
 use std::fmt;
 use std::net::IpAddr;
@@ -68,12 +65,12 @@ pub struct RequestScope {
 
 impl RequestScope {
     /// Begins the scope when the request arrives.
-    pub fn begin(context: &DropshotContext, client: IpAddr) -> RequestScope {
+    pub fn begin(context: &DropshotContext, client: IpAddr, started: Instant) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
         let is_logged = server.request_log.is_on();
         RequestScope {
             server: Arc::clone(server),
-            started: Instant::now(),
+            started,
             now: server.clock.now(),
             method: request.method().clone(),
             uri: is_logged.then(|| request.uri().clone()),
@@ -116,18 +113,13 @@ impl RequestScope {
         self.document
     }
 
-    /// The time by which the store must answer.
-    pub fn deadline(&self) -> Instant {
-        self.started + REQUEST_TIMEOUT
-    }
-
     /// True if the method is safe: the request changes nothing.
     pub fn is_read(&self) -> bool {
         self.method.is_safe()
     }
 
-    /// Builds a 503 and logs the reason.
-    pub fn unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
+    /// Logs the reason and builds a 503.
+    pub fn log_unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
         log_failed_request(
             &self.server.log,
             &self.request_id,
@@ -137,14 +129,14 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// Builds the 503 for a store that did not answer before the deadline.
-    pub fn timed_out(&self) -> Response<Body> {
+    /// Logs that the store did not answer before the deadline and builds a 503.
+    pub fn log_timeout(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
-        self.unavailable(&format_args!("the store gave no answer within {seconds} s"))
+        self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
     }
 
-    /// Builds the 500 for a panic and logs it.
-    pub fn panicked(&self, why: &str) -> Response<Body> {
+    /// Logs a panic and builds a 500.
+    pub fn log_panic(&self, why: &str) -> Response<Body> {
         let why = format_args!("panic: {why}");
         log_failed_request(
             &self.server.log,
@@ -155,10 +147,20 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Sets the headers of API responses, then calls [`RequestScope::finish_unlimited`].
-    pub fn finish(self, mut response: Response<Body>) -> Response<Body> {
-        let status = response.status();
-        let set = response.headers_mut();
+    /// Completes the response, counts and logs the request. Public pages get no headers here.
+    pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
+        if self.route != RouteId::PUBLIC {
+            self.set_headers(response.status(), response.headers_mut());
+        }
+        self.is_finished = true;
+        let is_head = self.method == Method::HEAD;
+        let bytes = if is_head { Some(0) } else { response.body().size_hint().exact() };
+        self.record(response.status(), bytes);
+        if is_head { without_body(response) } else { response }
+    }
+
+    /// Sets the headers of API responses.
+    fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
         // Reserves space for the headers set here, the request id and the date in one allocation.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
@@ -190,31 +192,17 @@ impl RequestScope {
             let after = set.entry(header::RETRY_AFTER);
             after.or_insert(HeaderValue::from(UNAVAILABLE_RETRY_SECONDS));
         }
-        self.finish_unlimited(response)
-    }
-
-    /// Counts and logs the request, and drops the body for HEAD. Public pages, which are not rate
-    /// limited, call this function directly, because it sets no headers.
-    pub fn finish_unlimited(mut self, response: Response<Body>) -> Response<Body> {
-        self.is_finished = true;
-        let is_head = self.method == Method::HEAD;
-        let bytes = if is_head { Some(0) } else { response.body().size_hint().exact() };
-        self.record(response.status(), bytes);
-        if is_head { without_body(response) } else { response }
     }
 
     fn record(&self, status: StatusCode, bytes: Option<u64>) {
         let latency = self.started.elapsed();
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
-        let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
-        let user_agent = sent().map(redaction::redact_user_agent);
-        let trace = self.traceparent.as_ref().and_then(TraceContext::parse);
         let key = self.key.as_ref().map(|key| &key.row);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
-            path: redaction::redact_path(self.uri.as_ref().map_or("", Uri::path)),
+            path: self.uri.as_ref().map_or("", Uri::path),
             status: status.as_u16(),
             bytes,
             account: key.map(|key| key.account.id),
@@ -222,9 +210,8 @@ impl RequestScope {
             key_id: key.map(|key| &*key.id),
             refusal: self.refusal,
             client: self.client,
-            user_agent: user_agent.as_deref(),
-            trace_id: trace.map(|trace| trace.trace_id),
-            span_id: trace.map(|trace| trace.span_id),
+            user_agent: self.user_agent.as_ref(),
+            traceparent: self.traceparent.as_ref(),
             latency,
         });
     }
@@ -238,10 +225,23 @@ impl Drop for RequestScope {
             return;
         }
         if std::thread::panicking() {
-            let response = self.panicked("after the response had begun");
+            let response = self.log_panic("after the response had begun");
             self.record(response.status(), None);
         } else if let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST) {
             self.record(status, None);
         }
     }
+}
+
+/// Converts the response to GET into the response to HEAD: drops the body but keeps its length
+/// (RFC 9110, 9.3.2). Over HTTP/2 a body would be a protocol error. 204 and 304 have no
+/// `Content-Length`.
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    let has_no_length =
+        matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let length = response.body().size_hint().exact().filter(|_| !has_no_length);
+    if let Some(length) = length {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
 }

@@ -1,12 +1,20 @@
-//! Stores cached keys, and digests that no key has. Both are bounded in number; the least recently
-//! used entries are evicted.
+//! The cached keys with their accounts, and digests that no key has. Both are bounded in number; the
+//! least recently used entries are evicted.
+//!
+//! Only this file replaces cached keys. `reflected` is locked meanwhile, and the decision comes from
+//! [`agreement::keys`](crate::store::agreement::keys), so an older row never replaces a newer one. A
+//! new row never overwrites the time of a key's last use, because the store may not have it yet.
 
-use super::KnownKey;
-use crate::keys::Digest;
-use crate::store::{KeyChange, KeyRow, Position};
+use crate::clock::Now;
+use crate::keys::{Digest, Environment, is_expired};
+use crate::limits::KeyedRequest;
+use crate::store::agreement::keys::{KeysCatchUp, keys_catch_up, may_enter_cache};
+use crate::store::{AccountRow, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Position};
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The maximum number of cached keys, which take about 30 MB.
 pub const MAX_CACHED_KEYS: usize = 100_000;
@@ -18,17 +26,23 @@ const MAX_ABSENT: usize = 4_096;
 #[derive(Debug)]
 pub struct CachedKeys {
     keys: Cache<Digest, Arc<KnownKey>>,
+    /// The last change that `keys` reflects. Locked while keys are replaced. Requests with a cached
+    /// key do not wait for this lock.
+    reflected: Mutex<Position>,
     /// Digests that no key has, each with the change number at its last lookup.
     absent: Cache<Digest, Position>,
 }
 
-impl Default for CachedKeys {
-    fn default() -> CachedKeys {
-        CachedKeys { keys: Cache::new(MAX_CACHED_KEYS), absent: Cache::new(MAX_ABSENT) }
-    }
-}
-
 impl CachedKeys {
+    /// Creates an empty cache that reflects this change.
+    pub fn new(reflected: Position) -> CachedKeys {
+        CachedKeys {
+            keys: Cache::new(MAX_CACHED_KEYS),
+            reflected: Mutex::new(reflected),
+            absent: Cache::new(MAX_ABSENT),
+        }
+    }
+
     /// Returns the cached key with this digest.
     pub fn get(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
         self.keys.get(digest)
@@ -40,23 +54,56 @@ impl CachedKeys {
         self.absent.get(digest)
     }
 
-    /// Records that no key had this digest at this change.
-    pub fn add_absent(&self, digest: Digest, at: Position) {
-        self.absent.insert(digest, at);
+    /// The last change that the cached keys reflect.
+    pub fn reflected(&self) -> Position {
+        *self.reflected.lock()
     }
 
-    /// Creates a key from this row. Caches the key if `enters` is true.
-    pub fn add(&self, digest: Digest, row: KeyRow, enters: bool) -> Arc<KnownKey> {
-        let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
-        if enters {
-            self.keys.insert(digest, Arc::clone(&key));
+    /// Creates keys from the rows that a lookup of these digests read at the change `read`, and
+    /// returns them. Caches them unless the cache may already reflect later changes. Caches the
+    /// other digests as absent.
+    pub fn insert_looked_up(
+        &self,
+        digests: impl Iterator<Item = Digest>,
+        rows: Vec<(Digest, KeyRow)>,
+        read: Position,
+    ) -> HashMap<Digest, Arc<KnownKey>> {
+        let reflected = self.reflected.lock();
+        let is_cacheable = may_enter_cache(read, *reflected);
+        let mut keys = HashMap::new();
+        for (digest, row) in rows {
+            let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
+            if is_cacheable {
+                self.keys.insert(digest, Arc::clone(&key));
+            }
+            keys.insert(digest, key);
         }
-        key
+        drop(reflected);
+        let absent = digests.filter(|digest| !keys.contains_key(digest));
+        absent.for_each(|digest| self.absent.insert(digest, read));
+        keys
     }
 
-    /// Updates the cached keys with these rows of accounts and keys. Ignores keys that are not
-    /// cached.
-    pub fn replace(&self, changes: Vec<KeyChange>) {
+    /// Updates the cached keys, so that they reflect the change `stored`. `changes` are the accounts
+    /// and keys that changed after the change `after`. Removes all keys if that is not sufficient.
+    pub fn catch_up(&self, stored: Position, after: Position, changes: Option<Vec<KeyChange>>) {
+        let mut reflected = self.reflected.lock();
+        let rows_after = changes.as_ref().map(|_| after);
+        match keys_catch_up(*reflected, stored, rows_after) {
+            KeysCatchUp::Current => {}
+            KeysCatchUp::Rows(change) => {
+                self.replace(changes.unwrap_or_default());
+                *reflected = change;
+            }
+            KeysCatchUp::Empty(change) => {
+                self.keys.clear();
+                *reflected = change;
+            }
+        }
+    }
+
+    /// Replaces the cached keys to which these rows belong. Ignores keys that are not cached.
+    fn replace(&self, changes: Vec<KeyChange>) {
         let mut accounts = HashMap::new();
         for change in changes {
             match change {
@@ -80,11 +127,6 @@ impl CachedKeys {
         changed.into_iter().for_each(|(digest, key)| self.keys.insert(digest, key));
     }
 
-    /// Removes all keys.
-    pub fn clear(&self) {
-        self.keys.clear();
-    }
-
     /// The number of cached keys.
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -93,5 +135,113 @@ impl CachedKeys {
     /// True if no key is cached.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
+    }
+}
+
+/// The reason for refusing a key. It appears in the log. A response does not show whether the key
+/// is unknown, revoked or expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyRefusal {
+    /// No `Authorization` header, or a header with another scheme than `Bearer`.
+    NoKey,
+    /// More than one `Authorization` header.
+    SeveralHeaders,
+    /// Not a well-formed key.
+    Malformed,
+    /// A well-formed key of another environment.
+    OtherEnvironment(Environment),
+    /// The store has no such key.
+    Unknown,
+    /// The operator revoked the key or closed its account.
+    Revoked,
+    /// The key is past its expiry.
+    Expired,
+}
+
+impl KeyRefusal {
+    /// The reason in the log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            KeyRefusal::NoKey => "no_key",
+            KeyRefusal::SeveralHeaders => "several_authorization_headers",
+            KeyRefusal::Malformed => "malformed_key",
+            KeyRefusal::OtherEnvironment(_) => "key_of_other_environment",
+            KeyRefusal::Unknown => "unknown_key",
+            KeyRefusal::Revoked => "revoked_key",
+            KeyRefusal::Expired => "expired_key",
+        }
+    }
+}
+
+/// An issued key and its account. Authentication, rate limits and the log share it.
+#[derive(Debug)]
+pub struct KnownKey {
+    /// The key's row, as it was read from the store.
+    pub row: KeyRow,
+    /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
+    used_at_ms: AtomicI64,
+}
+
+impl KnownKey {
+    /// Creates a key from its row. `before` is the cached key that the new one replaces. The last
+    /// use of `before` is kept, because the store may not have it yet.
+    fn new(row: KeyRow, before: Option<&KnownKey>) -> KnownKey {
+        let stored = row.used_at_ms;
+        let used_at_ms = before.map_or(stored, |before| before.used_at_ms.load(Ordering::Relaxed));
+        KnownKey { row, used_at_ms: used_at_ms.into() }
+    }
+
+    /// Returns the key with a new state of its account.
+    fn with_account(&self, account: AccountRow) -> KnownKey {
+        KnownKey::new(KeyRow { account, ..self.row.clone() }, Some(self))
+    }
+
+    /// Returns the reason for refusing the key at this time, or `None` if the key is valid.
+    pub(super) fn refusal(&self, now: Now) -> Option<KeyRefusal> {
+        if self.row.is_revoked || self.row.account.is_closed {
+            return Some(KeyRefusal::Revoked);
+        }
+        is_expired(self.row.expires_at_ms, now.wall_ms()).then_some(KeyRefusal::Expired)
+    }
+
+    /// Returns true if the caller must record this use. At most one caller per minute gets true.
+    pub(super) fn claim_use(&self, now_ms: i64) -> bool {
+        let last = self.used_at_ms.load(Ordering::Relaxed);
+        // `abs_diff`, so that uses are also recorded after the wall clock was set back.
+        now_ms.abs_diff(last) >= MIN_USE_INTERVAL_MS.unsigned_abs()
+            && self
+                .used_at_ms
+                .compare_exchange(last, now_ms, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Returns a request with this key, for the rate limiter.
+    pub fn request(&self) -> KeyedRequest {
+        KeyedRequest {
+            account: self.row.account.id,
+            key: self.row.row,
+            limits: self.row.account.limits,
+            ban: self.row.ban,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_own_reason_in_the_log() {
+        use KeyRefusal::{Expired, Malformed, NoKey, Revoked, SeveralHeaders, Unknown};
+        let refusals = [NoKey, SeveralHeaders, Malformed, Unknown, Revoked, Expired];
+        let reasons = [
+            "no_key",
+            "several_authorization_headers",
+            "malformed_key",
+            "unknown_key",
+            "revoked_key",
+            "expired_key",
+        ];
+        assert_eq!(refusals.map(KeyRefusal::as_str), reasons);
     }
 }

@@ -1,7 +1,7 @@
 //! Batches key lookups of concurrent requests. Only one statement runs at a time, with a bounded
 //! number of keys, so a flood of made-up keys costs the store one statement per round trip.
 
-use super::KnownKey;
+use super::cached_keys::KnownKey;
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::limits::AddressKey;
@@ -74,8 +74,9 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits for requests, then returns the requests whose keys the next statement looks up.
-    pub async fn next(&self) -> Vec<Waiter> {
+    /// Waits for requests, then removes and returns the requests whose keys the next statement looks
+    /// up.
+    pub async fn take_batch(&self) -> Vec<Waiter> {
         loop {
             let next = take_next(&mut self.waiting.lock());
             if !next.is_empty() {
@@ -135,7 +136,7 @@ mod tests {
         }
         // The client of the first request disconnects.
         drop(requests.swap_remove(0));
-        let next = || lookups.next().now_or_never().unwrap_or_default();
+        let next = || lookups.take_batch().now_or_never().unwrap_or_default();
         let first: Vec<_> = next().iter().map(|waiter| waiter.digest).collect();
         assert_eq!(first.len(), MAX_KEYS + 1, "a key of two requests counts once");
         let other = [MAX_KEYS, MAX_KEYS, MAX_KEYS + 1].map(digest);

@@ -8,7 +8,7 @@ use crate::store::agreement::keys::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,
-    LastChanges, NewKey, OrderSender, OrdersRead, Structure,
+    LastChanges, NewKey, OrderSender, OrdersRead, Position, Structure,
 };
 use async_trait::async_trait;
 use chrono::DateTime;
@@ -27,7 +27,7 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A store that counts the keys and accounts that are read, and that tests can make fail.
 struct TestStore {
-    store: Arc<SqliteStore>,
+    store: SqliteStore,
     /// The number of keys in each lookup.
     looked_up: Mutex<Vec<usize>>,
     /// The number of changed accounts and keys that were read.
@@ -44,7 +44,7 @@ struct TestStore {
 impl TestStore {
     fn new(poll_delay: Duration) -> Arc<TestStore> {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
         let (looked_up, changed, fails, polled_at, gate) = Default::default();
         let _directory = directory;
@@ -166,7 +166,7 @@ async fn find<const N: usize>(
     let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
     let presented = keys.map(|key| async {
         let (key, environment) = (key.expose().as_bytes(), Environment::Production);
-        let result = cache.find(key, environment, ADDRESS, now, deadline).await;
+        let result = cache.authenticate(key, environment, ADDRESS, now, deadline).await;
         result.map(|result| result.map(|valid| valid.key))
     });
     tokio::select! {
@@ -228,7 +228,7 @@ async fn a_key_is_refused_if_the_cache_is_out_of_date_after_its_lookup() {
     let cache = Arc::new(cache);
     cache.refresh().await.unwrap();
     // Pretend that the last refresh was long ago.
-    let outdate = async || cache.refreshed_at_ms.store(0, Ordering::Relaxed);
+    let outdate = async || cache.valid_until_ms.store(0, Ordering::Relaxed);
     assert_eq!(accepts_if_meanwhile((&cache, &store), &store.issue(), outdate).await, None);
 }
 
@@ -266,7 +266,8 @@ async fn a_refresh_is_as_of_its_beginning() {
     let cache = Arc::new(open(&store).await);
     cache.refresh().await.unwrap();
     let polled_at = store.polled_at.lock().unwrap().since(cache.opened).as_millis();
-    assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= polled_at);
+    let valid_until = Duration::from_millis(cache.valid_until_ms.load(Ordering::Relaxed));
+    assert!((valid_until - KEYS_CURRENT_FOR).as_millis() <= polled_at);
 }
 
 #[tokio::test]
@@ -371,7 +372,7 @@ async fn waiting_requests_share_the_next_statement() {
     for wait in &mut waits {
         assert!(wait.now_or_never().is_none());
     }
-    cache.answer(cache.lookups.next().await).await.unwrap();
+    cache.answer(cache.lookups.take_batch().await).await.unwrap();
     for wait in waits {
         assert!(wait.await.unwrap().key.is_some());
     }

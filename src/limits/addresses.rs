@@ -1,9 +1,9 @@
 //! Counts requests without a valid key by address, in a table of bounded size. The counts only
 //! serve to shed floods.
 
-use super::timestamp::Timestamp;
 use super::window::FixedWindow;
 use super::{Decision, RateLimitStatus, Window};
+use crate::clock::Timestamp;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;

@@ -3,11 +3,10 @@
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
 use super::snapshot::LimitsSnapshot;
-use super::strikes::Strikes;
-use super::timestamp::Timestamp;
+use super::strikes::{KeyBan, Strikes};
 use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits, RateLimitStatus, log_ban};
-use crate::clock::Now;
+use crate::clock::{Now, Timestamp};
 use async_trait::async_trait;
 use dashmap::DashMap;
 use parking_lot::Mutex;
@@ -93,13 +92,18 @@ impl InMemoryLimits {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
 
-    /// Returns a refusal if the key is banned. First applies the ban in the key's row, if that ban
-    /// is newer than the one in memory.
-    pub(crate) fn refuse_banned(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
+    /// Applies the ban in the key's row if it is newer than the ban in memory, then returns a
+    /// refusal if the key is banned.
+    pub(crate) fn apply_and_check_ban(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;
         }
-        let mut strikes = self.keys.get(&request.key).map(|strikes| *strikes).unwrap_or_default();
+        let mut strikes = match self.keys.get(&request.key) {
+            Some(strikes) => *strikes,
+            // Most keys have never had a ban.
+            None if request.ban == KeyBan::default() => return None,
+            None => Strikes::default(),
+        };
         if strikes.is_behind(request.ban) {
             let mut entry = self.keys.entry(request.key).or_default();
             entry.apply_stored_ban(request.ban, now);
@@ -147,7 +151,7 @@ impl Limits for InMemoryLimits {
         now: Now,
         _: Instant,
     ) -> Decision {
-        if let Some(refusal) = self.refuse_banned(&request, now) {
+        if let Some(refusal) = self.apply_and_check_ban(&request, now) {
             return refusal;
         }
         let KeyedRequest { account, limits, .. } = request;

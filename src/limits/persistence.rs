@@ -11,8 +11,7 @@ pub use file_report::{LimitsFileReport, check};
 pub use persister::LimitsPersister;
 
 use super::in_memory::InMemoryLimits;
-use super::timestamp::Timestamp;
-use crate::clock::{Clock, Now};
+use crate::clock::{Clock, Now, Timestamp};
 use crate::log::ErrorChain;
 use saved::{ReadError, SavedLimits};
 use slog::{Logger, error, info, warn};

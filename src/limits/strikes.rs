@@ -1,8 +1,7 @@
 //! Strikes and bans of a key, for clients that keep sending after a 429.
 
-use super::timestamp::Timestamp;
 use super::{RateLimitStatus, Window};
-use crate::clock::Now;
+use crate::clock::{Now, Timestamp};
 use std::time::Duration;
 use store_orders_api::limit_constants::{
     BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS, STRIKES_BEGIN_AFTER_SECONDS,

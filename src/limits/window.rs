@@ -6,8 +6,8 @@
 //! from now. So a clock that is set back locks nobody out for longer than a window and opens no new
 //! window; a clock that is set forward closes windows early.
 
-use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
+use crate::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;

@@ -19,7 +19,8 @@ const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 /// Returns the logger for dropshot. It passes on only warnings and errors. It leaves out dropshot's
 /// fields, because they contain the whole URI, in which a client may have put a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
-    Logger::root(DropshotFilter { log: log.clone(), last: Mutex::default() }, o!())
+    let filter = DropshotFilter { log: log.clone(), last: Mutex::default() };
+    Logger::root(filter.filter_level(Level::Warning).ignore_res(), o!())
 }
 
 struct DropshotFilter {
@@ -50,9 +51,6 @@ impl Drain for DropshotFilter {
     type Err = Never;
 
     fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
-        if !record.level().is_at_least(Level::Warning) {
-            return Ok(());
-        }
         let message = record.msg().to_string();
         if let Some(error) = message.strip_prefix(HANDSHAKE_PREFIX) {
             // The client causes this error, so it is logged at level info, like the lines of

@@ -1,6 +1,6 @@
 //! Refreshes the snapshot: plans how it catches up with the store, reads and applies the changes.
 
-use super::sending::{SentList, SentLists};
+use super::sent_lists::{SentList, SentLists};
 use super::snapshot::{Edit, Sizes, Snapshot};
 use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
@@ -268,7 +268,7 @@ mod tests {
     /// Runs a refresh that does not read the store.
     async fn run_refresh(state: &Mutex<ListInMemory>, refresh: Refresh) -> Arc<Snapshot> {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         refresh.read(&store).await.unwrap().apply(state)
     }
 
@@ -362,7 +362,7 @@ mod tests {
     #[tokio::test]
     async fn after_a_change_of_generation_everything_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let applied = Position { history: 1, number: 5 };
         let state = Mutex::new(ListInMemory::new(Arc::new(snapshot(200)), applied));

@@ -1,16 +1,24 @@
-//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use.
+//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use: a slow
+//! client keeps a whole snapshot in memory, and each change creates another snapshot, so the oldest
+//! are cut off.
 
-mod body;
-mod readers;
-mod sent_lists;
-
-pub use readers::Readers;
-pub use sent_lists::{SentList, SentLists};
-
-use crate::orders::snapshot::Snapshot;
-use body::ListBody;
+use super::freshness::ListInMemory;
+use super::sent_lists::{CutOff, SentList};
+use super::snapshot::gzip::{self, Checksum, Deflated};
+use super::snapshot::{Page, Sizes, Snapshot};
+use crate::blocking::spawn_blocking_with_permit;
+use crate::counter::counter;
+use async_stream::try_stream;
 use bytes::Bytes;
+use futures::Stream;
+use http_body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
+use prometheus::IntCounter;
+use slog::{Logger, warn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
 /// Shorter bodies are not compressed, because they fit into one TCP segment.
@@ -37,9 +45,9 @@ impl Payload {
     pub fn for_list(list: &Arc<Snapshot>, readers: &Readers, accepts_gzip: bool) -> Payload {
         let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
         let body = match list.whole() {
-            _ if is_gzip => PayloadBody::Pieces(ListBody::gzip(list, readers.begin(list))),
+            _ if is_gzip => PayloadBody::Pieces(ListBody::gzip(list, readers.register(list))),
             Some(bytes) => PayloadBody::Whole(bytes),
-            None => PayloadBody::Pieces(ListBody::plain(list, readers.begin(list))),
+            None => PayloadBody::Pieces(ListBody::plain(list, readers.register(list))),
         };
         Payload { body, is_gzip }
     }
@@ -53,5 +61,327 @@ impl Payload {
         let is_gzip = accepts_gzip && json.len() >= MIN_GZIP_BYTES;
         let bytes = if is_gzip { readers.compress(json).await? } else { json.into() };
         Ok(Payload { body: PayloadBody::Whole(bytes), is_gzip })
+    }
+}
+
+/// The reason why a body ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The thread that compressed a page panicked.
+    #[error("a page of the list could not be compressed")]
+    Compression(#[from] JoinError),
+    /// The client read too slowly.
+    #[error(transparent)]
+    CutOff(#[from] CutOff),
+}
+
+/// The body of a whole list.
+pub struct ListBody {
+    pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
+    /// The number of bytes that are still to be sent, if known.
+    bytes_left: Option<usize>,
+}
+
+impl ListBody {
+    /// Sends the list plain.
+    pub fn plain(list: &Snapshot, reader: Reader) -> ListBody {
+        ListBody { pieces: Box::pin(plain_pieces(reader)), bytes_left: Some(list.length()) }
+    }
+
+    /// Sends the list as gzip. The body's length is known if all pages are compressed already.
+    pub fn gzip(list: &Snapshot, reader: Reader) -> ListBody {
+        ListBody { pieces: Box::pin(gzip_pieces(reader)), bytes_left: list.gzip_length() }
+    }
+}
+
+/// Yields to other tasks after each turn, unless the list is short. Otherwise a fast client would
+/// occupy the thread.
+fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
+    try_stream! {
+        let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
+            .snapshot()
+            .map(|list| (list.joined(), list.pages().len(), list.sizes(), list.length()))?;
+        if let Some(joined) = joined {
+            yield joined;
+            return;
+        }
+        for number in 0..pages {
+            let mut rest = reader.page(number)?.bytes.clone();
+            if length <= short_list_bytes {
+                yield rest;
+                continue;
+            }
+            while !rest.is_empty() {
+                yield rest.split_to(turn_bytes.min(rest.len()));
+                // `yield_now` lets tokio poll I/O; waking this task directly would not.
+                tokio::task::yield_now().await;
+                // Fails if the list was cut off meanwhile.
+                reader.snapshot()?;
+            }
+        }
+    }
+}
+
+fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
+    try_stream! {
+        yield Bytes::from_static(gzip::HEADER);
+        let mut checksum = Checksum::default();
+        let (pages, ahead) =
+            reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
+        for number in 0..pages + ahead {
+            if number < pages && reader.page(number)?.deflated().is_none() {
+                // The compression runs in its own task, because other responses may need the page
+                // if this response is dropped.
+                tokio::spawn(reader.deflate(number)?);
+            }
+            let Some(number) = number.checked_sub(ahead) else { continue };
+            let deflated = reader.deflate(number)?.await?;
+            checksum.add(&deflated);
+            yield deflated.blocks;
+        }
+        yield checksum.end();
+    }
+}
+
+impl Body for ListBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let piece = ready!(self.pieces.as_mut().poll_next(context));
+        if let (Some(bytes_left), Some(Ok(bytes))) = (&mut self.bytes_left, &piece) {
+            *bytes_left -= bytes.len();
+        }
+        Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes_left == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.bytes_left.map(|left| SizeHint::with_exact(left as u64)).unwrap_or_default()
+    }
+}
+
+/// All responses that send lists.
+#[derive(Debug)]
+pub struct Readers {
+    state: Arc<Mutex<ListInMemory>>,
+    /// The bytes that outdated lists may use.
+    bound: usize,
+    /// Limits the threads that compress pages.
+    compressions: Arc<Semaphore>,
+    lists_cut_off: IntCounter,
+    log: Logger,
+}
+
+/// A response that sends a list.
+#[derive(Debug)]
+pub struct Reader {
+    list: Arc<SentList>,
+    compressions: Arc<Semaphore>,
+}
+
+impl Readers {
+    /// Creates readers whose outdated lists may use `bound` bytes.
+    pub fn new(state: Arc<Mutex<ListInMemory>>, bound: usize, log: &Logger) -> Readers {
+        // More threads than processors would not be faster.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Readers {
+            state,
+            bound,
+            compressions: Arc::new(Semaphore::new(threads)),
+            lists_cut_off: counter(
+                "store_orders_lists_cut_off_total",
+                "Lists that were cut off because outdated lists held too much memory.",
+            ),
+            log: log.clone(),
+        }
+    }
+
+    /// Registers a list that is about to be sent.
+    pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
+        let list = self.state.lock().share(snapshot);
+        // The snapshot may have become outdated before its first response began.
+        self.enforce();
+        Reader { list, compressions: Arc::clone(&self.compressions) }
+    }
+
+    /// Compresses a part of a list as soon as a permit is free.
+    pub async fn compress(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.compressions).acquire_owned().await;
+        Ok(spawn_blocking_with_permit(permit, move || gzip::compress_file(&part)).await?.into())
+    }
+
+    /// The counter of lists that were cut off.
+    pub fn lists_cut_off(&self) -> &IntCounter {
+        &self.lists_cut_off
+    }
+
+    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Call it
+    /// when a list has become outdated.
+    pub fn enforce(&self) {
+        let excess = self.state.lock().excess(self.bound);
+        // Dropping a snapshot can take long, so the lock is released before.
+        let cut: usize = excess.iter().map(SentList::cut_off).sum();
+        if cut == 0 {
+            return;
+        }
+        self.lists_cut_off.inc_by(cut as u64);
+        warn!(self.log, "lists cut off: clients read them too slowly"; "lists" => cut,
+            "effect" => "their bodies end early, with an error",
+            "fix" => "raise outdated_lists_mib if there is memory to spare");
+    }
+}
+
+impl Reader {
+    /// Returns the list. Do not keep it across an `await`: a cut-off would not free its memory.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
+        self.list.snapshot()
+    }
+
+    /// Returns a page of the list. Call it only with a valid number.
+    pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
+        self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
+    }
+
+    /// Compresses a page of the list as soon as a permit is free.
+    pub fn deflate(
+        &self,
+        number: usize,
+    ) -> Result<impl Future<Output = Result<Deflated, JoinError>> + Send + Sync + use<>, CutOff>
+    {
+        Ok(self.page(number)?.deflate(Arc::clone(&self.compressions)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, snapshot, text};
+    use crate::store::{OrderChange, Position};
+    use futures::poll;
+    use http_body_util::BodyExt;
+    use std::io::Read;
+
+    /// Returns the state and the readers of a current list. Outdated lists may use `bound` bytes.
+    fn state_and_readers(
+        list: &Arc<Snapshot>,
+        bound: usize,
+    ) -> (Arc<Mutex<ListInMemory>>, Readers) {
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let list = ListInMemory::new(Arc::clone(list), Position::beginning(0));
+        let state = Arc::new(Mutex::new(list));
+        (Arc::clone(&state), Readers::new(state, bound, &log))
+    }
+
+    fn readers(list: &Arc<Snapshot>) -> Readers {
+        state_and_readers(list, usize::MAX).1
+    }
+
+    /// Reads a body to its end. Returns its pieces and the number of times that it yielded.
+    async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
+        let (mut pieces, mut pauses) = (Vec::new(), 0);
+        while !body.is_end_stream() {
+            let polled = poll!(Box::pin(body.frame()));
+            match polled {
+                Poll::Ready(Some(frame)) => pieces.push(frame.unwrap().into_data().unwrap()),
+                Poll::Ready(None) => break,
+                Poll::Pending => {
+                    pauses += 1;
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        (pieces, pauses)
+    }
+
+    #[tokio::test]
+    async fn a_short_list_is_sent_without_yielding() {
+        let list = Arc::new(snapshot(200));
+        assert!(list.pages().len() > 1 && list.length() <= SMALL.short_list_bytes);
+        let reader = readers(&list).register(&list);
+        let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
+        assert_eq!((pieces.concat().as_slice(), pauses), (text(&list).as_bytes(), 0));
+    }
+
+    #[tokio::test]
+    async fn a_response_yields_after_each_turn_of_a_long_list() {
+        let list = Arc::new(snapshot(1_000));
+        let reader = readers(&list).register(&list);
+        let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
+        assert_eq!(pieces.concat(), text(&list).as_bytes());
+        assert!(pieces.iter().all(|piece| piece.len() <= SMALL.turn_bytes));
+        assert_eq!(pauses + 1, pieces.len());
+    }
+
+    #[tokio::test]
+    async fn the_length_of_gzip_is_known_once_all_pages_are_compressed() {
+        let list = Arc::new(snapshot(1_000));
+        let readers = readers(&list);
+        for is_compressed in [false, true] {
+            let body = ListBody::gzip(&list, readers.register(&list));
+            assert_eq!(body.size_hint().exact().is_some(), is_compressed);
+            let (pieces, _) = pieces(body).await;
+            let (file, mut unzipped) = (pieces.concat(), String::new());
+            assert_eq!(list.gzip_length(), Some(file.len()));
+            flate2::read::GzDecoder::new(&file[..]).read_to_string(&mut unzipped).unwrap();
+            assert_eq!(unzipped, text(&list));
+        }
+    }
+
+    /// Returns the list without some orders of every page.
+    fn remove_some(list: &Snapshot, round: usize) -> Arc<Snapshot> {
+        Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
+    }
+
+    #[tokio::test]
+    async fn outdated_lists_are_cut_off_at_the_memory_bound() {
+        let first = Arc::new(snapshot(1_000));
+        let bound = 3 * first.held_bytes();
+        let (state, readers) = state_and_readers(&first, bound);
+        let outdated = || state.lock().outdated_bytes();
+        let (mut bodies, mut list) = (Vec::new(), Arc::clone(&first));
+        // Each client requests a list and does not read it.
+        for round in 0..20 {
+            let reader = readers.register(&list);
+            bodies.push(if round % 2 == 0 {
+                ListBody::plain(&list, reader)
+            } else {
+                ListBody::gzip(&list, reader)
+            });
+            list = remove_some(&list, round);
+            drop(state.lock().publish(&list, Position::beginning(0), 0));
+            readers.enforce();
+            assert!(outdated() <= bound, "{} bytes", outdated());
+        }
+        assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
+        // The latest list was not cut off, but the oldest was.
+        let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
+        let (latest, _) = pieces(latest).await;
+        assert!(latest.concat().ends_with(b"]"));
+        let mut cut = bodies.swap_remove(0);
+        let end = cut.frame().await;
+        assert!(matches!(end, Some(Err(BodyError::CutOff(_)))), "{end:?}");
+        assert_eq!(Arc::strong_count(&first), 1, "the body keeps a list that was cut off");
+        drop((bodies, latest));
+        assert_eq!(outdated(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_list_that_is_outdated_before_its_first_response_counts() {
+        let lists = [(); 3].map(|()| Arc::new(snapshot(1_000)));
+        let [first, second, current] = &lists;
+        let (state, readers) = state_and_readers(current, 2 * current.held_bytes() - 1);
+        let mut oldest = ListBody::plain(first, readers.register(first));
+        let newest = ListBody::plain(second, readers.register(second));
+        assert_eq!(state.lock().outdated_bytes(), second.held_bytes());
+        assert!(matches!(oldest.frame().await, Some(Err(BodyError::CutOff(_)))));
+        assert_eq!(pieces(newest).await.0.concat(), text(second).as_bytes());
     }
 }

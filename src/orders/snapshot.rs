@@ -47,7 +47,7 @@ impl Snapshot {
     /// Creates the list from its pages and the hash of their orders.
     pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, content: ContentHash) -> Snapshot {
         pages.shrink_to_fit();
-        let total = || pages.iter().map(|page| page.bytes().len()).sum();
+        let total = || pages.iter().map(|page| page.bytes.len()).sum();
         let length = if pages.is_empty() { EMPTY.len() } else { total() };
         let joined_bytes = if length <= sizes.short_list_bytes { length } else { 0 };
         let held_bytes = pages.iter().map(|page| page.held_bytes()).sum::<usize>() + joined_bytes;
@@ -100,7 +100,7 @@ impl Snapshot {
     pub fn whole(&self) -> Option<Bytes> {
         match self.pages.as_slice() {
             [] => Some(Bytes::from_static(EMPTY)),
-            [page] => Some(page.bytes().clone()),
+            [page] => Some(page.bytes.clone()),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ impl Snapshot {
         }
         let join = || {
             let mut buffer = Vec::with_capacity(self.length);
-            self.pages.iter().for_each(|page| buffer.extend_from_slice(page.bytes()));
+            self.pages.iter().for_each(|page| buffer.extend_from_slice(&page.bytes));
             Bytes::from(buffer)
         };
         Some(self.joined.get_or_init(join).clone())

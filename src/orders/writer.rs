@@ -16,7 +16,7 @@ pub use running_batch::RunningBatch;
 
 use super::freshness::ListInMemory;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
+use crate::store::{CancelOutcome, Cancellation, LARGEST_BATCH, Store, StoreError};
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
 use parking_lot::Mutex;
@@ -28,10 +28,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
-
-/// The maximum number of cancellations in a batch. The first request waits until the last is done,
-/// so a batch must not be too long.
-const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum difference between the deadlines of a batch. In PostgreSQL a batch fails at its
 /// earliest deadline. After a stall, requests that have time left would otherwise fail together

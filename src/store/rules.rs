@@ -4,7 +4,7 @@
 use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, Records, Status};
-use crate::keys::without_keys;
+use crate::keys::{is_expired, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -163,11 +163,6 @@ pub fn no_key(key_id: &str) -> StoreError {
         "there is no key {}; `store-orders keys list` shows those there are",
         without_keys(key_id)
     ))
-}
-
-/// True if a key with this expiry has expired. Times are Unix milliseconds.
-pub fn is_expired(expires_at_ms: Option<i64>, now_ms: i64) -> bool {
-    expires_at_ms.is_some_and(|end| end <= now_ms)
 }
 
 /// Adds a duration to Unix milliseconds.

@@ -10,7 +10,7 @@
 //! | `commands` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
 //! | `check`, `backup` | the checks of `store-orders check`; backup and restore |
 //! | `damage` | the structure check while a server runs |
-//! | `last_changes`, `wal_index` | the numbers of the last changes, and a cheap test for new commits |
+//! | `last_changes` | the numbers of the last changes, and a cheap test for new commits |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and a new id after a restore |
 //! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
@@ -32,7 +32,6 @@ mod server_lock;
 mod serving;
 mod shared_statements;
 mod store_header;
-mod wal_index;
 mod write_access;
 
 pub use backup::{CopyProgress, back_up, restore};
@@ -50,6 +49,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use server_lock::keep_servers_away;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -64,9 +64,13 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// pages. Small batches reach the limit of commits in [`write_access`] first.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// The embedded store.
+/// The embedded store. Clones share it, and so does work on a blocking thread.
+#[derive(Clone, Debug)]
+pub struct SqliteStore(Arc<OpenStore>);
+
+/// The connections and files of an open store.
 #[derive(Debug)]
-pub struct SqliteStore {
+pub struct OpenStore {
     path: PathBuf,
     /// The only connection of this process that writes.
     writer: WriteAccess,
@@ -145,7 +149,7 @@ impl SqliteStore {
         let last_changes = CachedLastChanges::open(&path)?;
         let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
         let files = Arc::new(OpenFiles::new(&path, header).map_err(unusable)?);
-        Ok(SqliteStore {
+        Ok(SqliteStore(Arc::new(OpenStore {
             writer: WriteAccess::new(writer, directory, Arc::clone(&files))?,
             scanner: Mutex::new(scanner),
             keys: Mutex::new(connect(&path)?),
@@ -154,9 +158,11 @@ impl SqliteStore {
             files,
             damage: OnceLock::new(),
             path,
-        })
+        })))
     }
+}
 
+impl OpenStore {
     /// Moves the write-ahead log into the store's file and empties it. Returns false if reads or
     /// writes of other processes prevented this until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
@@ -176,7 +182,15 @@ impl SqliteStore {
     }
 }
 
-impl Drop for SqliteStore {
+impl Deref for SqliteStore {
+    type Target = OpenStore;
+
+    fn deref(&self) -> &OpenStore {
+        &self.0
+    }
+}
+
+impl Drop for OpenStore {
     fn drop(&mut self) {
         if self.files.require_checkpointable().is_ok() {
             return;

@@ -163,7 +163,7 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     wait_a_second_until("the ban is stored", || async { stored() == expected }).await;
     // The other server uses the same store, but has its own windows and strikes.
     let mut other = TestSetup::new();
-    other.store = Arc::clone(&server.setup.store);
+    other.store = server.setup.store.clone();
     other.clock = Arc::clone(&server.setup.clock);
     let other = other.serve().await;
     assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);

@@ -4,7 +4,6 @@
 use super::bans::BURST;
 use super::windows::assert_admitted;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use store_orders::limits::check_limits_file;
 use store_orders::store::sqlite::{SqliteStore, back_up, restore};
@@ -102,7 +101,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
         let _ = std::fs::remove_file(setup.directory.path().join(format!("store.sqlite{suffix}")));
     }
     restore(&backup, setup.directory.path(), &|_, _| ()).unwrap();
-    setup.store = Arc::new(SqliteStore::open(setup.directory.path()).unwrap());
+    setup.store = SqliteStore::open(setup.directory.path()).unwrap();
     let new = setup.enterprise_key(1, 1_000);
     let server = setup.restarted().serve().await;
     for key in [&key, &new] {

@@ -36,8 +36,7 @@ impl ServedStore {
         let counting = Arc::clone(&limits);
         let file = LimitsFile::open(directory, store.id()?, counting, clock, log.clone());
         let persister = LimitsPersister::start(file).context("cannot start the limits file")?;
-        let store = Arc::new(Arc::new(store));
-        Ok(ServedStore { store, limits, persister: Some(persister) })
+        Ok(ServedStore { store: Arc::new(store), limits, persister: Some(persister) })
     }
 
     /// Combines a store that servers share with its limiter, which counts in the database. Call it

@@ -1,8 +1,7 @@
 //! Serves a public page, plain or as gzip.
 
 use super::policy::Policy;
-use crate::http::accept::accepts_gzip;
-use crate::http::conditional::field_matches_tag;
+use crate::http::negotiation::{accepts_gzip, field_matches_tag};
 use bytes::Bytes;
 use dropshot::Body;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};

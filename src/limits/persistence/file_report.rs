@@ -2,8 +2,7 @@
 
 use super::FILE_NAME;
 use super::saved::{ReadError, SavedLimits};
-use crate::clock::Now;
-use crate::limits::timestamp::Timestamp;
+use crate::clock::{Now, Timestamp};
 use crate::limits::window::FixedWindow;
 use crate::limits::{AccountUsage, LimitsReport, ReportError, Window, WindowUsage};
 use crate::log::ErrorChain;

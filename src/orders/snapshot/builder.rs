@@ -37,7 +37,7 @@ impl PagesBuilder {
         let marks = page.marks().get(orders.clone()).unwrap_or_default();
         let ends = page.ends().get(orders).unwrap_or_default();
         let Some(end) = ends.last().map(|end| *end as usize) else { return };
-        let Some(run) = page.bytes().get(start + 1..end) else { return };
+        let Some(run) = page.bytes.get(start + 1..end) else { return };
         self.begin_order(run.len());
         let shift = self.bytes.len().wrapping_sub(start + 1);
         self.bytes.extend_from_slice(run);
@@ -49,10 +49,10 @@ impl PagesBuilder {
     /// Adds a whole page. Copies its orders if they fit into the page that is being filled, or if
     /// the added page does not begin with the right separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
-        let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
+        let fits = self.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.ids.is_empty() || !fits {
             self.close_page();
-            if page.bytes().first() == Some(&self.separator()) {
+            if page.bytes.first() == Some(&self.separator()) {
                 return self.add(Arc::clone(page));
             }
         }
@@ -68,7 +68,7 @@ impl PagesBuilder {
         if let Some(last) = self.pages.last_mut()
             && !last.is_last()
         {
-            *last = last.with_bytes([last.bytes(), &b"]"[..]].concat().into());
+            *last = last.with_bytes([&last.bytes, &b"]"[..]].concat().into());
         }
         Snapshot::new(self.pages, self.sizes, content)
     }
@@ -113,7 +113,7 @@ impl PagesBuilder {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()
         {
-            *before = before.with_bytes(before.bytes().slice(..before.bytes().len() - 1));
+            *before = before.with_bytes(before.bytes.slice(..before.bytes.len() - 1));
         }
         self.pages.push(page);
     }

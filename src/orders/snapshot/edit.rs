@@ -141,7 +141,7 @@ pub mod tests {
     }
 
     pub fn text(snapshot: &Snapshot) -> String {
-        let pages = || snapshot.pages().iter().flat_map(|page| page.bytes()).copied().collect();
+        let pages = || snapshot.pages().iter().flat_map(|page| &page.bytes).copied().collect();
         let bytes = snapshot.whole().map_or_else(pages, Vec::from);
         assert_eq!(bytes.len(), snapshot.length());
         String::from_utf8(bytes).unwrap()

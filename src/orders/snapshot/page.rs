@@ -14,7 +14,8 @@ const ORDER_BYTES: usize = size_of::<i64>() + size_of::<u32>() + size_of::<Mark>
 /// A page of a snapshot.
 #[derive(Debug)]
 pub struct Page {
-    bytes: Bytes,
+    /// The JSON as it is sent.
+    pub bytes: Bytes,
     orders: Arc<PageOrders>,
     /// The compressed bytes, computed for the first gzip response.
     deflated: OnceCell<Deflated>,
@@ -36,11 +37,6 @@ impl Page {
     pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
         // Cloned to save memory, because a clone has no spare capacity.
         Page { bytes, orders: Arc::new(orders.clone()), deflated: OnceCell::new() }
-    }
-
-    /// The JSON as it is sent.
-    pub fn bytes(&self) -> &Bytes {
-        &self.bytes
     }
 
     /// The ids, in ascending order.

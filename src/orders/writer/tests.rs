@@ -13,7 +13,7 @@ use testbed::wait_until;
 /// batch sizes, the list that it updates, and the store's directory.
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+    let store = SqliteStore::open(directory.path()).unwrap();
     let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let batches = crate::metrics::batch_sizes().unwrap();

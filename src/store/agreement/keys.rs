@@ -10,9 +10,9 @@ use std::time::Duration;
 /// takes effect within this time. Afterwards no key is accepted until the store has answered again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// True if keys that were current at `as_of` are still valid.
-pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
-    now <= as_of + KEYS_CURRENT_FOR
+/// Returns the last time at which keys that were current at `as_of` are valid.
+pub fn keys_valid_until<T: Time>(as_of: T) -> T {
+    as_of + KEYS_CURRENT_FOR
 }
 
 /// The way in which cached keys catch up with the store.
@@ -93,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_current_for_a_second() {
+    fn keys_are_valid_for_a_second() {
         let ms = Duration::from_millis;
-        assert!(keys_are_current(ms(500), ms(1_500)) && !keys_are_current(ms(500), ms(1_501)));
+        assert_eq!(keys_valid_until(ms(500)), ms(1_500));
     }
 }

@@ -1,11 +1,11 @@
 //! Implements [`Store`] on SQLite. Operations that wait for the disk or a lock run on a blocking
 //! thread.
 
-use super::SqliteStore;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes, set_change_number};
 use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
+use super::{OpenStore, SqliteStore};
 use crate::blocking::run;
 use crate::clock::BootInstant;
 use crate::keys::Digest;
@@ -28,33 +28,35 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
-impl SqliteStore {
+impl OpenStore {
     /// Returns the last changes, including every change that any process committed before this
     /// call.
     fn last_changes_now(&self) -> Result<LastChanges, StoreError> {
         self.files.require_recently_in_place()?;
         Ok(self.last_changes.lock().get()?)
     }
+}
 
+impl SqliteStore {
     /// Runs `work` on a blocking thread.
     async fn blocking<T: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&SqliteStore) -> Result<T, StoreError> + Send + 'static,
+        &self,
+        work: impl FnOnce(&OpenStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let store = Arc::clone(self);
+        let store = Arc::clone(&self.0);
         run(move || work(&store)).await
     }
 }
 
 #[async_trait]
-impl Store for Arc<SqliteStore> {
+impl Store for SqliteStore {
     fn freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
-        let last_changes = self.last_changes_now()?;
+        let last_changes = self.0.last_changes_now()?;
         Ok(Freshness::Known(FreshnessReport { last_changes, changes: None }))
     }
 
     fn last_changes_at_once(&self) -> Option<LastChanges> {
-        self.last_changes_now().ok()
+        self.0.last_changes_now().ok()
     }
 
     async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
@@ -411,9 +413,9 @@ mod tests {
     use tokio::sync::mpsc;
 
     /// Opens a new store in a temporary directory.
-    fn store() -> (Arc<SqliteStore>, TempDir) {
+    fn store() -> (SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
-        (Arc::new(SqliteStore::open(directory.path()).unwrap()), directory)
+        (SqliteStore::open(directory.path()).unwrap(), directory)
     }
 
     /// Imports pending orders with these ids.
@@ -422,7 +424,7 @@ mod tests {
         store.import(Records::Orders(&orders), false).unwrap();
     }
 
-    async fn cancel(store: &Arc<SqliteStore>, ids: &[i64]) -> CancelledBatch {
+    async fn cancel(store: &SqliteStore, ids: &[i64]) -> CancelledBatch {
         let cancellation = |id: &i64| Cancellation {
             order_id: *id,
             key_id: Arc::from("key_of_nobody"),
@@ -434,7 +436,7 @@ mod tests {
 
     /// Returns the ids of the orders that changed after this change, and the last change. The ids
     /// of cancelled orders are negated.
-    async fn changes(store: &Arc<SqliteStore>, after: Position) -> (Vec<i64>, Position) {
+    async fn changes(store: &SqliteStore, after: Position) -> (Vec<i64>, Position) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {
             let mut changed = Vec::new();

@@ -2,9 +2,8 @@
 //! statement counts them in its own transaction, so that a suspended server holds no lock. The
 //! statement returns the counts before the batch, from which this module computes the decisions.
 
-use crate::limits::{
-    AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
-};
+use crate::clock::Timestamp;
+use crate::limits::{AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus};
 use crate::store::postgres::timeouts::UNCOUNTED_RETRY_AFTER;
 use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;

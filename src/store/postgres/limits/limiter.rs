@@ -3,10 +3,9 @@
 //! server's memory, so that a flood does not reach the database.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
-use crate::clock::{BootInstant, Now};
+use crate::clock::{BootInstant, Now, Timestamp};
 use crate::limits::{
     AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
-    Timestamp,
 };
 use crate::log::ErrorChain;
 use crate::store::postgres::session::opener::{Current, current};
@@ -149,7 +148,7 @@ impl Shared {
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
-        self.memory.refuse_banned(request, now)
+        self.memory.apply_and_check_ban(request, now)
     }
 
     /// Removes expired counts from memory and the database, once per [`REMOVAL_INTERVAL`].

@@ -18,7 +18,8 @@ use crate::store::postgres::journal::{CHANGE_ID, parse_answer};
 use crate::store::postgres::rows::{read_order, value};
 use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};
 use crate::store::{
-    ChangedOrders, FreshnessAnswer, FreshnessReport, LastChanges, Position, StoreError,
+    ChangedOrders, FreshnessAnswer, FreshnessReport, LARGEST_BATCH, LastChanges, Position,
+    StoreError,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -36,7 +37,7 @@ const MAX_COMMITTING_QUERIES: usize = 1;
 
 /// The maximum number of changed orders in an answer: as many as a batch of cancellations can
 /// change. Larger changes, by imports or the operator, are read separately.
-const MAX_CHANGED_ORDERS: i64 = 1_024;
+const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
 /// and the orders that changed after the list's change `$3`, up to one more than

@@ -37,7 +37,7 @@ impl ServedStore {
     }
 
     /// Wraps an embedded store.
-    pub fn embedded(store: &Arc<SqliteStore>) -> anyhow::Result<ServedStore> {
+    pub fn embedded(store: &SqliteStore) -> anyhow::Result<ServedStore> {
         static RUNTIME: OnceLock<Runtime> = OnceLock::new();
         let runtime = match RUNTIME.get() {
             Some(runtime) => runtime,
@@ -47,7 +47,7 @@ impl ServedStore {
                 RUNTIME.get_or_init(|| runtime)
             }
         };
-        Ok(ServedStore::new(Arc::new(Arc::clone(store)), runtime.handle().clone()))
+        Ok(ServedStore::new(Arc::new(store.clone()), runtime.handle().clone()))
     }
 
     /// Blocks until `work` has ended.

@@ -3,14 +3,13 @@
 use conformance::{Case, Engine, ServedStore, cases};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
-use std::sync::Arc;
 use store_orders::store::OperatorStore;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use tempfile::TempDir;
 
 /// A new store in a temporary directory, locked like the store of a running server.
 struct Embedded {
-    store: Arc<SqliteStore>,
+    store: SqliteStore,
     _lock: ServerLock,
     directory: TempDir,
 }
@@ -19,7 +18,7 @@ impl Embedded {
     fn new() -> anyhow::Result<Embedded> {
         let directory = tempfile::tempdir()?;
         let _lock = ServerLock::take(directory.path())?;
-        Ok(Embedded { store: Arc::new(SqliteStore::open(directory.path())?), _lock, directory })
+        Ok(Embedded { store: SqliteStore::open(directory.path())?, _lock, directory })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::keys::{
-    ChangesAsOf, KeysCatchUp, keys_are_current, keys_catch_up, may_enter_cache,
+    ChangesAsOf, KeysCatchUp, keys_catch_up, keys_valid_until, may_enter_cache,
 };
 use crate::agreement::lease::{Lease, OldLeaseWait};
 use crate::agreement::list::{CatchUp, ListState};
@@ -463,7 +463,7 @@ impl Replica {
             if may_enter_cache(polled.last_changes.keys, self.reflected) {
                 self.cached = Some(key);
             }
-            if keys_are_current(polled.as_of, NOW) {
+            if NOW <= keys_valid_until(polled.as_of) {
                 self.look_up = KeyLookUp::Authorises(key);
             }
         }
@@ -488,7 +488,7 @@ impl Replica {
 
     /// True if a request would be authorised with a row of the key that lacks this change.
     pub fn accepts_key_without(&self, end: Set) -> bool {
-        let cached = self.cached.filter(|_| keys_are_current(self.refreshed, NOW));
+        let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {
             KeyLookUp::Authorises(key) => Some(key),
             _ => None,

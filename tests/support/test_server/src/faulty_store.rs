@@ -37,7 +37,7 @@ pub enum Fault {
 
 /// A store whose fault tests can change.
 pub struct FaultyStore {
-    store: Arc<SqliteStore>,
+    store: SqliteStore,
     fault: parking_lot::Mutex<Fault>,
     last_used: Mutex<()>,
     readiness_checks: AtomicUsize,
@@ -51,8 +51,8 @@ pub struct FaultyStore {
 
 impl FaultyStore {
     /// Creates a store without a fault.
-    pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
-        let store = Arc::clone(store);
+    pub fn new(store: &SqliteStore) -> Arc<FaultyStore> {
+        let store = store.clone();
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
         let [answered, order_reads] = Default::default();
         Arc::new(FaultyStore {
@@ -118,7 +118,7 @@ impl FaultyStore {
         }
     }
 
-    fn store(&self) -> Result<&Arc<SqliteStore>, StoreError> {
+    fn store(&self) -> Result<&SqliteStore, StoreError> {
         let fault = *self.fault.lock();
         match fault {
             Fault::Fails => {

@@ -29,7 +29,7 @@ pub struct TestSetup {
     /// The data directory.
     pub directory: TempDir,
     /// The store in the data directory.
-    pub store: Arc<SqliteStore>,
+    pub store: SqliteStore,
     /// The clock, which moves only if the test moves it.
     pub clock: Arc<ManualClock>,
     /// The server's settings.
@@ -52,7 +52,7 @@ impl TestSetup {
     /// Creates a setup with an empty store and a clock that shows [`NOON`].
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let store = SqliteStore::open(directory.path()).unwrap();
         let (clock, log) = (Arc::new(ManualClock::new(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
         let setup = TestSetup {
@@ -205,7 +205,7 @@ impl TestSetup {
     pub(super) fn dependencies(&self) -> Dependencies {
         let store: Arc<dyn Store> = match &self.faulty_store {
             Some(faulty) => faulty.clone(),
-            None => Arc::new(Arc::clone(&self.store)),
+            None => Arc::new(self.store.clone()),
         };
         let limits: Arc<dyn Limits> = match &self.other_limits {
             Some(other) => other.clone(),

@@ -11,7 +11,6 @@ use anyhow::ensure;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::limits::{KeyBan, NewBan};
@@ -30,10 +29,9 @@ use testbed::{WAIT_TIMEOUT, wait_blocking};
 const ID_GAP: i64 = 1_000_000;
 
 /// Creates an embedded store with rows of every kind.
-fn embedded(directory: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    let embedded = Arc::new(SqliteStore::open(directory)?);
-    let (commands, store): (&dyn OperatorStore, _) =
-        (&*embedded, ServedStore::embedded(&embedded)?);
+fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
+    let embedded = SqliteStore::open(directory)?;
+    let (commands, store): (&dyn OperatorStore, _) = (&embedded, ServedStore::embedded(&embedded)?);
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
     commands.import(Records::Orders(&[dated]), false)?;
@@ -72,7 +70,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (directory, file) = backup()?;
-    let old = Arc::new(SqliteStore::open(directory.path())?);
+    let old = SqliteStore::open(directory.path())?;
     let database = server.new_store()?;
     let (new, before) = (database.commands_of_owner()?, database.commands()?.id()?);
     let report = restore(&file, &new, &|_, _| ())?;
@@ -81,8 +79,8 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
         "{report:?}"
     );
 
-    ensure!(new.id()? != OperatorStore::id(&*old)? && new.id()? != before);
-    ensure!(stored_lines(&new)? == stored_lines(&*old)?);
+    ensure!(new.id()? != OperatorStore::id(&old)? && new.id()? != before);
+    ensure!(stored_lines(&new)? == stored_lines(&old)?);
     ensure!(new.accounts(NOW_MS)? == old.accounts(NOW_MS)?);
     ensure!(new.key_records()? == old.key_records()?);
     let (served, old) = (database.server_of_owner()?, ServedStore::embedded(&old)?);

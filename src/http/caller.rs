@@ -1,11 +1,15 @@
-//! Authenticates requests by the key in their `Authorization` header.
+//! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and finds
+//! the client's address.
 
-use super::request_scope::RequestScope;
+use crate::clock::Now;
+use crate::context::ServerContext;
 use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
 use crate::keys::Environment;
 use crate::store::Freshness;
 use dropshot::{Body, RequestInfo};
 use http::{HeaderMap, HeaderValue, Response, header};
+use ipnet::IpNet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::documents::Document;
@@ -20,7 +24,7 @@ const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "acces
 pub struct Caller {
     /// The key with its account.
     pub key: Arc<KnownKey>,
-    /// The time by which the response is due.
+    /// The time by which the response is due, which the middleware computes when the request arrives.
     pub deadline: Instant,
     /// The pending result of the query for the store's last changes. `None` if the operation does
     /// not read the list, or if the query could not be sent.
@@ -46,12 +50,14 @@ pub enum Unauthenticated {
 /// Returns the request's valid key. If the key is not cached, looks it up in the store, and waits
 /// until the deadline at most.
 pub async fn authenticate(
-    scope: &RequestScope,
+    server: &ServerContext,
     headers: &HeaderMap,
+    client: IpAddr,
+    now: Now,
+    deadline: Instant,
 ) -> Result<ValidKey, Unauthenticated> {
-    let (server, key) = (scope.server(), bearer(headers)?);
-    let (now, deadline) = (scope.now, scope.deadline());
-    let result = server.keys.find(key, server.environment, scope.client, now, deadline).await;
+    let (key, environment) = (bearer(headers)?, server.environment);
+    let result = server.keys.authenticate(key, environment, client, now, deadline).await;
     result
         .ok_or(Unauthenticated::KeysOutdated)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
@@ -135,5 +141,59 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"Bearer") && spaces > 0 && !key.is_empty()).then_some(key)
 }
 
+/// The networks of proxies whose `X-Forwarded-For` is trusted.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// Trusts all addresses in these networks.
+    pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
+        TrustedProxies(networks)
+    }
+
+    /// Returns the peer's address. If the peer is a trusted proxy, returns the last address in
+    /// `X-Forwarded-For` that is not a trusted proxy, because the client can forge the entries
+    /// before that address.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.trusts(peer) {
+            return peer;
+        }
+        let entries: Vec<&[u8]> = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+            .collect();
+        let mut client = peer;
+        for entry in entries.into_iter().rev() {
+            // The entries before an unreadable entry cannot be trusted.
+            let Some(address) = parse_address(entry.trim_ascii()) else { return client };
+            client = address.to_canonical();
+            if !self.trusts(client) {
+                return client;
+            }
+        }
+        client
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// Parses an address as proxies write it: alone, with a port, or in brackets.
+fn parse_address(name: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(name).ok()?;
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    if let Ok(socket) = text.parse::<std::net::SocketAddr>() {
+        return Some(socket.ip());
+    }
+    text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
 #[cfg(test)]
-mod property_tests;
+mod address_property_tests;
+#[cfg(test)]
+mod key_property_tests;
