@@ -3,7 +3,7 @@
 use crate::attempt::Attempt;
 use crate::call::{Call, Sent, Stopped};
 use crate::error_kind::ErrorKind;
-use crate::limits::ReportedLimit;
+use crate::rate_limit_state::ReportedLimit;
 use crate::response::Head;
 use crate::span::trace_retry;
 use crate::turns::Turn;

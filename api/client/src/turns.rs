@@ -1,6 +1,6 @@
-//! A queue in which calls wait for the rate limit, by the rules in `limits`.
+//! A queue in which calls wait for the rate limit, by the rules in `rate_limit_state`.
 
-use crate::limits::{Limits, Next, ReportedLimit};
+use crate::rate_limit_state::{Next, RateLimitState, ReportedLimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) struct Turns(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    limits: Limits,
+    limit: RateLimitState,
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
@@ -99,13 +99,13 @@ impl State {
     /// Lets waiting calls send as far as the limits allow. Returns when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
-            if self.limits.next(now) != Next::Send {
+            if self.limit.next(now) != Next::Send {
                 break;
             }
-            waiting.request = Some(self.limits.send(now));
+            waiting.request = Some(self.limit.send(now));
             waiting.notify.notify_one();
         }
-        let next = self.limits.next(now);
+        let next = self.limit.next(now);
         if let Next::HeldUntil(until) = next
             && self.held_until != Some(until)
         {
@@ -121,7 +121,7 @@ impl Turn<'_> {
     pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
         let (mut state, now) = (self.turns.state(), Instant::now());
         if let Some(request) = self.request.take() {
-            state.limits.record_response(request, now, limit, fastrand::f64());
+            state.limit.record_response(request, now, limit, fastrand::f64());
         }
         match state.admit_calls(now) {
             Next::HeldUntil(until) => Some(until - now),
@@ -137,7 +137,7 @@ impl Turn<'_> {
     fn end(&mut self, may_be_counted: bool) {
         if let Some(request) = self.request.take() {
             let mut state = self.turns.state();
-            state.limits.record_no_limit(request, may_be_counted);
+            state.limit.record_no_limit(request, may_be_counted);
             state.admit_calls(Instant::now());
         }
     }
@@ -154,7 +154,7 @@ impl Drop for QueuePosition<'_> {
         let mut state = self.turns.state();
         let request = state.waiting.remove(&self.call).and_then(|waiting| waiting.request);
         if let Some(request) = request {
-            state.limits.record_no_limit(request, false);
+            state.limit.record_no_limit(request, false);
             state.admit_calls(Instant::now());
         }
     }
