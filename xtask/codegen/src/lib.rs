@@ -21,6 +21,7 @@ pub mod subset;
 #[cfg(test)]
 mod tests;
 pub mod unemitted;
+pub mod validation;
 mod write;
 
 pub use json::parse;

@@ -6,7 +6,7 @@ mod errors;
 mod operations;
 mod schemas;
 
-use crate::model::{Contract, Item};
+use crate::model::{Contract, Item, Type};
 use crate::names::{self, ident};
 use crate::node::Node;
 use crate::refusal::{Refusal, Refusals};
@@ -87,6 +87,7 @@ pub fn contract(document: &Value) -> Result<Contract, Refusals> {
         root: root.clone(),
         items: Vec::new(),
         refusals: Vec::new(),
+        parameter_enums: Vec::new(),
         names: NAMES_IN_USE.iter().map(|name| (name.to_string(), String::new())).collect(),
     };
     if let Some(contract) = reader.contract().filter(|_| reader.refusals.is_empty()) {
@@ -112,6 +113,8 @@ struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
+    /// The closed enums of parameters: the list of values, and the type.
+    parameter_enums: Vec<(&'a Value, Type)>,
     /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
     /// [`NAMES_IN_USE`].
     names: BTreeMap<String, String>,

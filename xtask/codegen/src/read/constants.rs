@@ -25,7 +25,7 @@ impl Reader<'_> {
             constant("BASE_PATH", "The path in which every server's URL ends.", &base_path(&root)),
         ];
         for (name, header) in members(&root, &["components", "headers"]) {
-            self.check_keys(&header, &crate::subset::HEADER);
+            self.check_header(&header);
             if let Some(example) = header.get("example") {
                 let about = format!("The example of the header {name}.");
                 constants.extend(self.constant(&example, &format!("{name}_example"), about));

@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
             self.member_name(&place, key, others)?
         };
         let hint = format!("{type_name}{}", key.to_upper_camel_case());
-        let ty = self.schema(&schema, &hint)?;
+        let ty = self.parameter_type(&schema, &hint)?;
         let is_supported = match &ty {
             Type::Record(_) | Type::List(_) => false,
             Type::Enum(of) => !of.is_extensible,
@@ -204,6 +204,21 @@ impl<'a> Reader<'a> {
         });
         let description = self.description(node);
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
+    }
+
+    /// Reads the type of a parameter. Parameters with the same values share one enum, which has the
+    /// name of the first.
+    fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
+        let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
+        let mut shared = self.parameter_enums.iter();
+        if let Some((_, shared)) = shared.find(|(known, _)| *known == values.value) {
+            let shared = shared.clone();
+            self.check_enum_keys(schema);
+            return Some(shared);
+        }
+        let ty = self.schema(schema, hint)?;
+        self.parameter_enums.push((values.value, ty.clone()));
+        Some(ty)
     }
 
     /// Checks that the operation declares exactly the parameters that its path contains.
@@ -304,7 +319,7 @@ impl<'a> Reader<'a> {
                 self.component(&node, "headers");
                 continue;
             }
-            self.check_keys(&node, &subset::HEADER);
+            self.check_header(&node);
             let Some(name) = self.header_name(&node, key, &["Content-Type"]) else { continue };
             let others = response_headers.iter().map(|header| (&header.name, header.key.as_str()));
             if self.member_name(&node, &key.to_lowercase(), others).is_none() {
@@ -320,6 +335,22 @@ impl<'a> Reader<'a> {
             });
         }
         response_headers
+    }
+
+    /// Checks the keys of a header and its schema. The tests' wire check checks its values.
+    pub(super) fn check_header(&mut self, header: &Node<'_>) {
+        self.check_keys(header, &subset::HEADER);
+        let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
+        if let Some(schema) = schema
+            && let Some(outside) = subset::outside_of_schema(schema.value)
+        {
+            let problem = format!("{outside} is not supported in a header");
+            self.refuse(
+                &schema,
+                problem,
+                "leave it out; xtask/README.md lists what a header may use",
+            );
+        }
     }
 
     /// Returns the Rust name of a header. Refuses the headers in `ignored`, which OpenAPI ignores.
