@@ -1,9 +1,9 @@
 //! Builds a client from a base URL, a key and options. Sends nothing.
 
-use crate::Client;
 use crate::attempt::{Attempt, Observer};
 use crate::call::Call;
 use crate::retry::RetryPolicy;
+use crate::v1::Client;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
@@ -32,6 +32,28 @@ pub enum BuildError {
     /// The HTTP client could not be set up, for example because of its TLS settings.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Client {
+    /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
+    ///
+    /// `base_url` may end in `/v1` or `/v2`, but the ending does not select the version: this
+    /// client always calls version 1, and the client from [`v2`](Self::v2) always version 2. Any
+    /// path before the version is allowed.
+    ///
+    /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
+    /// 36 letters and digits.
+    ///
+    /// Fails if the base URL or the key is malformed. Sends nothing: the first request opens the
+    /// first connection.
+    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
+        Self::builder(base_url, key).build()
+    }
+
+    /// Like [`new`](Self::new), with options to set before [`build`](ClientBuilder::build).
+    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(base_url.into(), key.into())
+    }
 }
 
 /// Builds a [`Client`] with options. Created by [`Client::builder`].

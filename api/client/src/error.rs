@@ -1,11 +1,11 @@
 //! The error of a failed call, and the messages of errors.
 
-use crate::ErrorBody;
 use crate::call::{Sent, Stopped};
 use crate::error_kind::ErrorKind;
+use crate::generated::v1::types::Error as ErrorBody;
+use crate::generated::values::ErrorCode;
 use crate::rate_limit::RateLimit;
 use crate::response::{Head, Response};
-use crate::values::ErrorCode;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use std::fmt;
@@ -204,6 +204,13 @@ fn stopped_message(stopped: Stopped) -> String {
                 "the rate limit holds for another {holds_for:.1?}, longer than this call may wait"
             )
         }
+    }
+}
+
+impl ErrorBody {
+    /// Returns the `code` as an enum.
+    pub fn error_code(&self) -> ErrorCode {
+        ErrorCode::from(self.code.as_str())
     }
 }
 
