@@ -70,7 +70,7 @@ fn excerpt_start(difference: &Difference<'_>) -> usize {
     }
 }
 
-fn excerpt(value: Option<&Value>, start: usize) -> String {
+pub(super) fn excerpt(value: Option<&Value>, start: usize) -> String {
     let Some(value) = value else { return ABSENT.to_string() };
     let text = match value {
         Value::String(text) if start > 0 => {
