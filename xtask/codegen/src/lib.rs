@@ -9,6 +9,7 @@
 //! The generator is independent of orders. The generated code uses `api/src`.
 
 pub mod client;
+pub mod compare;
 mod format;
 mod json;
 pub mod model;

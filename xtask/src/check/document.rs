@@ -4,8 +4,8 @@
 
 use super::inputs::{Inputs, available, document_files};
 use super::problem::{ABSENT, Fix, Problem};
-use crate::compare::{Difference, differences, leaves};
 use crate::documents::DOCUMENTS;
+use codegen::compare::{Difference, differences, leaves};
 use codegen::unemitted::kind_of;
 use serde_json::Value;
 

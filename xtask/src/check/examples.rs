@@ -46,9 +46,9 @@ pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
 
 /// Returns each `example` and each value of `examples`: its pointer, its schema and the example.
 fn examples(document: &Value) -> Vec<(String, &Value, &Value)> {
-    let mut found = Vec::new();
-    collect("", document, &mut found);
-    found
+    let mut examples = Vec::new();
+    collect("", document, &mut examples);
+    examples
 }
 
 fn collect<'d>(pointer: &str, value: &'d Value, found: &mut Vec<(String, &'d Value, &'d Value)>) {

@@ -4,7 +4,7 @@
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
-use crate::compare::pointers;
+use codegen::compare::pointers;
 use serde_json::{Map, Value};
 
 const CODE: &str = "/components/schemas/Error/properties/code";
@@ -64,13 +64,13 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         problem(&place, list, current.to_string(), "x-extensible-enum");
     }
     for (pointer, named) in bounded_values(document) {
-        let own = text(document, &format!("{pointer}/description"));
         let sentences = introduction.split_inclusive(['.', '\n', ':']);
         let name = format!("`{}`", named["name"].as_str().unwrap_or_default());
         let mentions = sentences.filter(|sentence| sentence.contains(&name));
-        let own = std::iter::once((format!("{pointer}/description"), own));
+        let description = format!("{pointer}/description");
+        let described = std::iter::once((description.clone(), text(document, &description)));
         let others = mentions.map(|sentence| ("/info/description".to_string(), sentence));
-        for (place, text) in own.chain(others) {
+        for (place, text) in described.chain(others) {
             for (expected, found) in wrong_numbers(text, &named["schema"]) {
                 problem(&place, expected, found, "the schema");
             }
@@ -161,10 +161,10 @@ fn status(document: &Value, code: &str) -> Option<u64> {
 }
 
 fn plan_table(plans: &Map<String, Value>) -> String {
-    let figure = |figure: &Value| figure.as_u64().map_or("custom".to_string(), thousands);
+    let number = |number: &Value| number.as_u64().map_or("custom".to_string(), thousands);
     let row = |(plan, limits): (&String, &Value)| {
         let (minute, day) =
-            (figure(&limits["requestsPerMinute"]), figure(&limits["requestsPerDay"]));
+            (number(&limits["requestsPerMinute"]), number(&limits["requestsPerDay"]));
         format!("\n| {plan} | {minute} | {day} |")
     };
     let rows: String = plans.iter().map(row).collect();
