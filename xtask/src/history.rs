@@ -63,8 +63,9 @@ impl History {
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();
         if let History::Known(first_versions) = self {
-            let kept = first_versions.iter().filter(|(name, _)| !published.is_replaced_beta(name));
-            files.extend(kept.map(|(name, first)| (name.clone(), first.bytes.clone())));
+            let first_versions =
+                first_versions.iter().filter(|(name, _)| !published.is_replaced_beta(name));
+            files.extend(first_versions.map(|(name, first)| (name.clone(), first.bytes.clone())));
         }
         Published { files }
     }

@@ -169,7 +169,7 @@ impl ClientBuilder {
     /// Builds the client, or fails if the base URL or the key is invalid. Sends nothing.
     pub fn build(self) -> Result<Client, BuildError> {
         let root = parse_root(&self.base_url)?;
-        let authorization = authorization(&self.key)?;
+        let authorization = authorization_header(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
             .http
@@ -241,7 +241,7 @@ fn is_version(segment: &str) -> bool {
 }
 
 /// Returns `Bearer <key>`, marked as sensitive so that `Debug` output hides it.
-fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
+fn authorization_header(key: &str) -> Result<HeaderValue, BuildError> {
     let key = key.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(BuildError::Key);
@@ -308,6 +308,6 @@ mod tests {
             assert!(!error.to_string().contains("sto"));
         }
         // Keys from files often end with a line break.
-        assert!(authorization("sto_live_x\n").is_ok());
+        assert!(authorization_header("sto_live_x\n").is_ok());
     }
 }

@@ -131,7 +131,7 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the server may have carried out an earlier attempt of this call, and the last
+    /// True if the server may have executed an earlier attempt of this call, and the last
     /// attempt failed with one of these codes.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))

@@ -166,7 +166,7 @@
 //! [`ClientBuilder::call_timeout`]. The error says which limit was exceeded.
 //!
 //! The service responds within 5 seconds, so after 10 seconds without a response the client sends
-//! the request again. A cancellation may have been carried out nevertheless.
+//! the request again. A cancellation may have been executed nevertheless.
 //!
 //! # The key
 //!
@@ -206,6 +206,7 @@ mod answer;
 mod attempt;
 mod builder;
 mod call;
+mod call_queue;
 mod error;
 mod error_kind;
 mod extensible_enum;
@@ -221,7 +222,6 @@ mod retry;
 mod retry_after;
 mod send;
 mod span;
-mod turns;
 mod v1;
 pub mod v2;
 mod version;

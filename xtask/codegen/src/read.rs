@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         let Err(error) = serde_json::from_value::<OpenAPI>(root.value.clone()) else {
             return Some(());
         };
-        self.refuse(&root, format!("is no OpenAPI 3.0: {error}"), "write it as OpenAPI says");
+        self.refuse(&root, format!("is not OpenAPI 3.0: {error}"), "write it as OpenAPI says");
         None
     }
 
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
-            self.refuse(node, format!("{text:?} is no name in Rust"), fix);
+            self.refuse(node, format!("{text:?} is not a name in Rust"), fix);
         }
         name
     }

@@ -141,10 +141,10 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/authors/items/$ref: #/components/schemas/Gone leads nowhere; add what it names
 /components/schemas/Book/properties/authors/items/$ref: "other.json#/Author" leads out of the document; copy what it leads to into components
 /paths/~1/post/operationId: is named AddBookSuccess in Rust, as /paths/~1/get/operationId is; rename one of them
-/paths/~1/get/operationId: "1st" is no name in Rust; rename it: letters, then letters, digits or _
-/paths/~1/get/operationId: "self" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/operationId: "1st" is not a name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/operationId: "self" is not a name in Rust; rename it: letters, then letters, digits or _
 /components/schemas/Book: is recursive, which is not supported; refer to the other by an id
-/components/schemas/Book/properties/1st: "1st" is no name in Rust; rename it: letters, then letters, digits or _
+/components/schemas/Book/properties/1st: "1st" is not a name in Rust; rename it: letters, then letters, digits or _
 /components/schemas/Book/properties/Type: is named r#type in Rust, as "type" is; rename one of them
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
@@ -170,7 +170,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /paths/~1/get/responses/400/content/application~1json: JSON needs a `schema`; add it
 /paths/~1/get/responses/400/content/application~1json: the body of an error is Error; refer to components/schemas/Error
 /paths/~1/get/responses/400/content/application~1json: an error needs an example for each code; add `examples`: one for each code, named by it
-/paths/~1/get/responses/4XX: 4XX is no status of an error; write one such as 404, or 5XX
+/paths/~1/get/responses/4XX: 4XX is not the status of an error; write one such as 404, or 5XX
 /paths/~1/post/responses/409/content/application~1json/examples/book_exists/value: the example "book_exists" has the code "invalid"; name the example by its code
 /paths/~1/post/responses/409/content/application~1json/examples/book_exists/value: shows the status 404 under 409; make the two equal
 /paths/~1/post/requestBody: a body that may be absent is not supported; write `required: true`
@@ -178,7 +178,7 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/new/maxItems: an array with `maxItems` is not supported; leave it out; there may be type, description, items
 /paths/~1/get/parameters/0/schema: a parameter of this schema is not supported; write a string, integer, boolean or enum
 /paths/~1/get/parameters/7/name: OpenAPI ignores a header "authorization" here; leave it out
-/paths/~1/get/parameters/7/name: "X/Y" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/parameters/7/name: "X/Y" is not a name in Rust; rename it: letters, then letters, digits or _
 /paths/~1/get/parameters: "X-Trace" is not in the path; remove it
 /paths/~1/get/parameters/7: dropshot emits parameters in another order; write first those of the path, then of the query, then headers
 /paths/~1/get/parameters/7: a parameter of the path is required; write `required: true`

@@ -124,8 +124,8 @@ fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut C
     else {
         return;
     };
-    let known = closed_enums.iter().find(|(known, _)| known == schema);
-    let kind = match known {
+    let shared = closed_enums.iter().find(|(known, _)| known == schema);
+    let kind = match shared {
         Some((_, kind)) => kind.clone(),
         None => {
             let kind = format!("{}{name}", operation.to_upper_camel_case());

@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
             segments(path).filter_map(|of| of.strip_prefix('{')?.strip_suffix('}')).collect();
         let place = node.get("parameters").unwrap_or(node.clone());
         for name in in_path.iter().filter(|name| !declared.contains(name)) {
-            let problem = format!("{{{name}}} of the path is no parameter of the operation");
+            let problem = format!("{{{name}}} of the path is not a parameter of the operation");
             self.refuse(&place, problem, "add it here");
         }
         for name in declared.iter().filter(|name| !in_path.contains(name)) {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
             code.parse().ok().and_then(status).filter(|_| code.starts_with('2') || code == "304");
         let Some((name, constant)) = names else {
             let fix = "write one such as 200, or 304";
-            self.refuse(node, format!("{code} is no status of a success"), fix);
+            self.refuse(node, format!("{code} is not the status of a success"), fix);
             return None;
         };
         let content = node.get("content");
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
                     .is_ok_and(|code: u16| (400..600).contains(&code) && status(code).is_some());
             if !is_status {
                 let fix = "write one such as 404, or 5XX";
-                self.refuse(&response, format!("{code} is no status of an error"), fix);
+                self.refuse(&response, format!("{code} is not the status of an error"), fix);
                 continue;
             }
             if response.get("$ref").is_none() {

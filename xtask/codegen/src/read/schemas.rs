@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         for required in &required {
             let key = required.value.as_str().unwrap_or_default();
             if properties.as_ref().is_none_or(|properties| properties.get(key).is_none()) {
-                let problem = format!("{key:?} is required and no property");
+                let problem = format!("{key:?} is required, but not a property");
                 self.refuse(required, problem, "add the property");
             }
         }
