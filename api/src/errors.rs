@@ -27,14 +27,14 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the first numbers in an example's message with `figures`, the numbers of the request.
-pub fn message(example: &str, figures: &[&dyn Display]) -> String {
+/// Replaces the first numbers in an example's message with `numbers`, the numbers of the request.
+pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
-    for figure in figures {
+    for number in numbers {
         let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) else { break };
         let (before, from) = rest.split_at(start);
         message.push_str(before);
-        let _ = write!(message, "{figure}");
+        let _ = write!(message, "{number}");
         rest = from.trim_start_matches(|letter: char| letter.is_ascii_digit());
     }
     message + rest

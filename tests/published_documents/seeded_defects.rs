@@ -1,9 +1,9 @@
 //! Seeded defects. Each defect changes today's document and the server's responses consistently, so
 //! that only the comparison with published documents can find the break.
 
-use codegen::pointer::take;
+use codegen::pointer::{component, take};
 use serde_json::{Value, json};
-use test_server::wire_check::{Exchange, ReceivedResponse, WireCheck, wire_check};
+use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
 /// A seeded defect: a change that breaks a published promise.
 pub struct SeededDefect {
@@ -75,6 +75,16 @@ fn each(
             change(received);
         }
     }
+}
+
+/// Returns the operations of version 1 that refer to this response in `components`.
+fn operations_that_share(response: &str) -> Vec<&'static str> {
+    let refers = |operation: &&Operation| {
+        let mut responses = operation.document["responses"].as_object().unwrap().values();
+        operation.version() == "v1" && responses.any(|one| component(one) == Some(response))
+    };
+    let operations = wire_check().operations.iter().filter(refers);
+    operations.map(|operation| operation.id.as_str()).collect()
 }
 
 /// Changes the body if it is JSON.
@@ -225,7 +235,8 @@ fn headers() -> Vec<SeededDefect> {
                 documents.take(1, "/components/responses/ServerError/headers/Retry-After");
             },
             |exchanges| {
-                each(exchanges, &["listOrders", "cancelOrder"], 503, |received| {
+                let operations = operations_that_share("ServerError");
+                each(exchanges, &operations, 503, |received| {
                     received.headers.remove("retry-after");
                 });
             },

@@ -100,7 +100,7 @@ pub fn browse(
     let program = Program::build(repository.root())?;
     let server = LiveServer::start(&program)?;
     let set = LiveServer::start_with(&program, &SETTINGS)?;
-    let key = server.key("browser", 1_000)?;
+    let key = server.issue_key("browser", 1_000)?;
     let mut report = CheckReport::new(out);
     let run = |view: &str| -> anyhow::Result<Vec<String>> {
         let mut session = tools.command("node");

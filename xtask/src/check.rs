@@ -6,6 +6,7 @@
 
 mod canonical;
 mod document;
+mod examples;
 mod generated;
 mod imports;
 mod inputs;
@@ -16,6 +17,7 @@ mod published;
 mod texts;
 
 pub use document::check_document;
+pub use examples::check_examples;
 pub use imports::{module_imports, modules_in_map};
 pub use inputs::Inputs;
 pub use major_version::check_major_version;
@@ -35,27 +37,29 @@ struct Check {
 
 /// All checks, in the order in which their fixes depend on each other: new samples in a document
 /// may require a new version, generated files contain the version, and the emitted documents come
-/// from generated code.
-const CHECKS: [Check; 8] = [
+/// from generated code. The published documents come first, because most checks compare with them.
+const CHECKS: &[Check] = &[
+    Check { claim: published::claim, run: published::run },
     CANONICAL,
     Check { claim: promises::claim, run: promises::run },
     GENERATED,
     Check { claim: document::claim, run: document::run },
     Check { claim: texts::claim, run: texts::run },
     Check { claim: major_version::claim, run: major_version::run },
-    Check { claim: published::claim, run: published::run },
+    Check { claim: examples::claim, run: examples::run },
     Check { claim: imports::claim, run: imports::run },
 ];
 
 const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
-/// The last line of the output. It reminds users that no check compiles the server.
-const NOT_BUILT: &str = "The server was not compiled: `cargo check --workspace`.";
+/// The last line of the output. It reminds users that no check compiles the server. The command
+/// compiles what the tests use; `cargo check` would compile everything a second time.
+const NOT_BUILT: &str = "The server was not compiled: `cargo test --workspace --no-run`.";
 
 /// Runs all checks. If `is_fixing`, writes their fixes and reports what remains.
 pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let outcome = run(&CHECKS, inputs, is_fixing, out)?;
+    let outcome = run(CHECKS, inputs, is_fixing, out)?;
     writeln!(out, "{NOT_BUILT}")?;
     Ok(outcome)
 }

@@ -5,7 +5,9 @@ use crate::canonical_json;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
+use crate::repository::{
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENT_VALUES, GeneratedFile, Repository,
+};
 use codegen::Error;
 use codegen::client::Version;
 use serde_json::Value;
@@ -50,11 +52,16 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
         module: of.base_path.trim_start_matches('/'),
     });
     let versions: Vec<_> = versions.collect();
-    let code = codegen::client::client(&versions, "cargo xtask generate")?.into_iter();
-    let files = DOCUMENTS.iter().zip(code).map(|(of, text)| GeneratedFile {
+    let code = codegen::client::client(&versions, "cargo xtask generate")?;
+    let files = DOCUMENTS.iter().zip(code.versions).map(|(of, text)| GeneratedFile {
         name: of.client.to_string(),
         source: of.file,
         text,
     });
-    Ok(files.collect())
+    let values = GeneratedFile {
+        name: CLIENT_VALUES.to_string(),
+        source: "spec/openapi.json and spec/openapi-v2.json",
+        text: code.values,
+    };
+    Ok(files.chain([values]).collect())
 }

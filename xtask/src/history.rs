@@ -1,7 +1,7 @@
 //! Reads from git the published documents as the main branch first had them. A checksum file could
 //! be edited with the document; the history cannot.
 
-use crate::published::{PUBLISHED, version_of};
+use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -56,6 +56,18 @@ impl History {
             return unknown("git knows no branch `main`");
         }
         Ok(History::Known(git.first_versions(&branches)?))
+    }
+
+    /// Returns the published documents as the main branch first had them, so that an edited file is
+    /// not mistaken for a changed promise.
+    pub fn first_versions_of(&self, published: &Published) -> Published {
+        let mut files = published.files.clone();
+        if let History::Known(first_versions) = self {
+            let first_versions =
+                first_versions.iter().filter(|(name, _)| !published.is_replaced_beta(name));
+            files.extend(first_versions.map(|(name, first)| (name.clone(), first.bytes.clone())));
+        }
+        Published { files }
     }
 }
 

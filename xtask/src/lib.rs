@@ -12,7 +12,6 @@ pub mod check;
 pub mod check_report;
 pub mod cli;
 pub mod client_readme;
-pub mod compare;
 pub mod compatibility;
 pub mod documents;
 pub mod emitted;

@@ -3,7 +3,7 @@
 use crate::documents::Document;
 use crate::repository::Repository;
 use crate::version;
-use semver::Version;
+use semver::{Prerelease, Version};
 use std::collections::BTreeMap;
 
 /// The directory of the published documents, relative to the checkout.
@@ -20,6 +20,16 @@ impl Published {
     /// Reads the directory. A missing directory counts as empty: nothing has been published yet.
     pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         Ok(Published { files: repository.files(PUBLISHED)? })
+    }
+
+    /// True if the file is a missing beta whose stable version is published. Such a file may be
+    /// removed, because betas promise nothing.
+    pub fn is_replaced_beta(&self, name: &str) -> bool {
+        !self.files.contains_key(name)
+            && version_of(name).is_some_and(|version| {
+                let stable = Version { pre: Prerelease::EMPTY, ..version.clone() };
+                !version.pre.is_empty() && self.files.contains_key(&file_name(&stable))
+            })
     }
 
     /// Returns the highest published version with this document's base path, and its content.

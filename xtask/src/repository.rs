@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The README of the client's crate.
 pub const CLIENT_README: &str = "api/client/README.md";
+/// The client's enums of values to which the API may add.
+pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 /// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
 /// The directory of the code samples. Its subdirectory `v2` has samples that differ in version 2.

@@ -4,7 +4,7 @@
 use crate::checkout::{Checkout, emitted, failures, files, printed, run, run_fix};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
-use xtask::check::{Inputs, check_texts};
+use xtask::check::{Inputs, check_examples, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
 
@@ -24,7 +24,7 @@ fn this_repository_is_clean() {
         &failures((outcome, text)),
         str![[r#"
 Clean
-8 of 8 checks passed.
+9 of 9 checks passed.
 "#]],
     );
 }
@@ -34,16 +34,17 @@ fn all_checks_are_listed_with_their_claims() {
     assert_text(
         &Checkout::with(&files()).check().1,
         str![[r#"
+✓ spec/published is not compared with the history of main, because this is no git checkout
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
 ✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
 ✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
 ✓ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
-✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
+✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans, codes and bounds that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
-✓ spec/published is not compared with the history of main, because this is no git checkout
+✓ the examples of spec/openapi.json and spec/openapi-v2.json match their schemas
 ✓ the server's modules import each other down the map of src/lib.rs
-8 of 8 checks passed.
-The server was not compiled: `cargo check --workspace`.
+9 of 9 checks passed.
+The server was not compiled: `cargo test --workspace --no-run`.
 "#]],
     );
 }
@@ -79,7 +80,7 @@ Drift
     expected: "All orders"
     found:    "Orders returned"
     fix: cargo xtask generate; what is left then, xtask/codegen drops or misreads
-6 of 8 checks passed, 2 failed.
+7 of 9 checks passed, 2 failed.
 "#]],
     );
 }
@@ -110,7 +111,7 @@ Drift
     found:    https://orders.store.example/v21
     - info.version is V2
     fix: make the URL end in /v2, or undo the change of info.version to V2: the path changes with each major version, and with nothing else
-6 of 8 checks passed, 2 failed.
+7 of 9 checks passed, 2 failed.
 "#]],
     );
 }
@@ -150,7 +151,7 @@ Drift
     expected: …"this request and, where known, what to do."
     found:    …"this request and, where possible, what to do."
     fix: cargo xtask generate; what is left then, xtask/codegen drops or misreads
-6 of 8 checks passed, 2 failed.
+7 of 9 checks passed, 2 failed.
 "#]],
     );
 }
@@ -178,7 +179,7 @@ Drift
     expected: true
     found:    absent
     fix: cargo xtask generate; what is left then, xtask/codegen drops or misreads
-6 of 8 checks passed, 2 failed.
+7 of 9 checks passed, 2 failed.
 "#]],
     );
 }
@@ -200,7 +201,7 @@ Drift
        "info": {
          "title": "Store Orders API",
     fix: cargo xtask check --fix
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "#]],
     );
 }
@@ -231,11 +232,11 @@ Drift
              ]
            },
     fix: cargo xtask check --fix
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "#]],
     );
     run_fix(&Inputs::read(&checkout.repository, emitted));
-    assert_eq!(failures(checkout.check()), "Clean\n8 of 8 checks passed.\n");
+    assert_eq!(failures(checkout.check()), "Clean\n9 of 9 checks passed.\n");
 }
 
 #[test]
@@ -249,7 +250,7 @@ CouldNotRun
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json:2:13: invalid JSON: expected `:` at line 2 column 13
 ...
-2 of 8 checks passed, 6 could not run.
+2 of 9 checks passed, 7 could not run.
 "#]],
     );
 }
@@ -263,7 +264,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
 CouldNotRun
 ? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
-7 of 8 checks passed, 1 could not run.
+8 of 9 checks passed, 1 could not run.
 "#]],
     );
 }
@@ -294,7 +295,7 @@ Drift
                {
     - its programs are those of spec/samples
     fix: cargo xtask check --fix
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "##]],
     );
 }
@@ -353,6 +354,72 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
     );
 }
 
+#[test]
+fn a_number_in_a_text_that_contradicts_its_schema_is_a_problem() {
+    let real = Repository::here().read(V2.file).unwrap();
+    let messages = [
+        ("1,000 at most", "2,000 at most"),
+        ("100 unless sent", "50 unless sent"),
+        ("\"maximum\": 1000", "\"maximum\": 500"),
+        ("the next request, at least 1.", "the next request, at least 0."),
+    ]
+    .map(|(from, to)| {
+        assert!(real.contains(from), "{from}");
+        let changed = serde_json::from_str(&real.replacen(from, to, 1)).unwrap();
+        printed(&check_texts(V2.file, &changed))
+    });
+    assert_text(
+        &messages.concat(),
+        str![[r#"
+spec/openapi-v2.json#/info/description
+  expected: 1,000 at most
+  found:    2,000 at most
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/paths/~1store~1orders/get/parameters/2/description
+  expected: 100 unless sent
+  found:    50 unless sent
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/info/description
+  expected: 500 at most
+  found:    1,000 at most
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/components/responses/ServerError/headers/Retry-After/description
+  expected: at least 1
+  found:    at least 0
+  fix: edit the text, or the schema
+"#]],
+    );
+}
+
+#[test]
+fn an_example_that_does_not_match_its_schema_is_a_problem() {
+    let real = Repository::here().read(V2.file).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&real).unwrap();
+    let media = "/paths/~1store~1orders/get/responses/200/content/application~1json";
+    let example = document.pointer_mut(&format!("{media}/example")).unwrap();
+    assert_eq!(check_examples(V2.file, &serde_json::from_str(&real).unwrap()), []);
+    example["orders"][0]["petId"] = "7".into();
+    example["orders"][0]["colour"] = "red".into();
+    document["components"]["headers"]["X-RateLimit-Limit"]["example"] = "60".into();
+    assert_text(
+        &printed(&check_examples(V2.file, &document)),
+        str![[r#"
+spec/openapi-v2.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/orders/0/petId
+  expected: a value that matches the schema: "7" is not of type "integer"
+  found:    "7"
+  fix: edit the example, or its schema
+spec/openapi-v2.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/orders/0
+  expected: a value that matches the schema: Additional properties are not allowed ('colour' was unexpected)
+  found:    {"id":1041,"petId":"7","quantity":2,"shipDate":"2026-12-24T09:30:00Z","c… ([NUMBER] characters)
+  fix: edit the example, or its schema
+spec/openapi-v2.json#/components/headers/X-RateLimit-Limit/example
+  expected: a value that matches the schema: "60" is not of type "integer"
+  found:    "60"
+  fix: edit the example, or its schema
+"#]],
+    );
+}
+
 /// Asserts the output of `--fix`: the files that it writes, and the checks that still fail. Then
 /// asserts that a run without `--fix` reports the same failures.
 #[track_caller]
@@ -379,7 +446,7 @@ Wrote api/src/v1.rs.
     expected: "All orders"
     found:    "Orders returned"
     fix: cargo xtask generate; what is left then, xtask/codegen drops or misreads
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "#]],
     );
 }
@@ -403,7 +470,7 @@ Wrote api/src/v1.rs.
 Wrote api/client/src/generated/v2.rs.
 Wrote api/client/README.md.
 Wrote src/http/docs/generated/changelog.html.
-8 of 8 checks passed.
+9 of 9 checks passed.
 "#]],
     );
 }
@@ -421,7 +488,7 @@ CouldNotRun
 ? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: is a duplicate key; remove one of the two
 ...
-2 of 8 checks passed, 6 could not run.
+2 of 9 checks passed, 7 could not run.
 "#]],
     );
     assert_eq!(checkout.repository.read(V1.contract).unwrap(), "");

@@ -2,9 +2,9 @@
 //! method begins with the operation's text in the document.
 
 use crate::checkout::document;
-use heck::{ToSnakeCase, ToUpperCamelCase};
+use heck::ToSnakeCase;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use syn::{Attribute, Expr, ExprLit, ImplItem, Item, Lit, Type, Visibility};
 use xtask::documents::DOCUMENTS;
 use xtask::repository::Repository;
@@ -71,53 +71,6 @@ fn each_operation_has_a_method_with_the_text_of_the_document() {
                 method.starts_with(&expected),
                 "{file}: the comment of {name} must begin with: {expected}"
             );
-            for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                if parameter["in"] != "query" {
-                    continue;
-                }
-                let setter = text(&parameter["name"]).to_snake_case();
-                let name = format!("{}::{setter}", id.to_upper_camel_case());
-                let setter = methods.get(&name).unwrap_or_else(|| panic!("{file} lacks {name}"));
-                let description = words(&text(&parameter["description"]));
-                assert!(
-                    !setter.is_empty() && description.starts_with(setter),
-                    "{file}: the comment of {name} must be the beginning of: {description}"
-                );
-            }
         }
     }
-}
-
-/// The values of each `x-extensible-enum` in a document.
-fn extensible_values(value: &Value, values: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            for (key, member) in members {
-                if key == "x-extensible-enum" {
-                    let listed = member.as_array().unwrap().iter();
-                    values.extend(listed.map(|value| value.as_str().unwrap().to_string()));
-                } else {
-                    extensible_values(member, values);
-                }
-            }
-        }
-        Value::Array(elements) => {
-            elements.iter().for_each(|element| extensible_values(element, values));
-        }
-        _ => {}
-    }
-}
-
-#[test]
-fn the_client_has_each_listed_value_and_no_other() {
-    let mut listed = BTreeSet::new();
-    for source in DOCUMENTS {
-        extensible_values(&document(source)["components"]["schemas"], &mut listed);
-    }
-    let code = Repository::here().read("api/client/src/values.rs").unwrap();
-    let variants = code.lines().filter_map(|line| {
-        let value = line.trim().strip_suffix("\",")?.split_once(" = \"")?.1;
-        Some(value.to_string())
-    });
-    assert_eq!(variants.collect::<BTreeSet<_>>(), listed);
 }

@@ -4,11 +4,11 @@
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
+use codegen::compare::{leaves, pointers};
 use codegen::pointer::pointer_to;
 use codegen::unemitted::{KINDS, kind_of};
 use serde_json::{Value, json};
 use xtask::check::check_document;
-use xtask::compare::{leaves, pointers};
 use xtask::compatibility::changes;
 use xtask::documents::{DOCUMENTS, Document};
 use xtask::repository::Repository;

@@ -9,6 +9,7 @@
 
 mod check;
 mod checkout;
+mod client_imports;
 mod client_methods;
 mod client_package;
 mod compatibility;

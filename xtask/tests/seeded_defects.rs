@@ -10,7 +10,7 @@ use xtask::check::{Inputs, check_major_version};
 use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
-use xtask::repository::Repository;
+use xtask::repository::{CHANGELOG, Repository};
 
 /// Checks the real files with one change of the document. The generated Rust types have the same
 /// change, so that `check` can report only broken promises to callers.
@@ -95,7 +95,16 @@ Drift
     found:    /v1
     - info.version is 3.0.0
     fix: make base_path of spec/openapi.json end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
-6 of 8 checks passed, 2 failed.
+✗ the examples of spec/openapi.json and spec/openapi-v2.json match their schemas
+  spec/openapi.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/0/quantity
+    expected: a value that matches the schema: 2 is not of type "string"
+    found:    2
+    fix: edit the example, or its schema
+  spec/openapi.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/1/quantity
+    expected: a value that matches the schema: 1 is not of type "string"
+    found:    1
+    fix: edit the example, or its schema
+6 of 9 checks passed, 3 failed.
 "###]],
     );
 }
@@ -123,7 +132,7 @@ Wrote spec/openapi.json.
     fix: edit CHANGELOG.md
 Wrote api/src/v1.rs.
 Wrote api/client/src/generated/v1.rs.
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "###]],
     );
 }
@@ -135,19 +144,32 @@ fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
     checkout.add_server();
     assert_eq!(check(&checkout, None).0, Outcome::Clean);
     checkout.replace("spec/samples/getPet.py", "import", "import  ");
+    let mut next: semver::Version = store_orders_api::API_VERSION.parse().unwrap();
+    next.patch += 1;
     assert_text(
-        &run_fix(&inputs(&checkout)),
-        str![[r#"
-Clean
+        &run_fix(&inputs(&checkout)).replace(&next.to_string(), "V1 + 0.0.1"),
+        str![[r###"
+Drift
 Wrote spec/openapi.json.
 Wrote spec/openapi.json.
+✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
+  CHANGELOG.md
+    expected: a section "## V1 + 0.0.1", which says what has changed
+    found:    absent
+    fix: edit CHANGELOG.md
 Wrote api/src/v1.rs.
 Wrote api/client/src/generated/v1.rs.
 Wrote src/http/docs/generated/llms.txt.
 Wrote src/http/docs/generated/docs.html.
-8 of 8 checks passed.
-"#]],
+8 of 9 checks passed, 1 failed.
+"###]],
     );
+    checkout.replace(
+        CHANGELOG,
+        "# Changelog",
+        &format!("# Changelog\n\n## {next}\n\n- A sample.\n"),
+    );
+    run_fix(&inputs(&checkout));
     let (outcome, text) = check(&checkout, None);
     assert_eq!(outcome, Outcome::Clean, "{text}");
 }
@@ -195,7 +217,7 @@ Drift
     expected: a document, as CHANGELOG.md has its version
     found:    absent
     fix: add the document of that version
-7 of 8 checks passed, 1 failed.
+8 of 9 checks passed, 1 failed.
 "#]],
     );
 }

@@ -1,17 +1,23 @@
-//! Converts the results of progenitor's client to the results of calls.
+//! Sends the requests of all operations, and converts the results of progenitor's client to the
+//! results of calls.
 
 use crate::call::{Call, Sent};
 use crate::error::Error;
 use crate::error_kind::ErrorKind;
+use crate::request::{Answer, Request};
 use crate::response::{Head, Response};
-use crate::values::ErrorCode;
-use progenitor_client::ResponseValue;
+use crate::span::in_span;
+use reqwest::StatusCode;
 
-/// The result of progenitor's client. The error type is `()`, because this module parses the error
-/// bodies itself.
-pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
+/// Sends a request as one call, in the call's span.
+pub(crate) async fn send<R: Request>(mut request: R) -> Result<Response<R::Value>, Error> {
+    let call = request.call().next();
+    *request.call() = call.clone();
+    let span = request.span();
+    in_span(span, async { convert(request.execute().await, &call).await }).await
+}
 
-pub(crate) async fn convert<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {
+async fn convert<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {
     let sent = call.sent();
     match answer {
         Ok(response) => {
@@ -46,29 +52,13 @@ async fn convert_error(error: progenitor_client::Error<()>, sent: Sent) -> Error
     }
 }
 
-/// Converts a response with one of these statuses to a success with the value `None`, because the
-/// response has no content.
-pub(crate) fn or_empty<T>(
+/// Converts 304 to a success with the value `None`, because the response has no content.
+pub(crate) fn unless_unchanged<T>(
     result: Result<Response<T>, Error>,
-    statuses: &[u16],
 ) -> Result<Response<Option<T>>, Error> {
-    result.map(|response| response.map(Some)).or_else(|error| {
-        let is_empty = error.status().is_some_and(|status| statuses.contains(&status.as_u16()));
-        if is_empty { error.into_response(None) } else { Err(error) }
-    })
-}
-
-/// Converts a success to `done`. If an earlier attempt may have been carried out, converts an error
-/// with one of these codes to `after_retry`.
-pub(crate) fn with_outcome<T>(
-    result: Result<Response<()>, Error>,
-    done: T,
-    after_retry: T,
-    codes: &[ErrorCode],
-) -> Result<Response<T>, Error> {
     match result {
-        Ok(response) => Ok(response.map(|()| done)),
-        Err(error) if error.follows_success(codes) => error.into_response(after_retry),
+        Ok(response) => Ok(response.map(Some)),
+        Err(error) if error.status() == Some(StatusCode::NOT_MODIFIED) => error.into_response(None),
         Err(error) => Err(error),
     }
 }

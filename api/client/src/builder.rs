@@ -1,9 +1,9 @@
 //! Builds a client from a base URL, a key and options. Sends nothing.
 
-use crate::Client;
 use crate::attempt::{Attempt, Observer};
 use crate::call::Call;
 use crate::retry::RetryPolicy;
+use crate::v1::Client;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
@@ -32,6 +32,28 @@ pub enum BuildError {
     /// The HTTP client could not be set up, for example because of its TLS settings.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Client {
+    /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
+    ///
+    /// `base_url` may end in `/v1` or `/v2`, but the ending does not select the version: this
+    /// client always calls version 1, and the client from [`v2`](Self::v2) always version 2. Any
+    /// path before the version is allowed.
+    ///
+    /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
+    /// 36 letters and digits.
+    ///
+    /// Fails if the base URL or the key is malformed. Sends nothing: the first request opens the
+    /// first connection.
+    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
+        Self::builder(base_url, key).build()
+    }
+
+    /// Like [`new`](Self::new), with options to set before [`build`](ClientBuilder::build).
+    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(base_url.into(), key.into())
+    }
 }
 
 /// Builds a [`Client`] with options. Created by [`Client::builder`].
@@ -147,7 +169,7 @@ impl ClientBuilder {
     /// Builds the client, or fails if the base URL or the key is invalid. Sends nothing.
     pub fn build(self) -> Result<Client, BuildError> {
         let root = parse_root(&self.base_url)?;
-        let authorization = authorization(&self.key)?;
+        let authorization = authorization_header(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
             .http
@@ -219,7 +241,7 @@ fn is_version(segment: &str) -> bool {
 }
 
 /// Returns `Bearer <key>`, marked as sensitive so that `Debug` output hides it.
-fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
+fn authorization_header(key: &str) -> Result<HeaderValue, BuildError> {
     let key = key.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(BuildError::Key);
@@ -286,6 +308,6 @@ mod tests {
             assert!(!error.to_string().contains("sto"));
         }
         // Keys from files often end with a line break.
-        assert!(authorization("sto_live_x\n").is_ok());
+        assert!(authorization_header("sto_live_x\n").is_ok());
     }
 }

@@ -5,9 +5,9 @@
 //! if a body is not JSON.
 
 use crate::attempt::Observer;
+use crate::call_queue::CallQueue;
 use crate::response::Head;
 use crate::retry::RetryPolicy;
-use crate::turns::Turns;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -22,7 +22,7 @@ pub struct Call {
     /// The permits for `max_in_flight` calls; `None` if there is no maximum.
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// The queue in which calls wait for the rate limit, shared by all clones of the client.
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) queue: Arc<CallQueue>,
     /// The permit of this call. It is released when the call is dropped, after the body of the
     /// response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
@@ -33,7 +33,7 @@ pub struct Call {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) attempts: u32,
-    /// True if the server may have carried out an attempt before the last one.
+    /// True if the server may have executed an attempt before the last one.
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,

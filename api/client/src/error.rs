@@ -1,11 +1,11 @@
 //! The error of a failed call, and the messages of errors.
 
-use crate::ErrorBody;
 use crate::call::{Sent, Stopped};
 use crate::error_kind::ErrorKind;
+use crate::generated::v1::types::Error as ErrorBody;
+use crate::generated::values::ErrorCode;
 use crate::rate_limit::RateLimit;
 use crate::response::{Head, Response};
-use crate::values::ErrorCode;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use std::fmt;
@@ -131,7 +131,7 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the server may have carried out an earlier attempt of this call, and the last
+    /// True if the server may have executed an earlier attempt of this call, and the last
     /// attempt failed with one of these codes.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
@@ -204,6 +204,13 @@ fn stopped_message(stopped: Stopped) -> String {
                 "the rate limit holds for another {holds_for:.1?}, longer than this call may wait"
             )
         }
+    }
+}
+
+impl ErrorBody {
+    /// Returns the `code` as an enum.
+    pub fn error_code(&self) -> ErrorCode {
+        ErrorCode::from(self.code.as_str())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Converts smaller integers to identifiers of orders and pets.
 
-use crate::{OrderId, PetId};
+use crate::generated::v1::types::{OrderId, PetId};
 
 macro_rules! from_smaller {
     ($($id:ty: $integer:ty),*) => {$(

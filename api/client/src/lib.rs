@@ -166,7 +166,7 @@
 //! [`ClientBuilder::call_timeout`]. The error says which limit was exceeded.
 //!
 //! The service responds within 5 seconds, so after 10 seconds without a response the client sends
-//! the request again. A cancellation may have been carried out nevertheless.
+//! the request again. A cancellation may have been executed nevertheless.
 //!
 //! # The key
 //!
@@ -206,34 +206,37 @@ mod answer;
 mod attempt;
 mod builder;
 mod call;
+mod call_queue;
 mod error;
 mod error_kind;
+mod extensible_enum;
 mod generated;
 mod ids;
-mod limits;
+mod outcome;
 mod pages;
 mod rate_limit;
+mod rate_limit_state;
+mod request;
 mod response;
 mod retry;
 mod retry_after;
 mod send;
 mod span;
-mod turns;
 mod v1;
 pub mod v2;
-mod values;
 mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
 pub use error_kind::ErrorKind;
+pub use generated::values::ErrorCode;
+pub use outcome::CancelOrderOutcome;
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
 /// The HTTP library of this crate. [`ClientBuilder::http`] takes this version's client builder.
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;
-pub use v1::{CancelOrderOutcome, Client, ErrorBody, Order, OrderId, Pet, PetId};
+pub use v1::{Client, ErrorBody, Order, OrderId, Pet, PetId};
 pub use v2::ClientV2;
-pub use values::ErrorCode;

@@ -2,11 +2,11 @@
 
 use crate::attempt::Attempt;
 use crate::call::{Call, Sent, Stopped};
+use crate::call_queue::Turn;
 use crate::error_kind::ErrorKind;
-use crate::limits::ReportedLimit;
+use crate::rate_limit_state::ReportedLimit;
 use crate::response::Head;
 use crate::span::trace_retry;
-use crate::turns::Turn;
 use reqwest::{Method, Request, Response, StatusCode};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -48,7 +48,7 @@ impl<'a> Attempts<'a> {
         let permit = self.call.acquire_permit();
         self.in_time("waited for other calls to end (`max_in_flight`)", permit).await?;
         let deadline = self.deadline();
-        let number = self.call.turns.next_call();
+        let number = self.call.queue.next_call();
         loop {
             let turn = self.turn(number, deadline).await?;
             let method = request.method().clone();
@@ -95,7 +95,7 @@ impl<'a> Attempts<'a> {
         if self.call.policy.is_never() {
             return Ok(None);
         }
-        let turn = self.call.turns.wait(number, deadline);
+        let turn = self.call.queue.wait(number, deadline);
         let turn = self.in_time("waited for the rate limit", turn).await?;
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
@@ -172,7 +172,7 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     match result {
         Ok(response) => match response.status() {
             StatusCode::TOO_MANY_REQUESTS => true,
-            // The service or a proxy may send these statuses after the request was carried out, so
+            // The service or a proxy may send these statuses after the request was executed, so
             // only idempotent requests are repeated.
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::BAD_GATEWAY
@@ -184,8 +184,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have carried out the request. A request that got a 429, or for which no
-/// connection was opened, was not carried out.
+/// True if the server may have executed the request. A request that got a 429, or for which no
+/// connection was opened, was not executed.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),

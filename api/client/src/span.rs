@@ -1,44 +1,14 @@
-//! Creates a `tracing` span per call and an event per retry, with the feature `tracing`.
+//! Records the result of a call in its span, and an event per retry, with the feature `tracing`.
 
 use crate::attempt::Attempt;
 use crate::error::Error;
+use crate::request::Span;
 use crate::response::Response;
-
-/// Creates the span of a call, with the operation's identifiers as fields.
-#[cfg(feature = "tracing")]
-macro_rules! call_span {
-    ($operation:literal $(, $identifier:ident = $value:expr)*) => {
-        tracing::info_span!(
-            target: "store_orders_client",
-            "store_orders",
-            operation = $operation,
-            $($identifier = $value,)*
-            status = tracing::field::Empty,
-            attempts = tracing::field::Empty,
-            request_id = tracing::field::Empty,
-            error = tracing::field::Empty,
-        )
-    };
-}
-
-/// Creates no span.
-#[cfg(not(feature = "tracing"))]
-macro_rules! call_span {
-    ($operation:literal $(, $identifier:ident = $value:expr)*) => {{
-        $(let _ = $value;)*
-        crate::span::NoSpan
-    }};
-}
-
-pub(crate) use call_span;
-
-#[cfg(not(feature = "tracing"))]
-pub(crate) struct NoSpan;
 
 /// Runs a call within its span and records the result there.
 #[cfg(feature = "tracing")]
 pub(crate) async fn in_span<T>(
-    span: tracing::Span,
+    span: Span,
     call: impl Future<Output = Result<Response<T>, Error>>,
 ) -> Result<Response<T>, Error> {
     use tracing::Instrument;
@@ -59,7 +29,7 @@ pub(crate) async fn in_span<T>(
 
 #[cfg(not(feature = "tracing"))]
 pub(crate) async fn in_span<T>(
-    _: NoSpan,
+    _: Span,
     call: impl Future<Output = Result<Response<T>, Error>>,
 ) -> Result<Response<T>, Error> {
     call.await

@@ -9,7 +9,7 @@ macro_rules! client_of_version {
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $name {
-            /// A template: each call uses a copy with its own [`Call`].
+            /// A template: each request uses a copy with its own [`Call`].
             ///
             /// [`Call`]: crate::call::Call
             generated: $generated,
@@ -24,12 +24,6 @@ macro_rules! client_of_version {
             ) -> Self {
                 let base_url = format!("{root}{}", $base_path);
                 Self { generated: <$generated>::new_with_client(&base_url, http, call) }
-            }
-
-            fn for_one_call(&self) -> $generated {
-                let mut client = self.generated.clone();
-                client.inner = client.inner.next();
-                client
             }
         }
 
@@ -46,8 +40,13 @@ macro_rules! client_of_version {
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let Self { generated } = self;
-                $crate::version::debug(stringify!($name), &generated.baseurl, &generated.inner, f)
+                std::fmt::Debug::fmt(&self.generated, f)
+            }
+        }
+
+        impl std::fmt::Debug for $generated {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::version::debug(stringify!($name), &self.baseurl, &self.inner, f)
             }
         }
     };

@@ -76,6 +76,7 @@ fn contact(settings: &DocumentSettings) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use codegen::compare::differing_pointers;
     use store_orders_api::documents::{V1, V2};
 
     fn served(settings: &DocumentSettings, environment: Environment) -> Value {
@@ -104,16 +105,15 @@ mod tests {
             (Environment::Production, "https://orders.test/v1"),
             (Environment::Staging, "https://staging.test/v1"),
         ] {
-            let mut document = served(&settings, environment);
+            let document = served(&settings, environment);
             assert_eq!(document["servers"][0]["url"], first);
             assert_eq!(document["servers"].as_array().unwrap().len(), 2);
             let v2 = served_document(&V2, &settings, environment).unwrap();
             assert_eq!(v2["servers"][0]["url"], first.replace("/v1", "/v2"));
             assert_eq!(document["info"]["contact"], json!({ "email": "help@orders.test" }));
-            let checked_in = V1.json().unwrap();
-            document["servers"] = checked_in["servers"].clone();
-            document["info"]["contact"] = checked_in["info"]["contact"].clone();
-            assert_eq!(document, checked_in);
+            let mut changed = differing_pointers(&V1.json().unwrap(), &document);
+            changed.retain(|place| !place.starts_with("/servers/"));
+            assert_eq!(changed, ["/info/contact/name", "/info/contact/url", "/info/contact/email"]);
         }
     }
 }

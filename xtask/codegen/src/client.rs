@@ -1,7 +1,10 @@
-//! Generates progenitor's client of each document. Handwritten code in `api/client/src` wraps it.
+//! Generates progenitor's client of each document, and the extensible enums of all documents.
+//! Handwritten code in `api/client/src` wraps the clients.
 
 mod for_rust;
 mod progenitor;
+mod requests;
+mod values;
 
 use crate::{Error, format, header};
 use for_rust::{ERROR, prepare_document};
@@ -19,9 +22,18 @@ pub struct Version<'a> {
     pub module: &'a str,
 }
 
-/// Generates the code for each version. All versions share the identifier types and the error body
-/// of the first version.
-pub fn client(versions: &[Version<'_>], command: &str) -> Result<Vec<String>, Error> {
+/// The generated files of a client.
+#[derive(Debug)]
+pub struct ClientCode {
+    /// Progenitor's client of each version.
+    pub versions: Vec<String>,
+    /// The extensible enums of all versions.
+    pub values: String,
+}
+
+/// Generates the code. All versions share the identifier types and the error body of the first
+/// version.
+pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {
         let input = prepare_document(document);
@@ -39,5 +51,7 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<Vec<String>, Er
         let about = "//! Progenitor's client, which each call goes through.\n\n";
         files.push(format::format(&(header(source, command) + about + &code))?);
     }
-    Ok(files)
+    let sources: Vec<_> = versions.iter().map(|version| version.source).collect();
+    let values = header(&sources.join(" and "), command) + &values::values(versions)?;
+    Ok(ClientCode { versions: files, values: format::format(&values)? })
 }

@@ -9,6 +9,7 @@
 //! The generator is independent of orders. The generated code uses `api/src`.
 
 pub mod client;
+pub mod compare;
 mod format;
 mod json;
 pub mod model;
@@ -21,6 +22,7 @@ pub mod subset;
 #[cfg(test)]
 mod tests;
 pub mod unemitted;
+pub mod validation;
 mod write;
 
 pub use json::parse;

@@ -38,7 +38,7 @@ pub struct Constant {
     pub value: String,
 }
 
-/// A table in `info`: rows with the same columns. Each figure is a 32-bit integer or `null`.
+/// A table in `info`: rows with the same columns. Each number is a 32-bit integer or `null`.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Name of the generated enum, which has a variant for each row.
@@ -47,7 +47,7 @@ pub struct Table {
     pub key: String,
     /// For each row: its variant in the enum, and its title in the document.
     pub rows: Vec<(Ident, String)>,
-    /// For each column: its method, its title in the document, and its figure in each row.
+    /// For each column: the name of its generated getter, its title in the document, and its value in each row.
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 

@@ -6,7 +6,7 @@ mod errors;
 mod operations;
 mod schemas;
 
-use crate::model::{Contract, Item};
+use crate::model::{Contract, Item, Type};
 use crate::names::{self, ident};
 use crate::node::Node;
 use crate::refusal::{Refusal, Refusals};
@@ -87,6 +87,7 @@ pub fn contract(document: &Value) -> Result<Contract, Refusals> {
         root: root.clone(),
         items: Vec::new(),
         refusals: Vec::new(),
+        parameter_enums: Vec::new(),
         names: NAMES_IN_USE.iter().map(|name| (name.to_string(), String::new())).collect(),
     };
     if let Some(contract) = reader.contract().filter(|_| reader.refusals.is_empty()) {
@@ -112,6 +113,8 @@ struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
+    /// The closed enums of parameters: the list of values, and the type.
+    parameter_enums: Vec<(&'a Value, Type)>,
     /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
     /// [`NAMES_IN_USE`].
     names: BTreeMap<String, String>,
@@ -175,7 +178,7 @@ impl<'a> Reader<'a> {
         let Err(error) = serde_json::from_value::<OpenAPI>(root.value.clone()) else {
             return Some(());
         };
-        self.refuse(&root, format!("is no OpenAPI 3.0: {error}"), "write it as OpenAPI says");
+        self.refuse(&root, format!("is not OpenAPI 3.0: {error}"), "write it as OpenAPI says");
         None
     }
 
@@ -263,7 +266,7 @@ impl<'a> Reader<'a> {
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
-            self.refuse(node, format!("{text:?} is no name in Rust"), fix);
+            self.refuse(node, format!("{text:?} is not a name in Rust"), fix);
         }
         name
     }

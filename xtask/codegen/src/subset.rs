@@ -1,7 +1,10 @@
-//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct. `xtask/README.md`
-//! has the same table for people; a test checks that both are equal.
+//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct, and the formats of
+//! values. The generator refuses everything else, and the tests' wire check supports the same
+//! schemas. `xtask/README.md` has the same table for people; a test checks that both are equal.
 //!
 //! `x-` fields are allowed everywhere.
+
+use serde_json::Value;
 
 /// A construct and its allowed keys.
 #[derive(Debug)]
@@ -47,4 +50,32 @@ constructs! {
     ARRAY_AS_BODY: "an array as the body of a response" ["type" "title" "items"]
     OBJECT: "an object of `components`" ["type" "description" "required" "properties"]
     REFERENCE: "a reference" ["$ref"]
+}
+
+/// The formats of values, each with its type. A `uuid` is allowed only in headers.
+pub const FORMATS: [(&str, &str); 4] =
+    [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
+
+/// Returns the first keyword or format of a schema that is outside the subset. Ignores the schemas
+/// of properties and items.
+pub fn outside_of_schema(schema: &Value) -> Option<String> {
+    let kind = schema["type"].as_str().unwrap_or_default();
+    let constructs: &[&Construct] = match kind {
+        "boolean" => &[&BOOLEAN],
+        "integer" => &[&INTEGER],
+        "string" => &[&STRING],
+        "array" => &[&ARRAY, &ARRAY_AS_BODY],
+        "object" => &[&OBJECT],
+        _ => return Some(format!("the type {}", schema["type"])),
+    };
+    let is_allowed = |key: &str| {
+        key.starts_with("x-") || constructs.iter().any(|construct| construct.keys.contains(&key))
+    };
+    let mut keys = schema.as_object().into_iter().flatten().map(|(key, _)| key);
+    if let Some(key) = keys.find(|key| !is_allowed(key)) {
+        return Some(format!("`{key}` with the type {kind}"));
+    }
+    let format = schema.get("format")?;
+    let is_known = FORMATS.iter().any(|(owner, known)| *owner == kind && format == known);
+    (!is_known).then(|| format!("the format {format}"))
 }

@@ -36,8 +36,9 @@ pub const KINDS: &[Kind] = &[
             "/paths/*/*/description",
             "/paths/*/*/responses/*/content/*/schema/title",
         ],
-        proof: "`check` holds the tables and codes in them against `x-plans` and the listed codes, \
-                tests of `api` the other figures; each change needs a new version",
+        proof: "`check` compares their tables, codes and bounds with `x-plans`, the listed codes and \
+                the schemas, and tests of `api` compare the constants of rate limits and keys; each \
+                change needs a new version",
     },
     Kind {
         name: "servers and security",
@@ -48,8 +49,8 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "examples",
         places: &["**/example/**", "**/examples/**"],
-        proof: "those of errors are the codes and messages of the generated code; Redocly and the \
-                wire check hold them against their schemas",
+        proof: "`check` validates them against their schemas; those of errors are the codes and \
+                messages of the generated code",
     },
     Kind {
         name: "headers of responses",

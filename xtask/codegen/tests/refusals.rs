@@ -36,7 +36,9 @@ fn the_committed_contract_of_the_subset_is_up_to_date() {
         std::fs::write(file, &generated).unwrap();
         return;
     }
-    assert_eq!(include_str!("subset/contract.rs"), generated, "SNAPSHOTS=overwrite writes it");
+    let differences =
+        xtask::line_diff::line_diff(include_str!("subset/contract.rs"), &generated, 100);
+    assert!(differences.is_empty(), "SNAPSHOTS=overwrite writes:\n{}", differences.join("\n"));
 }
 
 #[test]
@@ -81,6 +83,10 @@ fn each_bad_input_is_one_line_with_its_place() {
         ("/components/schemas/Name", string()),
         ("/components/schemas/Name", json!({ "type": "string", "enum": ["a"] })),
         ("/components/schemas/Error/properties/status", string()),
+        (
+            "/components/schemas/Error/properties/code/x-extensible-enum",
+            json!(["invalid", "not_found", "book_exists", "broken", "closed", "lent"]),
+        ),
         (&format!("{list}/responses"), json!({})),
         (&format!("{list}/responses/200/content"), json!({ "application/json": {} })),
         (&format!("{list}/responses/200/content"), json!({ "text/plain": { "schema": string() } })),
@@ -108,6 +114,10 @@ fn each_bad_input_is_one_line_with_its_place() {
         (&format!("{list}/parameters/7/schema"), json!({ "type": "string", "format": "HH:mm" })),
         (&format!("{list}/responses/200/headers/Content-Type"), json!({ "schema": string() })),
         (
+            &format!("{list}/responses/200/headers/X-New"),
+            json!({ "schema": { "type": "string", "format": "date" } }),
+        ),
+        (
             &format!("{list}/responses/304/content"),
             json!({ "application/json": { "schema": string() } }),
         ),
@@ -131,10 +141,10 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/authors/items/$ref: #/components/schemas/Gone leads nowhere; add what it names
 /components/schemas/Book/properties/authors/items/$ref: "other.json#/Author" leads out of the document; copy what it leads to into components
 /paths/~1/post/operationId: is named AddBookSuccess in Rust, as /paths/~1/get/operationId is; rename one of them
-/paths/~1/get/operationId: "1st" is no name in Rust; rename it: letters, then letters, digits or _
-/paths/~1/get/operationId: "self" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/operationId: "1st" is not a name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/operationId: "self" is not a name in Rust; rename it: letters, then letters, digits or _
 /components/schemas/Book: is recursive, which is not supported; refer to the other by an id
-/components/schemas/Book/properties/1st: "1st" is no name in Rust; rename it: letters, then letters, digits or _
+/components/schemas/Book/properties/1st: "1st" is not a name in Rust; rename it: letters, then letters, digits or _
 /components/schemas/Book/properties/Type: is named r#type in Rust, as "type" is; rename one of them
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
 /components/schemas/Book/properties/new: a schema of this form is not supported; write boolean, integer, string, array or a $ref
@@ -153,13 +163,14 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Name: a named schema of this type is not supported; write it where it is used, or make it an object
 /components/schemas/Name: a named schema of this type is not supported; write it where it is used, or make it an object
 /components/schemas: has no schema Error of `code` (with `x-extensible-enum`), `message` and `status`, all required; add it: it is the body of every error
+/components/schemas/Error/properties/code/x-extensible-enum/5: the error code "lent" has no description; add "lent" to x-enumDescriptions
 /paths/~1/get/responses: an operation needs a success; write 200 or the like
 /paths/~1/get/responses/200/content/application~1json: JSON needs a `schema`; add it
 /paths/~1/get/responses/200/content: content other than `application/json` alone is not supported; write that one
 /paths/~1/get/responses/400/content/application~1json: JSON needs a `schema`; add it
 /paths/~1/get/responses/400/content/application~1json: the body of an error is Error; refer to components/schemas/Error
 /paths/~1/get/responses/400/content/application~1json: an error needs an example for each code; add `examples`: one for each code, named by it
-/paths/~1/get/responses/4XX: 4XX is no status of an error; write one such as 404, or 5XX
+/paths/~1/get/responses/4XX: 4XX is not the status of an error; write one such as 404, or 5XX
 /paths/~1/post/responses/409/content/application~1json/examples/book_exists/value: the example "book_exists" has the code "invalid"; name the example by its code
 /paths/~1/post/responses/409/content/application~1json/examples/book_exists/value: shows the status 404 under 409; make the two equal
 /paths/~1/post/requestBody: a body that may be absent is not supported; write `required: true`
@@ -167,12 +178,13 @@ fn each_bad_input_is_one_line_with_its_place() {
 /components/schemas/Book/properties/new/maxItems: an array with `maxItems` is not supported; leave it out; there may be type, description, items
 /paths/~1/get/parameters/0/schema: a parameter of this schema is not supported; write a string, integer, boolean or enum
 /paths/~1/get/parameters/7/name: OpenAPI ignores a header "authorization" here; leave it out
-/paths/~1/get/parameters/7/name: "X/Y" is no name in Rust; rename it: letters, then letters, digits or _
+/paths/~1/get/parameters/7/name: "X/Y" is not a name in Rust; rename it: letters, then letters, digits or _
 /paths/~1/get/parameters: "X-Trace" is not in the path; remove it
 /paths/~1/get/parameters/7: dropshot emits parameters in another order; write first those of the path, then of the query, then headers
 /paths/~1/get/parameters/7: a parameter of the path is required; write `required: true`
 /paths/~1/get/parameters/7/schema: a string of the format "HH:mm" is not supported; write date-time, or a pattern
 /paths/~1/get/responses/200/headers/Content-Type: OpenAPI ignores a header "Content-Type" here; leave it out
+/paths/~1/get/responses/200/headers/X-New/schema: the format "date" is not supported in a header; leave it out; xtask/README.md lists what a header may use
 /paths/~1/get/responses/304/content: a response of 304 has no content; leave it out
 /paths/~1/get/callbacks: an operation with `callbacks` is not supported; leave it out; there may be tags, summary, description, operationId, parameters, requestBody, responses, deprecated
 /paths/~1/trace: a path with `trace` is not supported; leave it out; there may be get, put, post, delete, patch

@@ -40,7 +40,7 @@ pub struct ChaosArgs {
 
 impl ChaosArgs {
     /// Returns the seed of all scenarios except chaos runs.
-    pub fn first_seed(&self) -> u64 {
+    pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }
 
@@ -65,7 +65,7 @@ impl ChaosArgs {
                     only_kind: self.fault,
                     seeded_defects: SeededDefects::default(),
                     expected_rule: None,
-                    repeat_command: self.command(&group, *seed),
+                    repeat_command: self.repeat_command(&group, *seed),
                 };
                 let duration = plan.duration;
                 // Without `::` after the group, because the filter `postgres::` would match.
@@ -81,7 +81,7 @@ impl ChaosArgs {
     }
 
     /// Returns the command that repeats a chaos run.
-    fn command(&self, group: &str, seed: u64) -> String {
+    fn repeat_command(&self, group: &str, seed: u64) -> String {
         let mut command =
             format!("cargo xtask faults {group} --seed {seed} --for {}", self.duration);
         if let Some(fault) = self.fault {

@@ -80,7 +80,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenarios = select_scenarios(cli)?;
     let program = if cli.tests.list { Program::at(&checkout) } else { Program::build(&checkout)? };
-    let tools = Arc::new(Tools::new(program, cli.chaos.first_seed()));
+    let tools = Arc::new(Tools::new(program, cli.chaos.scenario_seed()));
     let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
     let selected = Arguments { filter: None, ..cli.tests.clone() };
     let conclusion = libtest_mimic::run(&selected, trials);

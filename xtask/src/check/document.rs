@@ -4,8 +4,8 @@
 
 use super::inputs::{Inputs, available, document_files};
 use super::problem::{ABSENT, Fix, Problem};
-use crate::compare::{Difference, differences, leaves};
 use crate::documents::DOCUMENTS;
+use codegen::compare::{Difference, differences, leaves};
 use codegen::unemitted::kind_of;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ fn excerpt_start(difference: &Difference<'_>) -> usize {
     }
 }
 
-fn excerpt(value: Option<&Value>, start: usize) -> String {
+pub(super) fn excerpt(value: Option<&Value>, start: usize) -> String {
     let Some(value) = value else { return ABSENT.to_string() };
     let text = match value {
         Value::String(text) if start > 0 => {

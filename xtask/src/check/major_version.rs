@@ -3,10 +3,10 @@
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use super::promises::{BASE_PATHS, no_version};
-use crate::compare::pointers;
 use crate::compatibility::server_url;
 use crate::documents::Document;
 use crate::version;
+use codegen::compare::pointers;
 use serde_json::Value;
 
 pub(super) fn claim(_: &Inputs) -> String {

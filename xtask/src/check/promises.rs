@@ -31,12 +31,12 @@ pub(super) fn claim(inputs: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let published = available(&inputs.published)?;
+    let published = available(&inputs.history)?.first_versions_of(available(&inputs.published)?);
     let changelog = inputs.repository.read(CHANGELOG)?;
     let mut problems = in_each_document(|of| {
-        check_promises(of, &inputs.document(of.file)?, published, &changelog, inputs.today)
+        check_promises(of, &inputs.document(of.file)?, &published, &changelog, inputs.today)
     })?;
-    problems.extend(check_served(&DOCUMENTS.map(|of| of.base_path), published, inputs.today)?);
+    problems.extend(check_served(&DOCUMENTS.map(|of| of.base_path), &published, inputs.today)?);
     Ok(problems)
 }
 
@@ -108,7 +108,9 @@ pub fn check_promises(
         Fix::Write { file: of.file.to_string(), text: canonical_json::print(&document) }
     };
     let low = low_version(of, &published_version, &version, &least, &changes, raise);
-    Ok(low.into_iter().chain(missing_entries(changelog, &version, &least, &changes)).collect())
+    let is_new = [&version, &least].into_iter().any(|version| *version > published_version);
+    let entries = is_new.then(|| missing_entries(changelog, &version, &least, &changes)).flatten();
+    Ok(low.into_iter().chain(entries).collect())
 }
 
 /// Returns the problem of a document without a valid version.
@@ -183,7 +185,8 @@ fn low_version(
     })
 }
 
-/// Returns a problem if the changelog does not name all changes that callers must know.
+/// Returns a problem if the changelog has no section of the version, or if the section does not name
+/// all changes that callers must know.
 fn missing_entries(
     text: &str,
     version: &Version,
@@ -194,16 +197,21 @@ fn missing_entries(
         true => (least, format!("first raise info.version, then edit {CHANGELOG}")),
         false => (version, format!("edit {CHANGELOG}")),
     };
-    let section = changelog::section(text, title).unwrap_or_default();
+    let section = changelog::section(text, title);
     let missing: Vec<_> = changes
         .iter()
         .filter(|change| change.verdict > Verdict::Neutral)
-        .filter(|change| !changelog::names(section, &change.name))
+        .filter(|change| !changelog::names(section.unwrap_or_default(), &change.name))
         .map(|change| format!("{}: {}", change.verdict.as_str(), describe(change)))
         .collect();
-    (!missing.is_empty()).then(|| Problem {
+    let expected = match (section, missing.is_empty()) {
+        (Some(_), true) => return None,
+        (None, true) => format!("a section \"## {title}\", which says what has changed"),
+        (_, false) => format!("under \"## {title}\", each of these names between backticks"),
+    };
+    Some(Problem {
         place: CHANGELOG.to_string(),
-        expected: format!("under \"## {title}\", each of these names between backticks"),
+        expected,
         found: ABSENT.to_string(),
         reasons: listed(missing),
         fix: Fix::ByHand(fix),

@@ -8,7 +8,7 @@ use crate::history::History;
 use crate::published::{PUBLISHED, Published, file_name, version_of};
 use crate::repository::CHANGELOG;
 use crate::{changelog, version};
-use semver::{Prerelease, Version};
+use semver::Version;
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {
@@ -30,7 +30,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     if let History::Known(files) = available(&inputs.history)? {
         problems.extend(files.iter().filter_map(|(name, first)| {
             let state = match published.files.get(name) {
-                None if is_replaced_beta(name, published) => return None,
+                None if published.is_replaced_beta(name) => return None,
                 None => ABSENT,
                 Some(bytes) if *bytes != first.bytes => "different content",
                 Some(_) => return None,
@@ -41,15 +41,6 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         }));
     }
     Ok(problems)
-}
-
-/// True if the file is a beta whose stable version is published. Such a file may be removed,
-/// because betas promise nothing.
-fn is_replaced_beta(name: &str, published: &Published) -> bool {
-    version_of(name).is_some_and(|version| {
-        let stable = Version { pre: Prerelease::EMPTY, ..version.clone() };
-        !version.pre.is_empty() && published.files.contains_key(&file_name(&stable))
-    })
 }
 
 /// Returns the versions in the changelog that were not published, although a later version was

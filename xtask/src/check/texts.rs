@@ -1,8 +1,10 @@
 //! Checks that the texts of the documents match the machine-readable fields: the table of plans
-//! matches `x-plans`, and the sections and the list of error codes match `x-extensible-enum`.
+//! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and numbers
+//! such as "100 by default" match the schemas.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
+use codegen::compare::pointers;
 use serde_json::{Map, Value};
 
 const CODE: &str = "/components/schemas/Error/properties/code";
@@ -12,7 +14,7 @@ const LIST: &str = "Today's codes: ";
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the texts of {} have the plans and codes that programs read", document_files())
+    format!("the texts of {} have the plans, codes and bounds that programs read", document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -61,7 +63,63 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         let place = format!("{CODE}/description");
         problem(&place, list, current.to_string(), "x-extensible-enum");
     }
+    for (pointer, named) in bounded_values(document) {
+        let sentences = introduction.split_inclusive(['.', '\n', ':']);
+        let name = format!("`{}`", named["name"].as_str().unwrap_or_default());
+        let mentions = sentences.filter(|sentence| sentence.contains(&name));
+        let description = format!("{pointer}/description");
+        let described = std::iter::once((description.clone(), text(document, &description)));
+        let others = mentions.map(|sentence| ("/info/description".to_string(), sentence));
+        for (place, text) in described.chain(others) {
+            for (expected, found) in wrong_numbers(text, &named["schema"]) {
+                problem(&place, expected, found, "the schema");
+            }
+        }
+    }
     problems
+}
+
+/// Words before or after a number that a schema has, and the schema's key of the number.
+const BOUNDS: [(&str, &str, &str); 6] = [
+    ("", " by default", "default"),
+    ("", " unless sent", "default"),
+    ("", " at most", "maximum"),
+    ("at most ", "", "maximum"),
+    ("", " at least", "minimum"),
+    ("at least ", "", "minimum"),
+];
+
+/// Returns the parameters and headers, each with the pointer to it.
+fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
+    let all = pointers(document).into_iter();
+    let values = all.filter_map(|pointer| Some((document.pointer(&pointer)?, pointer)));
+    let with_schema = values.filter(|(value, _)| value["schema"]["type"] == "integer");
+    with_schema.map(|(value, pointer)| (pointer, value)).collect()
+}
+
+/// Returns the numbers of a text that differ from the schema: the expected and the found words.
+fn wrong_numbers(text: &str, schema: &Value) -> Vec<(String, String)> {
+    let mut wrong = Vec::new();
+    for (before, after, key) in BOUNDS {
+        let Some(bound) = schema[key].as_u64() else { continue };
+        let words = if before.is_empty() { after } else { before };
+        for (position, _) in text.match_indices(words) {
+            let number = match before {
+                "" => text[..position].rsplit(' ').next(),
+                _ => text[position + words.len()..].split([' ', '.', ';']).next(),
+            };
+            let number = number.unwrap_or_default().trim_end_matches(',');
+            if number.replace(',', "").parse() != Ok(bound) && number.starts_with(is_digit) {
+                let shown = |number: &str| format!("{before}{number}{after}");
+                wrong.push((shown(&thousands(bound)), shown(number)));
+            }
+        }
+    }
+    wrong
+}
+
+fn is_digit(letter: char) -> bool {
+    letter.is_ascii_digit()
 }
 
 fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
@@ -103,10 +161,10 @@ fn status(document: &Value, code: &str) -> Option<u64> {
 }
 
 fn plan_table(plans: &Map<String, Value>) -> String {
-    let figure = |figure: &Value| figure.as_u64().map_or("custom".to_string(), thousands);
+    let number = |number: &Value| number.as_u64().map_or("custom".to_string(), thousands);
     let row = |(plan, limits): (&String, &Value)| {
         let (minute, day) =
-            (figure(&limits["requestsPerMinute"]), figure(&limits["requestsPerDay"]));
+            (number(&limits["requestsPerMinute"]), number(&limits["requestsPerDay"]));
         format!("\n| {plan} | {minute} | {day} |")
     };
     let rows: String = plans.iter().map(row).collect();

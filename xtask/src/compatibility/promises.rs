@@ -92,7 +92,7 @@ pub(super) fn plans(found: &mut Findings, plans: &ComparedPlace<'_>) {
         let plan = plan.schema(plan.key);
         match (plan.old, plan.new) {
             (Some(_), Some(_)) => found.each(&plan, |found, limit| {
-                figure(found, &limit.field(limit.key));
+                compare_limit(found, &limit.field(limit.key));
             }),
             (Some(_), _) => found.breaking(&plan, "is no longer a plan"),
             _ => found.addition(&plan, "is a new plan"),
@@ -102,7 +102,7 @@ pub(super) fn plans(found: &mut Findings, plans: &ComparedPlace<'_>) {
 
 /// Compares one limit. `null` means that the limit is agreed with each account. Replacing `null` by
 /// a number is breaking, because the number could be lower than the agreed limit.
-fn figure(found: &mut Findings, limit: &ComparedPlace<'_>) {
+fn compare_limit(found: &mut Findings, limit: &ComparedPlace<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {
         (Some(old), Some(new)) if new > old => {

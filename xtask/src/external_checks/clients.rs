@@ -74,7 +74,7 @@ fn run_session(
 /// the server's log.
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
-    let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);
+    let (key, limited) = (server.issue_key("roomy", 1_000)?, server.issue_key("limited", 1)?);
     // A wrong key: one character longer than any valid key.
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);

@@ -18,7 +18,7 @@ pub(super) fn all_versions(setup: &Setup) -> anyhow::Result<Vec<String>> {
 
 fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(&setup.program)?;
-    let key = server.key("fuzzing", PER_MINUTE)?;
+    let key = server.issue_key("fuzzing", PER_MINUTE)?;
     let configuration = format!("schemathesis{}.toml", document.base_path.replace('/', "-"));
     let mut command = setup.tools.python("schemathesis");
     command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));

@@ -65,7 +65,7 @@ impl LiveServer {
     }
 
     /// Issues a key for a new account with this limit.
-    pub fn key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
+    pub fn issue_key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 

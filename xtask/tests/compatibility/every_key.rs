@@ -3,9 +3,9 @@
 
 use super::TODAY;
 use crate::checkout::document;
+use codegen::compare::pointers;
 use codegen::pointer::take;
 use serde_json::{Value, json};
-use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
 

@@ -182,10 +182,10 @@ pub mod types {
         }
     }
 }
-#[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
 /// Version: 1.3.4
+#[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
     pub(crate) baseurl: String,
@@ -327,4 +327,81 @@ impl Client {
 pub mod prelude {
     #[allow(unused_imports)]
     pub use super::Client;
+}
+/// A request of `get_pet`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct GetPet {
+    client: Client,
+    pet_id: types::PetId,
+}
+impl GetPet {
+    pub(crate) fn new(client: &Client, pet_id: impl Into<types::PetId>) -> Self {
+        Self { client: client.clone(), pet_id: pet_id.into() }
+    }
+}
+impl crate::request::Request for GetPet {
+    type Value = types::Pet;
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("get_pet", pet_id = i64::from(self.pet_id))
+    }
+    async fn execute(self) -> Result<ResponseValue<types::Pet>, Error<()>> {
+        self.client.get_pet(&self.pet_id).await
+    }
+}
+/// A request of `list_orders`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct ListOrders {
+    client: Client,
+    pub(crate) if_none_match: Option<String>,
+}
+impl ListOrders {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self { client: client.clone(), if_none_match: None }
+    }
+    /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If nothing has changed since, the response is 304.
+    pub(crate) fn if_none_match(mut self, if_none_match: impl Into<String>) -> Self {
+        self.if_none_match = Some(if_none_match.into());
+        self
+    }
+}
+impl crate::request::Request for ListOrders {
+    type Value = ::std::vec::Vec<types::Order>;
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("list_orders")
+    }
+    async fn execute(self) -> Result<ResponseValue<::std::vec::Vec<types::Order>>, Error<()>> {
+        self.client.list_orders(self.if_none_match.as_deref()).await
+    }
+}
+/// A request of `cancel_order`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct CancelOrder {
+    client: Client,
+    order_id: types::OrderId,
+}
+impl CancelOrder {
+    pub(crate) fn new(client: &Client, order_id: impl Into<types::OrderId>) -> Self {
+        Self { client: client.clone(), order_id: order_id.into() }
+    }
+}
+impl crate::request::Request for CancelOrder {
+    type Value = ();
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("cancel_order", order_id = i64::from(self.order_id))
+    }
+    async fn execute(self) -> Result<ResponseValue<()>, Error<()>> {
+        self.client.cancel_order(&self.order_id).await
+    }
 }

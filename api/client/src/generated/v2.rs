@@ -30,7 +30,7 @@ pub mod types {
         #[serde(rename = "shipDate", skip_serializing_if = "::std::option::Option::is_none")]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
         /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses may be added: do not cancel an order of an unknown one.
-        pub status: crate::values::OrderStatus,
+        pub status: crate::generated::values::OrderStatus,
     }
     /// A page of the list of orders.
     #[non_exhaustive]
@@ -69,10 +69,10 @@ pub mod types {
         }
     }
 }
-#[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
 /// Version: 2.0.0
+#[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
     pub(crate) baseurl: String,
@@ -132,7 +132,7 @@ impl Client {
         pet_id: Option<&'a crate::generated::v1::types::PetId>,
         ship_date_before: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
         ship_date_from: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
-        status: Option<&'a crate::values::OrderStatus>,
+        status: Option<&'a crate::generated::values::OrderStatus>,
         if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<types::OrderPage>, Error<()>> {
         let url = format!("{}/store/orders", self.baseurl,);
@@ -232,4 +232,162 @@ impl Client {
 pub mod prelude {
     #[allow(unused_imports)]
     pub use super::Client;
+}
+/// A request of `list_orders`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct ListOrders {
+    client: Client,
+    pub(crate) complete: Option<bool>,
+    pub(crate) cursor: Option<String>,
+    pub(crate) limit: Option<i64>,
+    pub(crate) pet_id: Option<crate::generated::v1::types::PetId>,
+    pub(crate) ship_date_before: Option<::chrono::DateTime<::chrono::offset::Utc>>,
+    pub(crate) ship_date_from: Option<::chrono::DateTime<::chrono::offset::Utc>>,
+    pub(crate) status: Option<crate::generated::values::OrderStatus>,
+    pub(crate) if_none_match: Option<String>,
+}
+impl ListOrders {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self {
+            client: client.clone(),
+            complete: None,
+            cursor: None,
+            limit: None,
+            pet_id: None,
+            ship_date_before: None,
+            ship_date_from: None,
+            status: None,
+            if_none_match: None,
+        }
+    }
+    /// Only orders that have been fulfilled (`true`), or have not (`false`).
+    pub fn complete(mut self, complete: impl Into<bool>) -> Self {
+        self.complete = Some(complete.into());
+        self
+    }
+    /// `nextCursor` of the previous page, unchanged and with the filters of that page; `limit` may differ. Without it, the first page is returned.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+    /// Maximum number of orders in the page; 100 unless sent.
+    pub fn limit(mut self, limit: impl Into<i64>) -> Self {
+        self.limit = Some(limit.into());
+        self
+    }
+    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
+    pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
+        self.pet_id = Some(pet_id.into());
+        self
+    }
+    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    pub fn ship_date_before(
+        mut self,
+        ship_date_before: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,
+    ) -> Self {
+        self.ship_date_before = Some(ship_date_before.into());
+        self
+    }
+    /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    pub fn ship_date_from(
+        mut self,
+        ship_date_from: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,
+    ) -> Self {
+        self.ship_date_from = Some(ship_date_from.into());
+        self
+    }
+    /// Only orders of this status.
+    pub fn status(mut self, status: impl Into<crate::generated::values::OrderStatus>) -> Self {
+        self.status = Some(status.into());
+        self
+    }
+    /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If the response would still be that one, it is 304.
+    pub(crate) fn if_none_match(mut self, if_none_match: impl Into<String>) -> Self {
+        self.if_none_match = Some(if_none_match.into());
+        self
+    }
+}
+impl crate::request::Request for ListOrders {
+    type Value = types::OrderPage;
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("list_orders", pet_id = self.pet_id.map(i64::from))
+    }
+    async fn execute(self) -> Result<ResponseValue<types::OrderPage>, Error<()>> {
+        self.client
+            .list_orders(
+                self.complete,
+                self.cursor.as_deref(),
+                self.limit,
+                self.pet_id.as_ref(),
+                self.ship_date_before.as_ref(),
+                self.ship_date_from.as_ref(),
+                self.status.as_ref(),
+                self.if_none_match.as_deref(),
+            )
+            .await
+    }
+}
+/// A request of `get_order`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct GetOrder {
+    client: Client,
+    order_id: crate::generated::v1::types::OrderId,
+    pub(crate) if_none_match: Option<String>,
+}
+impl GetOrder {
+    pub(crate) fn new(
+        client: &Client,
+        order_id: impl Into<crate::generated::v1::types::OrderId>,
+    ) -> Self {
+        Self { client: client.clone(), order_id: order_id.into(), if_none_match: None }
+    }
+    /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If the response would still be that one, it is 304.
+    pub(crate) fn if_none_match(mut self, if_none_match: impl Into<String>) -> Self {
+        self.if_none_match = Some(if_none_match.into());
+        self
+    }
+}
+impl crate::request::Request for GetOrder {
+    type Value = types::Order;
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("get_order", order_id = i64::from(self.order_id))
+    }
+    async fn execute(self) -> Result<ResponseValue<types::Order>, Error<()>> {
+        self.client.get_order(&self.order_id, self.if_none_match.as_deref()).await
+    }
+}
+/// A request of `cancel_order`. Only parameters that are set are sent.
+#[derive(Clone, Debug)]
+#[must_use = "a request does nothing until it is sent"]
+pub struct CancelOrder {
+    client: Client,
+    order_id: crate::generated::v1::types::OrderId,
+}
+impl CancelOrder {
+    pub(crate) fn new(
+        client: &Client,
+        order_id: impl Into<crate::generated::v1::types::OrderId>,
+    ) -> Self {
+        Self { client: client.clone(), order_id: order_id.into() }
+    }
+}
+impl crate::request::Request for CancelOrder {
+    type Value = ();
+    fn call(&mut self) -> &mut crate::call::Call {
+        &mut self.client.inner
+    }
+    fn span(&self) -> crate::request::Span {
+        crate::request::call_span!("cancel_order", order_id = i64::from(self.order_id))
+    }
+    async fn execute(self) -> Result<ResponseValue<()>, Error<()>> {
+        self.client.cancel_order(&self.order_id).await
+    }
 }

@@ -134,7 +134,7 @@ async fn a_truncated_page_is_an_error_with_its_cursor_and_not_a_shorter_page() {
 
 #[tokio::test]
 async fn an_unknown_status_is_kept() {
-    let frozen = page([1], None).text().replace("pending", "frozen");
+    let frozen = page([1], None).to_http1().replace("pending", "frozen");
     let body = frozen.split("\r\n\r\n").nth(1).unwrap();
     let (_server, client) = start([Reply::json(200, body)]).await;
     let page = client.list_orders().send().await.unwrap();

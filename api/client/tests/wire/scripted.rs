@@ -78,7 +78,7 @@ impl Reply {
     }
 
     /// Returns the response as sent over the socket.
-    pub fn text(&self) -> String {
+    pub fn to_http1(&self) -> String {
         if self.head.is_empty() {
             return String::new();
         }
@@ -133,7 +133,7 @@ pub async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
 async fn answer(mut socket: TcpStream, reply: &Reply, log: &Mutex<Vec<String>>) {
     let request = read_request(&mut socket).await;
     log.lock().unwrap().push(request);
-    socket.write_all(reply.text().as_bytes()).await.unwrap();
+    socket.write_all(reply.to_http1().as_bytes()).await.unwrap();
     match reply.end {
         End::Close => {}
         // With a linger time of zero, closing a socket resets it.

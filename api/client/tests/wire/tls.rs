@@ -32,7 +32,7 @@ async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
             // `accept` fails if the client rejects the certificate.
             let Ok(mut socket) = acceptor.accept(socket).await else { continue };
             read_request(&mut socket).await;
-            socket.write_all(Reply::json(200, list).text().as_bytes()).await.unwrap();
+            socket.write_all(Reply::json(200, list).to_http1().as_bytes()).await.unwrap();
             socket.shutdown().await.unwrap();
         }
     });

@@ -17,7 +17,7 @@ mod schema;
 mod undocumented;
 
 pub use check::wire_check;
-pub use documented::WireCheck;
+pub use documented::{Operation, WireCheck};
 pub use messages::{Exchange, ReceivedResponse, SentRequest};
 pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;

@@ -45,6 +45,7 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         info.remove("description");
     }
     let (mut kinds, mut enums) = (BTreeMap::new(), Vec::new());
+    let mut closed_enums = ClosedEnums::new();
     for (owner, schema) in object(&mut document, "/components/schemas").into_iter().flatten() {
         let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
         for (name, property) in properties.into_iter().flatten() {
@@ -59,8 +60,11 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
     for (_, path) in object(&mut document, "/paths").into_iter().flatten() {
         let methods = path.as_object_mut().into_iter().flatten();
         for (_, operation) in methods.filter(|(key, _)| PATH.keys.contains(&key.as_str())) {
-            parameters(operation)
-                .for_each(|parameter| prepare_parameter(parameter, &mut kinds, &enums));
+            let id = operation["operationId"].as_str().unwrap_or_default().to_string();
+            for parameter in parameters(operation) {
+                prepare_parameter(parameter, &mut kinds, &enums);
+                name_closed_enum(&id, parameter, &mut closed_enums);
+            }
             keep_first_success(operation);
         }
     }
@@ -74,6 +78,7 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
     }
     if let Some(schemas) = object(&mut document, "/components/schemas") {
         schemas.extend(kinds);
+        schemas.extend(closed_enums.into_iter().map(|(schema, name)| (name, schema)));
     }
     remove_bounds(&mut document);
     let enums = enums.into_iter().map(|extensible| extensible.name).collect();
@@ -106,6 +111,29 @@ fn prepare_parameter(
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("default");
     }
+}
+
+/// The schemas of closed enums of parameters, each with its name.
+type ClosedEnums = Vec<(Value, String)>;
+
+/// If a parameter is a closed enum, replaces its schema by a reference. Parameters with the same
+/// schema share the type, which has the name of the first.
+fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
+    let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
+    let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())
+    else {
+        return;
+    };
+    let shared = closed_enums.iter().find(|(known, _)| known == schema);
+    let kind = match shared {
+        Some((_, kind)) => kind.clone(),
+        None => {
+            let kind = format!("{}{name}", operation.to_upper_camel_case());
+            closed_enums.push((schema.clone(), kind.clone()));
+            kind
+        }
+    };
+    *schema = reference(&kind, &Value::Null);
 }
 
 /// True if the enum has every value of the parameter.
@@ -143,10 +171,28 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     if schema.get("x-extensible-enum").is_none() {
         return;
     }
-    let kind = format!("{owner}{}", name.to_upper_camel_case());
+    let kind = enum_name(owner, name);
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
     enums.push(ExtensibleEnum { name: kind, property: name.to_string(), schema });
+}
+
+/// Returns the name of the enum that a property of a schema declares.
+fn enum_name(owner: &str, property: &str) -> String {
+    format!("{owner}{}", property.to_upper_camel_case())
+}
+
+/// Returns the extensible enums of a document: the name, the property and its schema.
+pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
+    let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
+    let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.into_iter().flatten().map(move |(name, property)| (owner, name, property))
+    });
+    properties
+        .filter(|(.., property)| property.get("x-extensible-enum").is_some())
+        .map(|(owner, name, property)| (enum_name(owner, name), name.clone(), property))
+        .collect()
 }
 
 fn reference(kind: &str, description: &Value) -> Value {

@@ -1,6 +1,7 @@
 //! Runs progenitor on a prepared document.
 
 use super::for_rust::ProgenitorInput;
+use super::requests::request_types;
 use crate::refusal::{Refusal, Refusals};
 use openapiv3::OpenAPI;
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl, TypePatch};
@@ -26,6 +27,10 @@ pub fn generate_client(
     let mut file: syn::File = syn::parse2(tokens)
         .map_err(|error| refusal(format!("what progenitor makes of it is not Rust: {error}")))?;
     file.items.iter_mut().for_each(rewrite_comments);
+    file.items.iter_mut().for_each(remove_debug_of_client);
+    let requests = syn::parse2::<syn::File>(request_types(&file, input))
+        .map_err(|error| refusal(format!("the requests are not Rust: {error}")))?;
+    file.items.extend(requests.items);
     Ok(prettyplease::unparse(&file))
 }
 
@@ -45,7 +50,7 @@ fn generator(
     for name in &input.enums {
         settings.with_replacement(
             name,
-            format!("crate::values::{name}"),
+            format!("crate::generated::values::{name}"),
             [TypeImpl::Display].into_iter(),
         );
     }
@@ -72,6 +77,15 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     let formatted = panic.downcast_ref::<String>().map(String::as_str);
     let panic = formatted.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
+}
+
+/// Removes `Debug` from progenitor's client. Handwritten code implements it without the HTTP client,
+/// whose default headers contain the key.
+fn remove_debug_of_client(item: &mut Item) {
+    if let Item::Struct(client) = item {
+        client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));
+        client.attrs.push(syn::parse_quote!(#[derive(Clone)]));
+    }
 }
 
 /// Removes the comments of methods, because methods are not public. Writes the comments of types as

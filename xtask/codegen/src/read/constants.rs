@@ -1,4 +1,4 @@
-//! Reads constants: texts and figures of a document that programs use, such as its version, tables
+//! Reads constants: texts and numbers of a document that programs use, such as its version, tables
 //! in `info`, examples of headers, patterns of keys, and dates.
 
 use super::Reader;
@@ -25,7 +25,7 @@ impl Reader<'_> {
             constant("BASE_PATH", "The path in which every server's URL ends.", &base_path(&root)),
         ];
         for (name, header) in members(&root, &["components", "headers"]) {
-            self.check_keys(&header, &crate::subset::HEADER);
+            self.check_header(&header);
             if let Some(example) = header.get("example") {
                 let about = format!("The example of the header {name}.");
                 constants.extend(self.constant(&example, &format!("{name}_example"), about));
@@ -65,12 +65,12 @@ impl Reader<'_> {
             let Some((_, first)) = rows.first().filter(|_| key.starts_with("x-")) else { continue };
             let keys: Vec<&str> = first.members().map(|(key, _)| key).collect();
             let is_row = |row: &Node<'_>| {
-                let mut figures = row.members().map(|(_, figure)| figure.value);
+                let mut numbers = row.members().map(|(_, number)| number.value);
                 row.members().map(|(key, _)| key).eq(keys.iter().copied())
-                    && figures.all(|figure| figure.is_null() || read_figure(figure).is_some())
+                    && numbers.all(|number| number.is_null() || read_number(number).is_some())
             };
             if keys.is_empty() || !rows.iter().all(|(_, row)| is_row(row)) {
-                let problem = "is no table: rows with the same columns of figures or null";
+                let problem = "is not a table: rows with the same columns of numbers or null";
                 self.refuse(&node, problem, "complete it");
                 continue;
             }
@@ -79,7 +79,7 @@ impl Reader<'_> {
             let row = |(title, _): &(&str, Node<'_>)| Some((pascal(title)?, title.to_string()));
             let column = |column: &&str| {
                 let values =
-                    rows.iter().map(|(_, row)| row.value.get(*column).and_then(read_figure));
+                    rows.iter().map(|(_, row)| row.value.get(*column).and_then(read_number));
                 Some((snake(column)?, column.to_string(), values.collect()))
             };
             tables.push(Table {
@@ -93,8 +93,8 @@ impl Reader<'_> {
     }
 }
 
-fn read_figure(value: &Value) -> Option<u32> {
-    value.as_u64().and_then(|figure| u32::try_from(figure).ok())
+fn read_number(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
 fn members<'a>(root: &Node<'a>, path: &[&str]) -> Vec<(&'a str, Node<'a>)> {

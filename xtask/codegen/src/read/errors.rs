@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         let (Some(shown_code), Some(message), Some(number), Some(3)) =
             (shown.0, shown.1, shown.2, value.value.as_object().map(serde_json::Map::len))
         else {
-            self.refuse(&value, "the example is no Error", "write code, message and status");
+            self.refuse(&value, "the example is not an Error", "write code, message and status");
             return None;
         };
         if shown_code != code {

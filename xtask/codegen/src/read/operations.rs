@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
             self.member_name(&place, key, others)?
         };
         let hint = format!("{type_name}{}", key.to_upper_camel_case());
-        let ty = self.schema(&schema, &hint)?;
+        let ty = self.parameter_type(&schema, &hint)?;
         let is_supported = match &ty {
             Type::Record(_) | Type::List(_) => false,
             Type::Enum(of) => !of.is_extensible,
@@ -206,6 +206,21 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
+    /// Reads the type of a parameter. Parameters with the same values share one enum, which has the
+    /// name of the first.
+    fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
+        let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
+        let mut shared = self.parameter_enums.iter();
+        if let Some((_, shared)) = shared.find(|(known, _)| *known == values.value) {
+            let shared = shared.clone();
+            self.check_enum_keys(schema);
+            return Some(shared);
+        }
+        let ty = self.schema(schema, hint)?;
+        self.parameter_enums.push((values.value, ty.clone()));
+        Some(ty)
+    }
+
     /// Checks that the operation declares exactly the parameters that its path contains.
     fn check_path_parameters(&mut self, path: &str, node: &Node<'_>, sets: &[ParameterSet]) {
         let set = sets.iter().find(|set| set.location == Location::Path);
@@ -215,7 +230,7 @@ impl<'a> Reader<'a> {
             segments(path).filter_map(|of| of.strip_prefix('{')?.strip_suffix('}')).collect();
         let place = node.get("parameters").unwrap_or(node.clone());
         for name in in_path.iter().filter(|name| !declared.contains(name)) {
-            let problem = format!("{{{name}}} of the path is no parameter of the operation");
+            let problem = format!("{{{name}}} of the path is not a parameter of the operation");
             self.refuse(&place, problem, "add it here");
         }
         for name in declared.iter().filter(|name| !in_path.contains(name)) {
@@ -280,7 +295,7 @@ impl<'a> Reader<'a> {
             code.parse().ok().and_then(status).filter(|_| code.starts_with('2') || code == "304");
         let Some((name, constant)) = names else {
             let fix = "write one such as 200, or 304";
-            self.refuse(node, format!("{code} is no status of a success"), fix);
+            self.refuse(node, format!("{code} is not the status of a success"), fix);
             return None;
         };
         let content = node.get("content");
@@ -304,7 +319,7 @@ impl<'a> Reader<'a> {
                 self.component(&node, "headers");
                 continue;
             }
-            self.check_keys(&node, &subset::HEADER);
+            self.check_header(&node);
             let Some(name) = self.header_name(&node, key, &["Content-Type"]) else { continue };
             let others = response_headers.iter().map(|header| (&header.name, header.key.as_str()));
             if self.member_name(&node, &key.to_lowercase(), others).is_none() {
@@ -320,6 +335,22 @@ impl<'a> Reader<'a> {
             });
         }
         response_headers
+    }
+
+    /// Checks the keys of a header and its schema. The tests' wire check checks its values.
+    pub(super) fn check_header(&mut self, header: &Node<'_>) {
+        self.check_keys(header, &subset::HEADER);
+        let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
+        if let Some(schema) = schema
+            && let Some(outside) = subset::outside_of_schema(schema.value)
+        {
+            let problem = format!("{outside} is not supported in a header");
+            self.refuse(
+                &schema,
+                problem,
+                "leave it out; xtask/README.md lists what a header may use",
+            );
+        }
     }
 
     /// Returns the Rust name of a header. Refuses the headers in `ignored`, which OpenAPI ignores.
@@ -353,7 +384,7 @@ impl<'a> Reader<'a> {
                     .is_ok_and(|code: u16| (400..600).contains(&code) && status(code).is_some());
             if !is_status {
                 let fix = "write one such as 404, or 5XX";
-                self.refuse(&response, format!("{code} is no status of an error"), fix);
+                self.refuse(&response, format!("{code} is not the status of an error"), fix);
                 continue;
             }
             if response.get("$ref").is_none() {

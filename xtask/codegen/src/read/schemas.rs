@@ -13,6 +13,9 @@ use proc_macro2::Ident;
 /// Dropshot stores bounds as 64-bit floating-point numbers, which are exact up to this integer.
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
+/// The schema of the error codes.
+const ERROR_CODE: &str = "/components/schemas/Error/properties/code";
+
 impl<'a> Reader<'a> {
     /// Reads the schemas in `components`, which are records.
     pub(super) fn component_schemas(&mut self) {
@@ -80,7 +83,7 @@ impl<'a> Reader<'a> {
         for required in &required {
             let key = required.value.as_str().unwrap_or_default();
             if properties.as_ref().is_none_or(|properties| properties.get(key).is_none()) {
-                let problem = format!("{key:?} is required and no property");
+                let problem = format!("{key:?} is required, but not a property");
                 self.refuse(required, problem, "add the property");
             }
         }
@@ -226,16 +229,7 @@ impl<'a> Reader<'a> {
     /// Reads a closed or extensible enum.
     fn enumeration(&mut self, node: &Node<'a>, name: Ident) -> Option<Type> {
         let (closed, extensible) = (node.get("enum"), node.get("x-extensible-enum"));
-        for key in ["format", "pattern"] {
-            if let Some(member) = node.get(key) {
-                self.refuse(
-                    &member,
-                    format!("an enum with `{key}` is not supported"),
-                    "leave it out",
-                );
-            }
-        }
-        self.check_keys(node, &subset::STRING);
+        self.check_enum_keys(node);
         if closed.is_some() && extensible.is_some() {
             self.refuse(node, "has `enum` and `x-extensible-enum`", "leave one of them out");
         }
@@ -253,6 +247,10 @@ impl<'a> Reader<'a> {
                 self.refuse(&value, problem, "rename one of them");
             }
             let about = descriptions.as_ref().and_then(|all| all.text(text));
+            if about.is_none() && node.pointer == ERROR_CODE {
+                let problem = format!("the error code {text:?} has no description");
+                self.refuse(&value, problem, format!("add {text:?} to x-enumDescriptions"));
+            }
             values.push((variant, text.to_string(), about.map(str::to_string)));
         }
         for (text, about) in descriptions.iter().flat_map(Node::members) {
@@ -270,6 +268,17 @@ impl<'a> Reader<'a> {
         let key = node.pointer.trim_start_matches('/').to_string();
         self.items.push(Item::Enum(Enum { name: name.clone(), key, values, is_extensible }));
         Some(Type::Enum(EnumUse { name, is_extensible }))
+    }
+
+    /// Refuses the keys of an enum that the generator would ignore.
+    pub(super) fn check_enum_keys(&mut self, node: &Node<'a>) {
+        for key in ["format", "pattern"] {
+            if let Some(member) = node.get(key) {
+                let problem = format!("an enum with `{key}` is not supported");
+                self.refuse(&member, problem, "leave it out");
+            }
+        }
+        self.check_keys(node, &subset::STRING);
     }
 
     /// Finds the record `Error`. Its members must include a code (an extensible enum), a message

@@ -24,19 +24,19 @@ pub fn table(table: &Table) -> TokenStream {
     let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
     let row_comments = titles.iter().map(|title| comment(&format!("`{title}`."), 4));
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
-    let columns = columns.iter().map(|(method, title, figures)| {
+    let columns = columns.iter().map(|(method, title, numbers)| {
         let about = comment(&format!("`{title}`; `None` where the document has `null`."), 4);
-        let figures = figures.iter().map(|figure| match figure {
-            Some(figure) => {
-                let figure = proc_macro2::Literal::u32_unsuffixed(*figure);
-                quote!(Some(#figure))
+        let numbers = numbers.iter().map(|number| match number {
+            Some(number) => {
+                let number = proc_macro2::Literal::u32_unsuffixed(*number);
+                quote!(Some(#number))
             }
             None => quote!(None),
         });
         quote! {
             #about
             pub const fn #method(self) -> Option<u32> {
-                match self { #(#name::#variants => #figures,)* }
+                match self { #(#name::#variants => #numbers,)* }
             }
         }
     });

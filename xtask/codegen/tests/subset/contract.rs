@@ -221,15 +221,15 @@ impl CheckedBody for Author {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// `invalid`.
+    /// The request is invalid.
     Invalid,
-    /// `not_found`.
+    /// There is no such book.
     NotFound,
-    /// `book_exists`.
+    /// There is such a book already.
     BookExists,
-    /// `broken`.
+    /// The server failed.
     Broken,
-    /// `closed`.
+    /// The library is closed.
     Closed,
 }
 
@@ -331,7 +331,9 @@ impl ErrorBody for Error {
 /// The errors of the response Broken.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Broken {
+    /// The server failed.
     Broken(String),
+    /// The library is closed.
     Closed(String),
 }
 
@@ -452,6 +454,7 @@ impl Success for ListBooksSuccess {
 /// The errors of listBooks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListBooksError {
+    /// The request is invalid.
     Invalid(String),
     /// See [`Broken`].
     Broken(Broken),
@@ -516,7 +519,9 @@ impl Success for AddBookSuccess {
 /// The errors of addBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddBookError {
+    /// The request is invalid.
     Invalid(String),
+    /// There is such a book already.
     BookExists(String),
     /// See [`Broken`].
     Broken(Broken),
@@ -595,7 +600,9 @@ impl Success for GetBookSuccess {
 /// The errors of getBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetBookError {
+    /// The request is invalid.
     Invalid(String),
+    /// There is no such book.
     NotFound(String),
     /// See [`Broken`].
     Broken(Broken),
@@ -674,6 +681,7 @@ impl Success for RemoveBookSuccess {
 /// The errors of removeBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RemoveBookError {
+    /// There is no such book.
     NotFound(String),
 }
 

@@ -102,8 +102,26 @@ fn each_leaf_is_emitted_or_has_a_known_kind() {
 fn progenitor_makes_a_client_of_it() {
     let document = document();
     let version = codegen::client::Version { document: &document, source: SOURCE, module: "v0" };
-    let code = codegen::client::client(&[version], "cargo xtask generate").unwrap().concat();
-    assert!(code.contains("pub async fn list_books"), "{code}");
+    let code = codegen::client::client(&[version], "cargo xtask generate").unwrap();
+    let client = code.versions.concat();
+    assert!(client.contains("pub async fn list_books"), "{client}");
+    assert!(client.contains("pub fn tag(mut self"), "{client}");
+    assert!(code.values.contains("BookType, \"type\" {"), "{}", code.values);
+}
+
+#[test]
+fn parameters_with_the_same_values_share_one_type() {
+    let mut document = document();
+    let genre = document.pointer("/paths/~1/get/parameters/1").unwrap().clone();
+    assert_eq!(genre["name"], "genre");
+    document["paths"]["/"]["post"]["parameters"] = json!([genre]);
+    let server = codegen::server(&document, SOURCE, "cargo xtask generate").unwrap();
+    assert_eq!(server.matches("pub genre: ListBooksGenre,").count(), 2, "{server}");
+    let version = codegen::client::Version { document: &document, source: SOURCE, module: "v0" };
+    let client = codegen::client::client(&[version], "cargo xtask generate").unwrap();
+    let client = client.versions.concat();
+    assert_eq!(client.matches("genre: impl Into<types::ListBooksGenre>").count(), 2, "{client}");
+    assert!(!(server + &client).contains("AddBookGenre"));
 }
 
 async fn start() -> HttpServer<()> {

@@ -2,7 +2,8 @@
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Checks responses for a test. If there was a violation, dropping the observer fails the test.
 #[derive(Default)]
@@ -10,7 +11,8 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`].
+/// A handle for the tasks that pass responses to an [`Observer`]. The mutex is not poisoned by a task
+/// that panics, because dropping the observer of a failed test would then abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 
@@ -29,25 +31,25 @@ impl Observer {
 
     /// Starts to keep requests and responses.
     pub fn keep_exchanges(&self) {
-        self.shared.0.lock().unwrap().exchanges.get_or_insert_default();
+        self.shared.0.lock().exchanges.get_or_insert_default();
     }
 
     /// The requests and responses since [`Observer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
-        self.shared.0.lock().unwrap().exchanges.clone().unwrap_or_default()
+        self.shared.0.lock().exchanges.clone().unwrap_or_default()
     }
 
     /// Returns and clears the violations so far.
     pub fn take_violations(&self) -> Vec<String> {
-        std::mem::take(&mut self.shared.0.lock().unwrap().violations)
+        std::mem::take(&mut self.shared.0.lock().violations)
     }
 }
 
 impl SharedObserver {
     /// Checks a complete response against the document.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
-        let mut observed = self.0.lock().unwrap();
         let violations = wire_check().check(sent, received);
+        let mut observed = self.0.lock();
         let violations =
             violations.iter().map(|violation| describe(sent, received.status, violation));
         observed.violations.extend(violations);
@@ -59,7 +61,7 @@ impl SharedObserver {
     /// Records a response whose body ended early.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
         let violation = describe(sent, status, "the body ended early");
-        self.0.lock().unwrap().violations.push(violation);
+        self.0.lock().violations.push(violation);
     }
 }
 
@@ -74,4 +76,21 @@ impl Drop for Observer {
 
 fn describe(sent: &SentRequest, status: u16, violation: &str) -> String {
     format!("{} {}: {status}: {violation}", sent.method, sent.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_panics_leaves_the_observer_usable() {
+        let observer = Observer::default();
+        let shared = observer.shared();
+        let task = std::thread::spawn(move || {
+            let _observed = shared.0.lock();
+            panic!("a task of the test panics");
+        });
+        assert!(task.join().is_err());
+        assert_eq!(observer.take_violations(), [""; 0]);
+    }
 }

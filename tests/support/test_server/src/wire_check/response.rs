@@ -86,7 +86,7 @@ fn header_violations(header: &DocumentedHeader, received: &ReceivedResponse) -> 
         [] => Vec::new(),
         [value] => {
             let errors = match value.to_str() {
-                Ok(text) => header.value.text(text),
+                Ok(text) => header.value.header_errors(text),
                 Err(error) => vec![error.to_string()],
             };
             errors.into_iter().map(|error| format!("{}: {error}", header.name)).collect()
@@ -116,7 +116,7 @@ fn body_violations(
     match body(received) {
         Err(error) => wrong.push(format!("the body is no JSON: {error}")),
         Ok(body) => {
-            wrong.extend(check.body(&body));
+            wrong.extend(check.body_errors(&body));
             wrong.extend(code_violation(reader, response, received.status, &body));
         }
     }

@@ -1,6 +1,6 @@
-//! A queue in which calls wait for the rate limit, by the rules in `limits`.
+//! A queue in which calls wait for the rate limit, by the rules in `rate_limit_state`.
 
-use crate::limits::{Limits, Next, ReportedLimit};
+use crate::rate_limit_state::{Next, RateLimitState, ReportedLimit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::{Instant, timeout_at};
 
 /// The queue of a client and its clones.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<State>);
+pub(crate) struct CallQueue(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    limits: Limits,
+    limit: RateLimitState,
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
@@ -33,17 +33,17 @@ struct Waiting {
 /// A request in flight. Dropping it frees its slot.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
-    turns: &'a Turns,
+    queue: &'a CallQueue,
     request: Option<u64>,
 }
 
 /// A call's position in the queue. Dropping it leaves the queue.
 struct QueuePosition<'a> {
-    turns: &'a Turns,
+    queue: &'a CallQueue,
     call: u64,
 }
 
-impl Turns {
+impl CallQueue {
     /// Returns the number of a new call, which is its position in the queue.
     pub(crate) fn next_call(&self) -> u64 {
         let mut state = self.state();
@@ -62,7 +62,7 @@ impl Turns {
         let notify = Arc::new(Notify::new());
         let waiting = Waiting { request: None, notify: notify.clone() };
         self.state().waiting.insert(call, waiting);
-        let _position = QueuePosition { turns: self, call };
+        let _position = QueuePosition { queue: self, call };
         let is_too_late = |at: Instant| deadline.is_some_and(|deadline| deadline < at);
         loop {
             let now = Instant::now();
@@ -74,7 +74,7 @@ impl Turns {
                 let next = state.admit_calls(now);
                 if let Some(request) = state.waiting.get(&call).and_then(|call| call.request) {
                     state.waiting.remove(&call);
-                    return Ok(Turn { turns: self, request: Some(request) });
+                    return Ok(Turn { queue: self, request: Some(request) });
                 }
                 next
             };
@@ -99,13 +99,13 @@ impl State {
     /// Lets waiting calls send as far as the limits allow. Returns when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
-            if self.limits.next(now) != Next::Send {
+            if self.limit.next(now) != Next::Send {
                 break;
             }
-            waiting.request = Some(self.limits.send(now));
+            waiting.request = Some(self.limit.send(now));
             waiting.notify.notify_one();
         }
-        let next = self.limits.next(now);
+        let next = self.limit.next(now);
         if let Next::HeldUntil(until) = next
             && self.held_until != Some(until)
         {
@@ -119,9 +119,9 @@ impl State {
 impl Turn<'_> {
     /// Records the limit in the response. Returns the time during which no request may be sent.
     pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
-        let (mut state, now) = (self.turns.state(), Instant::now());
+        let (mut state, now) = (self.queue.state(), Instant::now());
         if let Some(request) = self.request.take() {
-            state.limits.record_response(request, now, limit, fastrand::f64());
+            state.limit.record_response(request, now, limit, fastrand::f64());
         }
         match state.admit_calls(now) {
             Next::HeldUntil(until) => Some(until - now),
@@ -136,8 +136,8 @@ impl Turn<'_> {
 
     fn end(&mut self, may_be_counted: bool) {
         if let Some(request) = self.request.take() {
-            let mut state = self.turns.state();
-            state.limits.record_no_limit(request, may_be_counted);
+            let mut state = self.queue.state();
+            state.limit.record_no_limit(request, may_be_counted);
             state.admit_calls(Instant::now());
         }
     }
@@ -151,10 +151,10 @@ impl Drop for Turn<'_> {
 
 impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
+        let mut state = self.queue.state();
         let request = state.waiting.remove(&self.call).and_then(|waiting| waiting.request);
         if let Some(request) = request {
-            state.limits.record_no_limit(request, false);
+            state.limit.record_no_limit(request, false);
             state.admit_calls(Instant::now());
         }
     }
@@ -181,24 +181,24 @@ mod tests {
     }
 
     /// Returns a queue whose rate limit is exhausted for this time.
-    async fn held_turns(hold: Duration) -> Turns {
-        let turns = Turns::default();
-        turns.wait(turns.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();
-        turns
+    async fn held_queue(hold: Duration) -> CallQueue {
+        let queue = CallQueue::default();
+        queue.wait(queue.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();
+        queue
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_leave_in_the_order_of_their_numbers() {
-        let turns = Arc::new(held_turns(42 * SECOND).await);
+        let queue = Arc::new(held_queue(42 * SECOND).await);
         let finished = Arc::new(Mutex::new(Vec::new()));
-        let calls: Vec<_> = (0..20).map(|_| turns.next_call()).collect();
+        let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
         // The calls enter the queue in reverse order. After a 429 a call also enters again, behind
         // calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
-            let (turns, finished, call) = (turns.clone(), finished.clone(), *call);
+            let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {
-                let turn = turns.wait(call, None).await.unwrap();
+                let turn = queue.wait(call, None).await.unwrap();
                 finished.lock().unwrap().push(call);
                 tokio::time::sleep(SECOND / 10).await;
                 turn.record_response(remaining(1));
@@ -214,14 +214,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hold_beyond_the_deadline_fails_waiting_and_new_calls_at_once() {
-        let turns = Arc::new(Turns::default());
-        let first = turns.wait(turns.next_call(), None).await.unwrap();
+        let queue = Arc::new(CallQueue::default());
+        let first = queue.wait(queue.next_call(), None).await.unwrap();
         let began = Instant::now();
         let wait = |seconds: u32| {
-            let turns = turns.clone();
+            let queue = queue.clone();
             tokio::spawn(async move {
-                let call = turns.next_call();
-                turns.wait(call, Some(began + seconds * SECOND)).await.map(drop)
+                let call = queue.next_call();
+                queue.wait(call, Some(began + seconds * SECOND)).await.map(drop)
             })
         };
         let waiting = [wait(10), wait(200)];
@@ -238,26 +238,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_deadline_that_passes_while_other_calls_go_first_is_an_error() {
-        let turns = Turns::default();
-        let _first = turns.wait(turns.next_call(), None).await.unwrap();
+        let queue = CallQueue::default();
+        let _first = queue.wait(queue.next_call(), None).await.unwrap();
         let deadline = Some(Instant::now() + SECOND);
-        let error = turns.wait(turns.next_call(), deadline).await.unwrap_err();
+        let error = queue.wait(queue.next_call(), deadline).await.unwrap_err();
         assert_eq!(error, Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_dropped_or_not_polled_does_not_block_others() {
-        let turns = held_turns(42 * SECOND).await;
+        let queue = held_queue(42 * SECOND).await;
         let began = Instant::now();
-        let mut unpolled = pin!(turns.wait(turns.next_call(), None));
+        let mut unpolled = pin!(queue.wait(queue.next_call(), None));
         assert!(poll(unpolled.as_mut()).is_pending());
         {
-            let mut dropped = pin!(turns.wait(turns.next_call(), None));
+            let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
         // After 42 seconds the unpolled call may send first. It does not send, and so blocks the
         // others for `RESPONSE_TIMEOUT` (5 seconds).
-        turns.wait(turns.next_call(), None).await.unwrap().record_response(remaining(59));
+        queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");
         assert!(poll(unpolled.as_mut()).is_ready());
@@ -265,13 +265,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_ends_without_a_response_frees_its_slot_at_once() {
-        let turns = Turns::default();
+        let queue = CallQueue::default();
         let began = Instant::now();
         for _ in 0..3 {
-            turns.wait(turns.next_call(), None).await.unwrap().record_not_sent();
-            drop(turns.wait(turns.next_call(), None).await.unwrap());
+            queue.wait(queue.next_call(), None).await.unwrap().record_not_sent();
+            drop(queue.wait(queue.next_call(), None).await.unwrap());
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
-        assert!(turns.state().waiting.is_empty());
+        assert!(queue.state().waiting.is_empty());
     }
 }

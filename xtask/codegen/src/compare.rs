@@ -3,7 +3,7 @@
 //! The order of keys is ignored. The order of elements and the type of numbers matter: 1 is not
 //! 1.0. Nothing here is specific to OpenAPI.
 
-use codegen::pointer::pointer_to;
+use crate::pointer::pointer_to;
 use serde_json::Value;
 
 /// One place in which two values differ. A value of `None` is absent, while `null` is present.
@@ -22,6 +22,11 @@ pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>>
     let mut differences = Vec::new();
     compare("", Some(left), Some(right), &mut differences);
     differences
+}
+
+/// Returns the pointers of the differences.
+pub fn differing_pointers(left: &Value, right: &Value) -> Vec<String> {
+    differences(left, right).into_iter().map(|difference| difference.pointer).collect()
 }
 
 /// Returns the pointers of `value` and of every value in it.
@@ -116,10 +121,6 @@ fn compare_elements<'a>(
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn differing_pointers(left: &Value, right: &Value) -> Vec<String> {
-        differences(left, right).into_iter().map(|difference| difference.pointer).collect()
-    }
 
     #[test]
     fn the_order_of_keys_is_ignored() {

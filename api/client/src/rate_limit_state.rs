@@ -46,7 +46,7 @@ pub(crate) struct ReportedLimit {
 /// the rate limit headers doubles the assumed number, because the server may never send the
 /// headers.
 #[derive(Debug)]
-pub(crate) struct Limits {
+pub(crate) struct RateLimitState {
     /// The requests without a response, by number, with the time at which each was sent.
     in_flight: BTreeMap<u64, Instant>,
     sent: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Limits {
     learned_after: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for RateLimitState {
     fn default() -> Self {
         Self {
             in_flight: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl RateLimitState {
     pub(crate) fn next(&self, now: Instant) -> Next {
         if let Some(until) = self.held_until.filter(|until| *until > now) {
             return Next::HeldUntil(until);
@@ -162,37 +162,37 @@ mod tests {
     }
 
     /// Sends as many requests as allowed and returns their numbers.
-    fn send_all(limits: &mut Limits, now: Instant) -> Vec<u64> {
+    fn send_all(state: &mut RateLimitState, now: Instant) -> Vec<u64> {
         let mut numbers = Vec::new();
-        while limits.next(now) == Next::Send && numbers.len() < 1_000 {
-            numbers.push(limits.send(now));
+        while state.next(now) == Next::Send && numbers.len() < 1_000 {
+            numbers.push(state.send(now));
         }
         numbers
     }
 
     #[test]
     fn one_request_goes_first_and_then_half_of_the_remaining_ones() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        assert_eq!(send_all(&mut limits, now), [1]);
-        assert_eq!(limits.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
-        limits.record_response(1, now, remaining(59), 0.0);
-        assert_eq!(send_all(&mut limits, now).len(), 30);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        assert_eq!(send_all(&mut state, now), [1]);
+        assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
+        state.record_response(1, now, remaining(59), 0.0);
+        assert_eq!(send_all(&mut state, now).len(), 30);
         // 58 remaining requests allow 29 in flight. 29 are in flight, so none is sent. 57 also
         // allow 29 (half, rounded up). 28 are in flight, so one is sent.
-        limits.record_response(2, now, remaining(58), 0.0);
-        assert_eq!(send_all(&mut limits, now).len(), 0);
-        limits.record_response(3, now, remaining(57), 0.0);
-        assert_eq!(send_all(&mut limits, now).len(), 1);
+        state.record_response(2, now, remaining(58), 0.0);
+        assert_eq!(send_all(&mut state, now).len(), 0);
+        state.record_response(3, now, remaining(57), 0.0);
+        assert_eq!(send_all(&mut state, now).len(), 1);
     }
 
     #[test]
     fn the_limit_is_kept_in_any_order_of_the_responses() {
         for seed in 0..50 {
             let mut random = fastrand::Rng::with_seed(seed);
-            let (mut limits, now) = (Limits::default(), Instant::now());
+            let (mut state, now) = (RateLimitState::default(), Instant::now());
             let (mut open, mut quota, mut sent) = (Vec::new(), 60, 0);
             loop {
-                for number in send_all(&mut limits, now) {
+                for number in send_all(&mut state, now) {
                     sent += 1;
                     quota -= 1;
                     assert!(quota >= 0, "more requests than the limit were sent");
@@ -202,77 +202,77 @@ mod tests {
                     break;
                 }
                 let (number, limit) = open.swap_remove(random.usize(..open.len()));
-                limits.record_response(number, now, limit, 0.0);
+                state.record_response(number, now, limit, 0.0);
             }
             assert_eq!(sent, 60);
-            assert_eq!(limits.next(now), Next::HeldUntil(now + 30 * SECOND));
-            assert_eq!(send_all(&mut limits, now + 30 * SECOND).len(), 1);
+            assert_eq!(state.next(now), Next::HeldUntil(now + 30 * SECOND));
+            assert_eq!(send_all(&mut state, now + 30 * SECOND).len(), 1);
         }
     }
 
     #[test]
     fn a_429_holds_all_requests_with_one_jitter_and_then_one_goes_first() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.send(now);
-        limits.record_response(1, now, remaining(20), 0.0);
-        assert_eq!(send_all(&mut limits, now).len(), 10);
-        limits.record_response(2, now, refused(42 * SECOND), 0.5);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        state.send(now);
+        state.record_response(1, now, remaining(20), 0.0);
+        assert_eq!(send_all(&mut state, now).len(), 10);
+        state.record_response(2, now, refused(42 * SECOND), 0.5);
         let held_until = now + 42 * SECOND + SECOND / 2;
         // Responses to requests before the 429, and other 429s of the same burst, change nothing.
-        limits.record_response(3, now, remaining(7), 0.0);
-        limits.record_response(4, now + SECOND / 3, refused(42 * SECOND), 0.9);
-        assert_eq!(limits.next(now), Next::HeldUntil(held_until));
+        state.record_response(3, now, remaining(7), 0.0);
+        state.record_response(4, now + SECOND / 3, refused(42 * SECOND), 0.9);
+        assert_eq!(state.next(now), Next::HeldUntil(held_until));
         for number in 5..=11 {
-            limits.record_no_limit(number, true);
+            state.record_no_limit(number, true);
         }
-        assert_eq!(send_all(&mut limits, held_until), [12]);
-        limits.record_response(12, held_until, remaining(59), 0.0);
-        assert_eq!(send_all(&mut limits, held_until).len(), 30);
+        assert_eq!(send_all(&mut state, held_until), [12]);
+        state.record_response(12, held_until, remaining(59), 0.0);
+        assert_eq!(send_all(&mut state, held_until).len(), 30);
     }
 
     #[test]
     fn a_later_429_extends_the_hold_to_at_most_the_maximum() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
         for (hold, expected) in [(9, 9), (5, 9), (300, 300), (u64::MAX, MAX_HOLD.as_secs())] {
-            let number = limits.send(now);
-            limits.record_response(number, now, refused(Duration::from_secs(hold)), 0.0);
-            assert_eq!(limits.next(now), Next::HeldUntil(now + Duration::from_secs(expected)));
+            let number = state.send(now);
+            state.record_response(number, now, refused(Duration::from_secs(hold)), 0.0);
+            assert_eq!(state.next(now), Next::HeldUntil(now + Duration::from_secs(expected)));
         }
     }
 
     #[test]
     fn the_response_to_a_later_request_wins() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.send(now);
-        limits.record_response(1, now, remaining(4), 0.0);
-        assert_eq!(send_all(&mut limits, now), [2, 3]);
-        limits.record_response(3, now, remaining(2), 0.0);
-        limits.record_response(2, now, remaining(3), 0.0);
-        assert_eq!(send_all(&mut limits, now), [4]);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        state.send(now);
+        state.record_response(1, now, remaining(4), 0.0);
+        assert_eq!(send_all(&mut state, now), [2, 3]);
+        state.record_response(3, now, remaining(2), 0.0);
+        state.record_response(2, now, remaining(3), 0.0);
+        assert_eq!(send_all(&mut state, now), [4]);
         // More requests remain than before if the server's window ended a moment earlier than
         // reported, or if the plan has changed.
-        limits.record_response(4, now, remaining(300), 0.0);
-        assert_eq!(send_all(&mut limits, now).len(), 150);
+        state.record_response(4, now, remaining(300), 0.0);
+        assert_eq!(send_all(&mut state, now).len(), 150);
     }
 
     #[test]
     fn one_request_goes_if_the_reset_time_is_unknown() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.send(now);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        state.send(now);
         let limit = ReportedLimit { remaining: Some(0), ..ReportedLimit::default() };
-        limits.record_response(1, now, limit, 0.0);
-        assert_eq!(send_all(&mut limits, now), [2]);
+        state.record_response(1, now, limit, 0.0);
+        assert_eq!(send_all(&mut state, now), [2]);
     }
 
     #[test]
     fn the_number_of_requests_doubles_if_responses_report_no_limit() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
         let mut in_flight = Vec::new();
         for _ in 0..5 {
-            let numbers = send_all(&mut limits, now);
+            let numbers = send_all(&mut state, now);
             in_flight.push(numbers.len());
             for number in numbers {
-                limits.record_response(number, now, ReportedLimit::default(), 0.0);
+                state.record_response(number, now, ReportedLimit::default(), 0.0);
             }
         }
         assert_eq!(in_flight, [1, 1, 2, 8, 1_000]);
@@ -280,28 +280,28 @@ mod tests {
 
     #[test]
     fn a_lost_response_counts_unless_there_was_no_connection() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.send(now);
-        limits.record_response(1, now, remaining(7), 0.0);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        state.send(now);
+        state.record_response(1, now, remaining(7), 0.0);
         for (may_be_counted, sent) in [(false, 4), (true, 4), (true, 3), (true, 3)] {
-            let numbers = send_all(&mut limits, now);
+            let numbers = send_all(&mut state, now);
             assert_eq!(numbers.len(), sent);
-            limits.record_no_limit(numbers[0], may_be_counted);
-            numbers[1..].iter().for_each(|number| limits.record_no_limit(*number, false));
+            state.record_no_limit(numbers[0], may_be_counted);
+            numbers[1..].iter().for_each(|number| state.record_no_limit(*number, false));
         }
         // Lost responses never reduce the remaining requests below 1.
         for number in 100..200 {
-            limits.record_no_limit(number, true);
+            state.record_no_limit(number, true);
         }
-        assert_eq!(send_all(&mut limits, now).len(), 1);
+        assert_eq!(send_all(&mut state, now).len(), 1);
     }
 
     #[test]
     fn a_request_without_a_response_blocks_others_only_until_the_timeout() {
-        let (mut limits, now) = (Limits::default(), Instant::now());
-        limits.send(now);
+        let (mut state, now) = (RateLimitState::default(), Instant::now());
+        state.send(now);
         let times_out_at = now + RESPONSE_TIMEOUT;
-        assert_eq!(limits.next(times_out_at - SECOND), Next::AfterResponse(times_out_at));
-        assert_eq!(send_all(&mut limits, times_out_at).len(), 1);
+        assert_eq!(state.next(times_out_at - SECOND), Next::AfterResponse(times_out_at));
+        assert_eq!(send_all(&mut state, times_out_at).len(), 1);
     }
 }

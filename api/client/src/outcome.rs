@@ -1,0 +1,32 @@
+//! The outcome of `cancel_order`, which is the same in both versions.
+
+use crate::error::Error;
+use crate::generated::values::ErrorCode;
+use crate::response::Response;
+
+/// The meaning of a success of `cancel_order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CancelOrderOutcome {
+    /// This call cancelled the order.
+    Cancelled,
+    /// There is no pending order of this id any more. An earlier attempt of this call, which got no
+    /// response or a 5xx, may have cancelled it. [`ClientV2::get_order`](crate::ClientV2::get_order)
+    /// returns whether it is cancelled, and when.
+    AlreadyGone,
+}
+
+impl CancelOrderOutcome {
+    /// Converts the result of the last attempt to the result of the call. If an earlier attempt may
+    /// have cancelled the order, `order_not_found` is a success.
+    pub(crate) fn from_result(
+        result: Result<Response<()>, Error>,
+    ) -> Result<Response<Self>, Error> {
+        match result {
+            Ok(response) => Ok(response.map(|()| Self::Cancelled)),
+            Err(error) if error.follows_success(&[ErrorCode::OrderNotFound]) => {
+                error.into_response(Self::AlreadyGone)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The requests of all operations, before they are sent. A generated type per operation has the
+//! parameters and calls progenitor's method.
+
+use crate::call::Call;
+use progenitor_client::ResponseValue;
+
+/// The result of progenitor's client. The error type is `()`, because `answer` parses the bodies of
+/// errors.
+pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
+
+/// A request of an operation.
+pub(crate) trait Request {
+    /// The body of a success.
+    type Value;
+
+    /// The options of the call, and the record of its attempts.
+    fn call(&mut self) -> &mut Call;
+
+    /// Creates the span of the call, with the operation and the identifiers in its parameters.
+    fn span(&self) -> Span;
+
+    /// Calls progenitor's method.
+    fn execute(self) -> impl Future<Output = Answer<Self::Value>> + Send;
+}
+
+#[cfg(feature = "tracing")]
+pub(crate) type Span = tracing::Span;
+
+/// The span of each call if there is no tracing.
+#[cfg(not(feature = "tracing"))]
+pub(crate) struct Span;
+
+/// Creates the span of a call, with the operation's identifiers as fields.
+#[cfg(feature = "tracing")]
+macro_rules! call_span {
+    ($operation:literal $(, $identifier:ident = $value:expr)*) => {
+        tracing::info_span!(
+            target: "store_orders_client",
+            "store_orders",
+            operation = $operation,
+            $($identifier = $value,)*
+            status = tracing::field::Empty,
+            attempts = tracing::field::Empty,
+            request_id = tracing::field::Empty,
+            error = tracing::field::Empty,
+        )
+    };
+}
+
+/// Creates no span.
+#[cfg(not(feature = "tracing"))]
+macro_rules! call_span {
+    ($operation:literal $(, $identifier:ident = $value:expr)*) => {{
+        $(let _ = $value;)*
+        crate::request::Span
+    }};
+}
+
+pub(crate) use call_span;
