@@ -22,7 +22,7 @@ use readiness::{Readiness, Unready};
 use serde::Serialize;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use store_orders_api::answer::json_response;
+use store_orders_api::operation::json_response;
 use tokio::sync::Mutex;
 
 /// The body of `/livez` and `/readyz`.
@@ -90,7 +90,7 @@ async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     };
     let reason = unready.as_ref().map(|unready| unready.reason.as_str());
     let message = unready.as_ref().map(|Unready { message, .. }| message.as_str());
-    let damaged = admin.server.store_check.damage();
+    let damaged = admin.server.damage_check.damage();
     answer(status, &AdminState { state, reason, message, damaged })
 }
 

@@ -1,14 +1,14 @@
 //! The state of a running server, which request handlers share.
 
+use crate::api_key::Environment;
 use crate::clock::Clock;
+use crate::damage_check::DamageCheck;
 use crate::key_cache::KeyCache;
-use crate::keys::Environment;
-use crate::limits::Limits;
 use crate::log::RequestLog;
 use crate::metrics::Metrics;
 use crate::orders::OrderList;
+use crate::rate_limiter::RateLimiter;
 use crate::store::Store;
-use crate::store_check::StoreCheck;
 use slog::Logger;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -22,11 +22,11 @@ pub struct ServerContext {
     /// Limits concurrent look-ups of single rows.
     pub row_look_ups: Arc<Semaphore>,
     /// Reports a damaged store.
-    pub store_check: StoreCheck,
+    pub damage_check: DamageCheck,
     /// The cached keys, which authenticate requests.
     pub keys: Arc<KeyCache>,
     /// The rate limiter.
-    pub limits: Arc<dyn Limits>,
+    pub rate_limiter: Arc<dyn RateLimiter>,
     /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
     /// The environment whose keys are accepted.

@@ -15,21 +15,21 @@
 //! | `log/request.rs` | keeps what the log shows; finally encodes the request's line |
 //! | `clock.rs` | reads the time |
 //! | `key_cache.rs` | refuses all keys if the cache is outdated, otherwise finds the key |
-//! | `keys.rs` | checks the form of the key and computes its digest |
+//! | `api_key.rs` | checks the form of the key and computes its digest |
 //! | `key_cache/cached_keys.rs` | returns the cached key with this digest |
-//! | `limits/in_memory.rs` | finds the windows of the account |
-//! | `limits.rs` | types of the rate limiter's decision |
-//! | `limits/window.rs` | counts the request in both windows |
+//! | `rate_limiter/in_memory.rs` | finds the windows of the account |
+//! | `rate_limiter.rs` | types of the rate limiter's decision |
+//! | `rate_limiter/window.rs` | counts the request in both windows |
 //! | `orders.rs` | queries the store; later returns the list |
-//! | `orders/freshness.rs` | keeps the snapshot and the last change that it reflects |
+//! | `orders/refresh.rs` | keeps the snapshot and the last change that it reflects |
 //! | `store/agreement/list.rs` | decides if the snapshot reflects the last change |
-//! | `store/sqlite/serving.rs` | returns the last change |
+//! | `store/sqlite/server_store.rs` | returns the last change |
 //! | `store/sqlite/open_files.rs` | checks that the store's files are still in place |
 //! | `store/sqlite/last_changes.rs` | reads the last change again if anything was committed |
 //! | `store/agreement/position.rs` | compares positions |
-//! | `store_check.rs` | refuses requests to a damaged store |
+//! | `damage_check.rs` | refuses requests to a damaged store |
 //! | `api/src/parameters.rs` | reads the parameters |
-//! | `api/src/answer.rs` | passes the request to the handler; later builds the response |
+//! | `api/src/operation.rs` | passes the request to the handler; later builds the response |
 //! | `api/src/v1.rs` | the operation's types, generated |
 //! | `http/handlers.rs` | implements the operation |
 //! | `store/freshness.rs` | waits for the store's answer |
@@ -42,22 +42,22 @@
 //! A list of several pages also passes `orders/sent_lists.rs`, which can cut it off.
 //! `If-None-Match` needs no other file.
 //!
-//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `limits/window.rs`, then
-//! `store_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:
+//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`, then
+//! `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:
 //!
 //! | File | Step |
 //! |---|---|
 //! | `orders.rs` | passes the cancellation to the writer |
 //! | `orders/writer.rs` | gathers a batch, executes it and answers |
 //! | `orders/writer/running_batch.rs` | measures the age of the batch |
-//! | `store/sqlite/serving.rs` | cancels the orders of the batch |
+//! | `store/sqlite/server_store.rs` | cancels the orders of the batch |
 //! | `blocking.rs` | runs the transaction on a blocking thread |
 //! | `store/sqlite/write_access.rs` | waits for other writers, and commits |
 //! | `store/sqlite/connection.rs` | runs the transaction |
 //! | `store/sqlite/open_files.rs`, `store/sqlite/store_header.rs` | check the store's files |
 //! | `store/sqlite/last_changes.rs` | raises the change number |
 //! | `api/src/types.rs` | formats the time of the cancellation |
-//! | `orders/freshness.rs`, `store/agreement/list.rs`, `store/agreement/position.rs` | remove the order from the list |
+//! | `orders/refresh.rs`, `store/agreement/list.rs`, `store/agreement/position.rs` | remove the order from the list |
 //! | `metrics/requests.rs`, `log/buffer.rs` | as above |
 //!
 //! These are the files whose functions callgrind counted once or more per request in a development

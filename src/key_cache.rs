@@ -8,9 +8,9 @@ mod repeating;
 
 pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 
+use crate::api_key::{Digest, Environment, digest_of, environment_of};
 use crate::clock::{BootInstant, Now};
-use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::agreement::keys::keys_valid_until;
+use crate::store::agreement::key_cache::keys_valid_until;
 use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};

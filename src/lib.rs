@@ -11,13 +11,13 @@
 //! | [`context`] | the state that request handlers share |
 //! | [`orders`] | the order list as encoded pages, and the writer of cancellations |
 //! | [`key_cache`] | a read-through cache of API keys, which follows the store |
-//! | [`store_check`] | the check for a damaged store, in the background after the start |
+//! | [`damage_check`] | the check for a damaged store, in the background after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
 //! | [`config`] | settings: flags, environment, file, defaults |
 //! | [`store`] | the `Store` trait and its rows; SQLite and PostgreSQL behind it |
 //! | [`metrics`] | counters and histograms |
-//! | [`limits`] | rate limiting: windows, strikes, bans, and their persistence |
-//! | [`keys`] | the format of API keys, and their digests |
+//! | [`rate_limiter`] | rate limiting: windows, strikes, bans, and their persistence |
+//! | [`api_key`] | the format of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
 //! | [`counter`] | counters that can be registered as metrics later |
 //! | `private_file` | mode and owner of files in a data directory |
@@ -26,20 +26,31 @@
 //!
 //! # Words
 //!
+//! Each word means one thing, in code, SQL, commands and JSON.
+//!
 //! | Word | Meaning |
 //! |---|---|
 //! | order | a number of units of one pet; cancellable while `pending`, no longer once `shipped` |
 //! | account | a caller of the API: it has a plan, keys, and windows that all its keys share |
 //! | key | authenticates an account in one environment; the store has only its digest |
 //! | plan | the requests that an account may send per minute and per day |
+//! | limit | a number of requests, of a plan or agreed with the account; the rate limiter enforces it |
+//! | counts | the counted requests of all accounts, in the counts file or in a database |
 //! | window | the minute or day that a counted request begins, and the requests counted in it |
 //! | strike | a 429 at least 2 s after the key's first 429 in a minute; strikes lead to a ban |
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
 //! | batch | the cancellations that the writer executes in one transaction |
-//! | snapshot | the immutable list of all orders at one change number |
+//! | snapshot | the immutable list of all orders at one position |
+//! | pending removals | cancelled orders that the snapshot still has |
+//! | refresh | the replacement of the snapshot by one with later changes |
 //! | change number | rises with each change of orders, or of accounts and keys |
 //! | history | changes with comparable numbers; a failover or restore that lost some begins a new one |
 //! | position | a history and a change number: how much of it a list, a cache or the store has |
+//! | freshness query | asks the store for its last changes, for the list requests that wait |
+//! | answer | what the store replies; what the client gets is a response |
+//! | check | the command `check`; a damage check also runs in a server's background |
+//! | server store, operator store | the store as a running server, or as the commands, use it |
+//! | session | the connections to one PostgreSQL server, opened and closed together |
 //! | lease | the second after a confirmed heartbeat was sent, when a primary's answers are valid |
 //! | replica | one of several servers that share a store in PostgreSQL |
 
@@ -51,21 +62,21 @@ compile_error!(
 );
 
 pub mod admin;
+pub mod api_key;
 mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod context;
 pub mod counter;
+pub mod damage_check;
 pub mod http;
 pub mod import;
 pub mod key_cache;
-pub mod keys;
-pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
 mod private_file;
+pub mod rate_limiter;
 pub mod server;
 pub mod store;
-pub mod store_check;

@@ -13,7 +13,7 @@
 //! Snapshots need no lock, because they are immutable. Responses reach theirs through an atomic
 //! reference, which is cleared to cut them off.
 
-mod freshness;
+mod refresh;
 mod search;
 mod sending;
 mod sent_lists;
@@ -31,9 +31,9 @@ use crate::store::{
     CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError,
 };
 use chrono::{DateTime, Utc};
-use freshness::{ListInMemory, ReadRefresh};
 use parking_lot::Mutex;
 use prometheus::IntCounter;
+use refresh::{ListInMemory, ReadRefresh};
 use sending::Readers;
 use slog::Logger;
 use snapshot::Sizes;

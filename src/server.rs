@@ -12,14 +12,14 @@ use crate::blocking::run;
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
+use crate::damage_check::DamageCheck;
 use crate::http::{Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
 use crate::key_cache::{KeyCache, KeyRefresh};
-use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
 use crate::orders::{OrderList, RunningBatch};
+use crate::rate_limiter::RateLimiter;
 use crate::store::{ROW_LOOK_UPS, Store};
-use crate::store_check::StoreCheck;
 use anyhow::Context;
 use ban_recorder::BanRecorder;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
@@ -43,7 +43,7 @@ pub struct Dependencies {
     /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
     /// The rate limiter.
-    pub limits: Arc<dyn Limits>,
+    pub rate_limiter: Arc<dyn RateLimiter>,
     /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
     /// The event log.
@@ -119,7 +119,7 @@ impl Server {
         let key_refresh =
             key_refresh.context("the thread that refreshes keys cannot be started")?;
         let (ban_sender, bans) = mpsc::unbounded_channel();
-        context.limits.bans().send_to(Some(ban_sender));
+        context.rate_limiter.bans().send_to(Some(ban_sender));
         let ban_recorder = BanRecorder::start(Arc::clone(&context.store), bans, log.clone());
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
@@ -193,7 +193,7 @@ impl Server {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
         let context = Arc::clone(self.http.app_private());
-        context.store_check.stop();
+        context.damage_check.stop();
         tokio::time::sleep(self.stop_delay).await;
         let bans_deadline = Instant::now() + self.last_bans_timeout;
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
@@ -207,7 +207,7 @@ impl Server {
             }
         };
         // Without a sender, the recorder ends after it has written the last bans.
-        context.limits.bans().send_to(None);
+        context.rate_limiter.bans().send_to(None);
         tokio::join!(close_admin, self.ban_recorder.finish(bans_deadline));
         drop(self.background);
     }
@@ -219,14 +219,14 @@ async fn open(
     parts: Dependencies,
     router: &InnerRouter,
 ) -> anyhow::Result<ServerContext> {
-    let Dependencies { store, limits, clock, log, log_buffer } = parts;
+    let Dependencies { store, rate_limiter, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect())?;
     let outdated_bytes = config.outdated_lists_bytes();
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
     // The check starts after the orders are read, because reading may find damage.
-    let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
+    let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
     // The key cache is opened last, because keys are refused if the last query of the store is over
     // a second old.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
@@ -235,8 +235,8 @@ async fn open(
         orders: Arc::new(orders),
         store,
         row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS as usize)),
-        store_check,
-        limits,
+        damage_check,
+        rate_limiter,
         clock,
         environment: config.environment,
         metrics,

@@ -3,7 +3,7 @@
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `commands` | the interface of the operator's commands, and the SQL that both engines share |
+//! | `operator_store` | the interface of the operator's commands, and the SQL that both engines share |
 //! | `error` | the errors of a store |
 //! | `order_rows`, `account_rows` | the rows, as plain values for both engines |
 //! | `freshness` | types for querying the last changes |
@@ -15,9 +15,9 @@
 
 mod account_rows;
 pub mod agreement;
-mod commands;
 mod error;
 mod freshness;
+mod operator_store;
 mod order_rows;
 pub mod postgres;
 mod rules;
@@ -29,15 +29,15 @@ pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, MAX_CHANGED_KEYS, NewKey,
     Rotation,
 };
-pub use commands::{
-    AccountCommands, CheckReport, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
-    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, UnfinishedSteps, existing_in_steps,
-    import_in_steps, in_steps, statuses_in_steps,
-};
 pub use error::StoreError;
 pub use freshness::{
     ChangeScope, ChangedOrders, Freshness, FreshnessAnswer, FreshnessReport, LastChanges,
     LookedUpKeys, OrdersRead, PolledChanges, PolledKeys, Position,
+};
+pub use operator_store::{
+    AccountCommands, CheckReport, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, UnfinishedSteps, existing_in_steps,
+    import_in_steps, in_steps, statuses_in_steps,
 };
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
@@ -46,8 +46,8 @@ pub use order_rows::{
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
 
-use crate::keys::Digest;
-use crate::limits::NewBan;
+use crate::api_key::Digest;
+use crate::rate_limiter::NewBan;
 use async_trait::async_trait;
 use slog::Logger;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! API keys: the keys that the server accepts, and its answers to all other keys.
 
 use std::time::Duration;
-use store_orders::keys::{ApiKey, Environment};
+use store_orders::api_key::{ApiKey, Environment};
 use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
 use test_server::{Answer, CapturedLog, Fault, TestSetup};

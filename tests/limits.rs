@@ -3,8 +3,8 @@
 
 mod agreement;
 pub mod bans;
+mod counts_file;
 mod crash;
-mod limits_file;
 mod model;
 mod operator;
 mod plans;

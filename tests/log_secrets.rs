@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::iter;
 use std::time::Duration;
+use store_orders::api_key::Environment;
 use store_orders::key_cache::CachedKeys;
-use store_orders::keys::Environment;
 use store_orders::store::{AccountCommands, KeyCommands, NewKey, Position, Rotation, Store};
 use store_orders_api::plans::Plan;
 use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};

@@ -8,12 +8,14 @@ use std::iter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use store_orders::api_key::Digest;
 use store_orders::clock::Now;
 use store_orders::key_cache::{CachedKeys, MAX_CACHED_KEYS};
-use store_orders::keys::Digest;
-use store_orders::limits::{Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
+use store_orders::rate_limiter::{
+    Decision, InMemoryRateLimiter, KeyBan, KeyedRequest, MAX_ADDRESSES, RateLimiter,
+};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{AccountRow, KeyRow, NewOrder, OperatorStore, Position, Records};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -27,7 +29,7 @@ fn now(seconds: u64) -> Now {
     Now { monotonic, wall: Duration::from_secs(1_781_524_800) + monotonic }
 }
 
-fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
+fn admit(limits: &InMemoryRateLimiter, row: i64, plan: PlanLimits) -> Decision {
     let request = KeyedRequest { account: row, key: row, limits: plan, ban: KeyBan::default() };
     futures::executor::block_on(limits.admit(request, &KEY_ID, now(0), Instant::now()))
 }
@@ -43,7 +45,7 @@ fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
 fn an_active_account_costs_less_than_100_bytes() {
     let plan = Plan::Free.limits().unwrap();
     let (windows, limits) = bytes_each(|| {
-        let limits = InMemoryLimits::new(1_000, Logger::root(Discard, o!()));
+        let limits = InMemoryRateLimiter::new(1_000, Logger::root(Discard, o!()));
         for row in 1..=ACCOUNTS {
             assert!(matches!(admit(&limits, row, plan), Decision::Admitted(_)));
         }
@@ -140,7 +142,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
 
 #[test]
 fn a_million_addresses_cost_no_more_than_the_bound() {
-    let limits = InMemoryLimits::new(5, Logger::root(Discard, o!()));
+    let limits = InMemoryRateLimiter::new(5, Logger::root(Discard, o!()));
     let mut refused = 0;
     let allocations = measure(|| {
         for number in 0..1_000_000_u64 {

@@ -1,7 +1,7 @@
 //! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares each
 //! value in the emitted document with the checked-in document.
 
-use crate::answer::Failure;
+use crate::operation::Failure;
 use dropshot::{
     ApiDescription, ApiEndpoint, ApiEndpointVersions, HttpResponseOk, Method, StubContext, semver,
 };

@@ -8,13 +8,13 @@
 //! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
 //! texts ([`limit_constants`], [`key_form`]).
 
-pub mod answer;
 pub mod documents;
 pub mod emission;
 pub mod errors;
 pub mod headers;
 pub mod key_form;
 pub mod limit_constants;
+pub mod operation;
 pub mod parameters;
 pub mod plans;
 pub mod schemas;

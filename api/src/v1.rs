@@ -3,11 +3,11 @@
 
 //! Store Orders API 1.3.4: the contract that spec/openapi.json states.
 
-use crate::answer::{
-    Answer, DocumentedError, ErrorBody, Failure, Json, NoBody, NoContent, Request, Sent, Success,
-    empty_response, with_headers,
-};
 use crate::emission::DocumentError;
+use crate::operation::{
+    DocumentedError, ErrorBody, Failure, HandlerResponse, Json, NoBody, NoContent, Request, Sent,
+    Success, empty_response, with_headers,
+};
 use crate::parameters::{Integer, Invalid, Location, Parameters, SentParameters, Strict, Text};
 use crate::schemas::PlainInteger;
 use chrono::{DateTime, Utc};
@@ -680,7 +680,7 @@ pub trait DropshotApi {
         context: RequestContext<Self::Context>,
         path: Strict<GetPetPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetPetSuccess>, Failure>;
+    ) -> Result<HandlerResponse<GetPetSuccess>, Failure>;
 
     /// List orders
     #[endpoint(
@@ -693,7 +693,7 @@ pub trait DropshotApi {
         context: RequestContext<Self::Context>,
         header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListOrdersSuccess>, Failure>;
+    ) -> Result<HandlerResponse<ListOrdersSuccess>, Failure>;
 
     /// Cancel an order
     #[endpoint(
@@ -706,7 +706,7 @@ pub trait DropshotApi {
         context: RequestContext<Self::Context>,
         path: Strict<CancelOrderPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<CancelOrderSuccess>, Failure>;
+    ) -> Result<HandlerResponse<CancelOrderSuccess>, Failure>;
 }
 
 impl<A: Api> DropshotApi for Served<A> {
@@ -716,32 +716,32 @@ impl<A: Api> DropshotApi for Served<A> {
         context: RequestContext<A::Context>,
         path: Strict<GetPetPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetPetSuccess>, Failure> {
+    ) -> Result<HandlerResponse<GetPetSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_pet(request, path.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn list_orders(
         context: RequestContext<A::Context>,
         header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListOrdersSuccess>, Failure> {
+    ) -> Result<HandlerResponse<ListOrdersSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
-        Answer::from_result(A::list_orders(request, header.0?).await, A::error_headers)
+        HandlerResponse::from_result(A::list_orders(request, header.0?).await, A::error_headers)
     }
 
     async fn cancel_order(
         context: RequestContext<A::Context>,
         path: Strict<CancelOrderPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<CancelOrderSuccess>, Failure> {
+    ) -> Result<HandlerResponse<CancelOrderSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::cancel_order(request, path.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 }
 

@@ -3,11 +3,11 @@
 
 //! Store Orders API 2.0.0: the contract that spec/openapi-v2.json states.
 
-use crate::answer::{
-    Answer, DocumentedError, ErrorBody, Failure, Json, NoBody, NoContent, Request, Sent, Success,
-    empty_response, with_headers,
-};
 use crate::emission::DocumentError;
+use crate::operation::{
+    DocumentedError, ErrorBody, Failure, HandlerResponse, Json, NoBody, NoContent, Request, Sent,
+    Success, empty_response, with_headers,
+};
 use crate::parameters::{
     Boolean, Integer, Invalid, Location, OneOf, Parameters, Pattern, SentParameters, Strict, Text,
     Time,
@@ -866,7 +866,7 @@ pub trait DropshotApi {
         query: Strict<ListOrdersQuery>,
         header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListOrdersSuccess>, Failure>;
+    ) -> Result<HandlerResponse<ListOrdersSuccess>, Failure>;
 
     /// Look up an order
     #[endpoint(
@@ -880,7 +880,7 @@ pub trait DropshotApi {
         path: Strict<GetOrderPath>,
         header: Strict<GetOrderHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetOrderSuccess>, Failure>;
+    ) -> Result<HandlerResponse<GetOrderSuccess>, Failure>;
 
     /// Cancel an order
     #[endpoint(
@@ -893,7 +893,7 @@ pub trait DropshotApi {
         context: RequestContext<Self::Context>,
         path: Strict<CancelOrderPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<CancelOrderSuccess>, Failure>;
+    ) -> Result<HandlerResponse<CancelOrderSuccess>, Failure>;
 }
 
 impl<A: Api> DropshotApi for Served<A> {
@@ -904,11 +904,11 @@ impl<A: Api> DropshotApi for Served<A> {
         query: Strict<ListOrdersQuery>,
         header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListOrdersSuccess>, Failure> {
+    ) -> Result<HandlerResponse<ListOrdersSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::list_orders(request, query.0?, header.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn get_order(
@@ -916,22 +916,22 @@ impl<A: Api> DropshotApi for Served<A> {
         path: Strict<GetOrderPath>,
         header: Strict<GetOrderHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetOrderSuccess>, Failure> {
+    ) -> Result<HandlerResponse<GetOrderSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_order(request, path.0?, header.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn cancel_order(
         context: RequestContext<A::Context>,
         path: Strict<CancelOrderPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<CancelOrderSuccess>, Failure> {
+    ) -> Result<HandlerResponse<CancelOrderSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::cancel_order(request, path.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 }
 

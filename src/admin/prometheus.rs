@@ -33,7 +33,7 @@ pub fn register(
     let build = build.const_label("version", env!("CARGO_PKG_VERSION"));
     register_int_gauge!(build.const_label("api_version", API_VERSION), registry)?.set(1);
     registry.register(Box::new(OrdersGauge::new(Arc::clone(&server.orders))?))?;
-    let check = server.store_check.clone();
+    let check = server.damage_check.clone();
     gauge(
         registry,
         "store_orders_store_damaged",
@@ -56,9 +56,11 @@ pub fn register(
     )?;
     let dropped_lines =
         log_buffer.map_or_else(log::dropped_lines_counter, |buffer| buffer.dropped_lines().clone());
-    for counter in
-        [server.orders.lists_cut_off().clone(), server.limits.bans().count.clone(), dropped_lines]
-    {
+    for counter in [
+        server.orders.lists_cut_off().clone(),
+        server.rate_limiter.bans().count.clone(),
+        dropped_lines,
+    ] {
         registry.register(Box::new(counter))?;
     }
     if let Some(open) = open_connections {

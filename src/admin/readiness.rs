@@ -196,14 +196,14 @@ impl Readiness {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
         }
-        let damage = self.server.store_check.refuses()?;
+        let damage = self.server.damage_check.refuses()?;
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
     /// Returns an [`Unready`] if requests cannot be counted or keys cannot be checked. Does not
     /// query the store.
     fn refusal_reason(&self) -> Option<Unready> {
-        if let Some(why) = self.server.limits.unavailable_because() {
+        if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
             return Some(unready(Reason::CountsUnavailable, message));
         }

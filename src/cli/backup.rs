@@ -6,7 +6,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_bar;
 use crate::config::{StoreLocation, path_parser};
-use crate::store::postgres::{self, PostgresCommands};
+use crate::store::postgres::{self, PostgresOperatorStore};
 use crate::store::sqlite;
 use clap::Args;
 use indicatif::HumanBytes;
@@ -61,7 +61,7 @@ impl RestoreArgs {
                 (directory.display().to_string(), restored?)
             }
             StoreLocation::Postgres(url) => {
-                let commands = PostgresCommands::connect(&url)?;
+                let commands = PostgresOperatorStore::connect(&url)?;
                 let restored =
                     with_percent(|progress| postgres::restore(&self.file, &commands, progress));
                 (url.to_string(), restored?)

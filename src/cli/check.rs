@@ -3,8 +3,8 @@
 use super::options::Options;
 use super::printer::Printer;
 use crate::config::StoreLocation;
-use crate::limits::check_limits_file;
-use crate::store::postgres::PostgresCommands;
+use crate::rate_limiter::check_counts_file;
+use crate::store::postgres::PostgresOperatorStore;
 use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
@@ -23,11 +23,11 @@ pub(super) struct CheckOutput {
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {
-            let counted = check_limits_file(&directory);
+            let counted = check_counts_file(&directory);
             (directory.display().to_string(), sqlite::check(&directory)?, counted)
         }
         StoreLocation::Postgres(url) => {
-            (url.to_string(), PostgresCommands::connect(&url)?.check()?, Ok(None))
+            (url.to_string(), PostgresOperatorStore::connect(&url)?.check()?, Ok(None))
         }
     };
     let mut checked = CheckOutput { store, counted_accounts: None };

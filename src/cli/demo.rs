@@ -1,9 +1,9 @@
 //! `demo`: the whole service in one command, with sample data.
 
 use super::serve::{HangUp, ServedStore, run};
+use crate::api_key::Environment;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
-use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, Records, StoreError};
 use anyhow::Context;

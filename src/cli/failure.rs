@@ -2,8 +2,8 @@
 
 use super::printer::Printer;
 use super::serve::EndedBySignal;
+use crate::api_key::without_keys;
 use crate::config::{InvalidSettings, without_passwords};
-use crate::keys::without_keys;
 use crate::store::StoreError;
 use serde::Serialize;
 use serde_json::json;

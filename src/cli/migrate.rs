@@ -5,7 +5,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_notice;
 use crate::config::StoreLocation;
-use crate::store::postgres::{self, PostgresCommands, migrate};
+use crate::store::postgres::{self, PostgresOperatorStore, migrate};
 use clap::Args;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ impl MigrateArgs {
                 // The restored backup may have old tables, or lack the database of the request
                 // counts, so it is migrated first.
                 migrate(&url)?;
-                postgres::begin_new_store(&PostgresCommands::connect(&url)?)
+                postgres::begin_new_store(&PostgresOperatorStore::connect(&url)?)
             })?;
             return Ok(printer.show(&json!({ "id": id }), format_args!("the store's id is {id}"))?);
         }

@@ -1,8 +1,8 @@
 //! `openapi`: prints the API document, either as checked in or as served.
 
+use crate::api_key::Environment;
 use crate::config::DocumentSettings;
 use crate::http::served_document;
-use crate::keys::Environment;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::Write;

@@ -1,8 +1,8 @@
 //! The options of every command.
 
 use crate::config::{StoreLocation, StoreSettings};
-use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::postgres::{PostgresCommands, PostgresLimitsReport};
+use crate::rate_limiter::{CountsFileReport, CountsReport};
+use crate::store::postgres::{PostgresCountsReport, PostgresOperatorStore};
 use crate::store::sqlite::{self, SqliteStore};
 use crate::store::{OperatorStore, StoreError};
 use clap::Args;
@@ -66,7 +66,7 @@ impl Options {
         let directory = match &self.store.location()? {
             StoreLocation::Directory(directory) => directory.clone(),
             StoreLocation::Postgres(url) => {
-                return Ok(Box::new(PostgresCommands::connect(url)?));
+                return Ok(Box::new(PostgresOperatorStore::connect(url)?));
             }
         };
         Ok(Box::new(open(&directory)?))
@@ -76,11 +76,11 @@ impl Options {
     pub fn open_limits_report(
         &self,
         store: &dyn OperatorStore,
-    ) -> anyhow::Result<Box<dyn LimitsReport>> {
+    ) -> anyhow::Result<Box<dyn CountsReport>> {
         Ok(match self.store.location()? {
-            StoreLocation::Postgres(url) => Box::new(PostgresLimitsReport::open(&url)?),
+            StoreLocation::Postgres(url) => Box::new(PostgresCountsReport::open(&url)?),
             StoreLocation::Directory(directory) => {
-                Box::new(LimitsFileReport::open(&directory, &store.id()?)?)
+                Box::new(CountsFileReport::open(&directory, &store.id()?)?)
             }
         })
     }

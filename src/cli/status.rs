@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::printer::Printer;
 use crate::config::{PostgresUrl, StoreLocation};
-use crate::store::postgres::{PostgresCommands, ReplicaRow};
+use crate::store::postgres::{PostgresOperatorStore, ReplicaRow};
 use crate::store::{OperatorStore, sqlite};
 use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
@@ -54,7 +54,7 @@ impl RunningServer<'_> {
 }
 
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let store = PostgresCommands::connect(url)?;
+    let store = PostgresOperatorStore::connect(url)?;
     let silent = store.silent_replicas()?;
     // The replicas are read before the change number, so that no replica's list seems to be ahead
     // of the store.

@@ -2,7 +2,7 @@
 
 use super::timestamp::rfc3339_after;
 use crate::clock::Now;
-use crate::limits::{AccountUsage, Window};
+use crate::rate_limiter::{AccountUsage, Window};
 use serde::Serialize;
 use std::fmt;
 use store_orders_api::plans::PlanLimits;

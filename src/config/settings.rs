@@ -3,7 +3,7 @@
 use super::document_settings::DocumentSettings;
 use super::listen::{AdminListen, ListenAddress};
 use super::store_settings::StoreSettings;
-use crate::keys::Environment;
+use crate::api_key::Environment;
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;

@@ -1,10 +1,10 @@
 //! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and finds
 //! the client's address.
 
+use crate::api_key::Environment;
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
-use crate::keys::Environment;
 use crate::store::Freshness;
 use dropshot::{Body, RequestInfo};
 use http::{HeaderMap, HeaderValue, Response, header};

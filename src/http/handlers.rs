@@ -15,10 +15,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
 use std::error::Error;
 use std::sync::Arc;
-use store_orders_api::answer::Json;
 use store_orders_api::documents::{V1, V2};
 use store_orders_api::errors::message;
 use store_orders_api::headers::link_error;
+use store_orders_api::operation::Json;
 use store_orders_api::{v1, v2};
 
 /// Implements the API traits of all versions.
@@ -31,7 +31,7 @@ pub fn reads_list(operation_id: &str) -> bool {
 }
 
 type Context = Arc<ServerContext>;
-type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
+type Request<'a> = store_orders_api::operation::Request<'a, Context, Caller>;
 
 impl v1::Api for Handlers {
     type Context = Context;

@@ -7,8 +7,8 @@ use super::request_scope::RequestScope;
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::{KnownKey, ValidKey};
-use crate::limits::Decision;
 use crate::metrics::RouteId;
+use crate::rate_limiter::Decision;
 use crate::store::{Freshness, REQUEST_TIMEOUT};
 use dropshot::{ApiDescription, Body, HttpError, RequestInfo};
 use futures::FutureExt;
@@ -70,7 +70,7 @@ impl Middleware {
                 ControlFlow::Break(refusal) => return refusal,
             };
             match route {
-                Route::Found(..) if scope.server().store_check.refuses().is_some() => {
+                Route::Found(..) if scope.server().damage_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
                     scope.log_unavailable(&"the store is damaged")
                 }
@@ -165,7 +165,7 @@ async fn count_and_query(
     reads_list: bool,
 ) -> Counted {
     let request = key.request();
-    let mut deciding = server.limits.admit(request, &key.row.id, now, deadline);
+    let mut deciding = server.rate_limiter.admit(request, &key.row.id, now, deadline);
     // The limiter in memory always decides in the first poll, PostgreSQL's only for some refusals.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
@@ -183,7 +183,7 @@ async fn count_and_query(
 async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let (server, client) = (scope.server(), scope.client);
     let now = server.clock.now();
-    let decision = server.limits.admit_unauthenticated(client, now).await;
+    let decision = server.rate_limiter.admit_unauthenticated(client, now).await;
     if let Decision::Limited(status, _) = decision {
         server.keys.shed(client, status.resets_in);
     }
@@ -209,7 +209,7 @@ fn enforce(
         ),
         Decision::Banned { .. } => ("banned", errors::key_banned(seconds, document)),
         Decision::Unavailable(_) => {
-            let why = server.limits.unavailable_because();
+            let why = server.rate_limiter.unavailable_because();
             let why = why.as_deref().unwrap_or("no answer in time");
             let why = format_args!("the request cannot be counted: {why}");
             ("limits_unavailable", scope.log_unavailable(&why))
@@ -226,6 +226,6 @@ fn enforce(
 /// status of its address.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
-    let status = scope.server().limits.unauthenticated_status(scope.client, now);
+    let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);
     scope.limit_status = Some((status, now));
 }

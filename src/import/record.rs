@@ -1,6 +1,6 @@
 //! The fields of one record, in any of the formats.
 
-use crate::keys::without_keys;
+use crate::api_key::without_keys;
 use crate::store::{RecordKind, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -2,13 +2,13 @@
 //! least recently used entries are evicted.
 //!
 //! Only this file replaces cached keys. `reflected` is locked meanwhile, and the decision comes from
-//! [`agreement::keys`](crate::store::agreement::keys), so an older row never replaces a newer one. A
+//! [`agreement::key_cache`](crate::store::agreement::key_cache), so an older row never replaces a newer one. A
 //! new row never overwrites the time of a key's last use, because the store may not have it yet.
 
+use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;
-use crate::keys::{Digest, Environment, is_expired};
-use crate::limits::KeyedRequest;
-use crate::store::agreement::keys::{KeysCatchUp, keys_catch_up, may_enter_cache};
+use crate::rate_limiter::KeyedRequest;
+use crate::store::agreement::key_cache::{KeysCatchUp, keys_catch_up, may_enter_cache};
 use crate::store::{AccountRow, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Position};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;

@@ -2,9 +2,9 @@
 //! number of keys, so a flood of made-up keys costs the store one statement per round trip.
 
 use super::cached_keys::KnownKey;
+use crate::api_key::Digest;
 use crate::clock::BootInstant;
-use crate::keys::Digest;
-use crate::limits::AddressKey;
+use crate::rate_limiter::AddressKey;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use std::collections::HashSet;

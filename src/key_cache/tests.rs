@@ -1,10 +1,10 @@
 //! Tests the cache on a store that counts its calls and that tests can make fail or wait.
 
 use super::*;
+use crate::api_key::ApiKey;
 use crate::clock::{Clock, SystemClock};
-use crate::keys::ApiKey;
-use crate::limits::NewBan;
-use crate::store::agreement::keys::KEYS_CURRENT_FOR;
+use crate::rate_limiter::NewBan;
+use crate::store::agreement::key_cache::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,

@@ -1,6 +1,6 @@
 //! Requests answered with 429, by plan and reason.
 
-use crate::limits::{Decision, Window};
+use crate::rate_limiter::{Decision, Window};
 use prometheus::{
     IntCounter, Registry, register_int_counter_vec_with_registry as register_int_counter_vec,
 };

@@ -2,7 +2,7 @@
 //! client keeps a whole snapshot in memory, and each change creates another snapshot, so the oldest
 //! are cut off.
 
-use super::freshness::ListInMemory;
+use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
 use super::snapshot::gzip::{self, Checksum, Deflated};
 use super::snapshot::{Page, Sizes, Snapshot};

@@ -14,7 +14,7 @@ mod running_batch;
 
 pub use running_batch::RunningBatch;
 
-use super::freshness::ListInMemory;
+use super::refresh::ListInMemory;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, LARGEST_BATCH, Store, StoreError};
 use chrono::{DateTime, Utc};

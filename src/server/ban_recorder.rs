@@ -1,7 +1,7 @@
 //! Writes bans to the store, so that every server refuses the keys, even after a restart.
 
-use crate::limits::NewBan;
 use crate::log::ErrorChain;
+use crate::rate_limiter::NewBan;
 use crate::store::Store;
 use futures::FutureExt;
 use slog::{Logger, warn};

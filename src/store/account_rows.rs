@@ -3,8 +3,8 @@
 
 use super::error::StoreError;
 use super::statements::Row;
-use crate::keys::{ApiKey, Digest, Environment};
-use crate::limits::KeyBan;
+use crate::api_key::{ApiKey, Digest, Environment};
+use crate::rate_limiter::KeyBan;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::sync::Arc;

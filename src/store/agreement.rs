@@ -10,11 +10,11 @@
 //! | `shared_queries` | which query for the last changes a list request uses |
 //! | `list` | how a list in memory catches up with the store |
 //! | `reading` | which rows to read, and which change a read in pages has reached |
-//! | `keys` | how cached keys follow the store, and until when they are valid |
+//! | `key_cache` | how cached keys follow the store, and until when they are valid |
 //! | `change_numbers` | which of two change numbers reflects more |
 
 pub mod journal;
-pub mod keys;
+pub mod key_cache;
 pub mod lease;
 pub mod list;
 pub mod position;

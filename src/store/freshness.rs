@@ -4,11 +4,11 @@ pub use super::agreement::position::{LastChanges, Position};
 pub use super::agreement::reading::OrdersRead;
 
 use super::account_rows::{KeyChange, KeyRow};
-use super::agreement::keys;
+use super::agreement::key_cache;
 use super::error::StoreError;
 use super::order_rows::ChangedOrder;
+use crate::api_key::Digest;
 use crate::clock::BootInstant;
-use crate::keys::Digest;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ pub enum ChangeScope {
 }
 
 /// The last changes, and the time at which they were current.
-pub type PolledChanges = keys::ChangesAsOf<BootInstant>;
+pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 
 /// The last changes, with the accounts and keys that changed, read at one moment.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, Records, Status};
-use crate::keys::{is_expired, without_keys};
+use crate::api_key::{is_expired, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 

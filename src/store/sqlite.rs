@@ -6,8 +6,8 @@
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `serving` | implements [`Store`](super::Store) for a running server |
-//! | `commands` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
+//! | `server_store` | implements [`Store`](super::Store) for a running server |
+//! | `operator_store` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
 //! | `check`, `backup` | the checks of `store-orders check`; backup and restore |
 //! | `damage` | the structure check while a server runs |
 //! | `last_changes` | the numbers of the last changes, and a cheap test for new commits |
@@ -20,16 +20,16 @@
 
 mod backup;
 mod check;
-mod commands;
 mod connection;
 mod damage;
 mod directory;
 mod identity;
 mod last_changes;
 mod open_files;
+mod operator_store;
 mod schema;
 mod server_lock;
-mod serving;
+mod server_store;
 mod shared_statements;
 mod store_header;
 mod write_access;

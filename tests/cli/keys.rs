@@ -1,7 +1,7 @@
 //! The `keys` commands.
 
 use super::store;
-use store_orders::keys::{Environment, digest_of};
+use store_orders::api_key::{Environment, digest_of};
 use store_orders::store::KeyCommands;
 use testbed::{CliSandbox, str};
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::limits::{
-    Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, LimitsFile, NewBan, Window,
+use store_orders::rate_limiter::{
+    CountsFile, Decision, InMemoryRateLimiter, KeyBan, KeyedRequest, NewBan, RateLimiter, Window,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use tempfile::TempDir;
@@ -104,8 +104,8 @@ fn any_step() -> impl Strategy<Value = Step> {
 struct Both {
     directory: TempDir,
     clock: Arc<ManualClock>,
-    limits: Arc<InMemoryLimits>,
-    record: LimitsFile,
+    limits: Arc<InMemoryRateLimiter>,
+    record: CountsFile,
     model: Model,
     /// The model as it was when the limits file was last written.
     recorded: Model,
@@ -149,11 +149,11 @@ impl Both {
     fn start_process(
         directory: &TempDir,
         clock: &Arc<ManualClock>,
-    ) -> (Arc<InMemoryLimits>, LimitsFile, UnboundedReceiver<NewBan>) {
+    ) -> (Arc<InMemoryRateLimiter>, CountsFile, UnboundedReceiver<NewBan>) {
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let limits = Arc::new(InMemoryLimits::new(UNAUTHENTICATED_PER_MINUTE, log.clone()));
+        let limits = Arc::new(InMemoryRateLimiter::new(UNAUTHENTICATED_PER_MINUTE, log.clone()));
         let record =
-            LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
+            CountsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
         let (sender, begun) = unbounded_channel();
         limits.bans().send_to(Some(sender));
         (limits, record, begun)

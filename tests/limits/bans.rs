@@ -5,7 +5,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders::clock::Clock;
-use store_orders::limits::KeyBan;
+use store_orders::rate_limiter::KeyBan;
 use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
 use test_server::{CapturedLog, Fault, FaultyStore, NOON, TestServer, TestSetup};

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::{ManualClock, Now};
-use store_orders::limits::{
-    BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
+use store_orders::rate_limiter::{
+    BegunBans, Decision, InMemoryRateLimiter, KeyedRequest, RateLimitStatus, RateLimiter,
 };
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 
 /// Limits that cannot count the requests of accounts. Requests without a key are counted in memory.
 pub struct Unreachable {
-    addresses: InMemoryLimits,
+    addresses: InMemoryRateLimiter,
     resets_in: Duration,
     timeout: Option<(Arc<ManualClock>, Duration)>,
 }
@@ -27,13 +27,13 @@ impl Unreachable {
     }
 
     fn with_timeout(resets_in: Duration, timeout: Option<(Arc<ManualClock>, Duration)>) -> Self {
-        let addresses = InMemoryLimits::new(5, Logger::root(Discard, o!()));
+        let addresses = InMemoryRateLimiter::new(5, Logger::root(Discard, o!()));
         Unreachable { addresses, resets_in, timeout }
     }
 }
 
 #[async_trait]
-impl Limits for Unreachable {
+impl RateLimiter for Unreachable {
     async fn admit(&self, request: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
         if let Some((clock, timeout)) = &self.timeout {
             yield_now().await;
@@ -63,7 +63,7 @@ impl Limits for Unreachable {
 #[tokio::test]
 async fn a_request_that_cannot_be_counted_is_refused() {
     let limits = Unreachable::new(Duration::from_millis(1_200));
-    let setup = TestSetup::new().with_limits(limits);
+    let setup = TestSetup::new().with_rate_limiter(limits);
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
     for _ in 0..10 {
@@ -84,7 +84,7 @@ async fn the_reset_agrees_with_retry_after_however_long_the_decision_took() {
     let setup = TestSetup::new();
     let timeout = Some((Arc::clone(&setup.clock), Duration::from_secs(2)));
     let limits = Unreachable::with_timeout(Duration::from_secs(1), timeout);
-    let setup = setup.with_limits(Arc::new(limits));
+    let setup = setup.with_rate_limiter(Arc::new(limits));
     let key = setup.key(Plan::Pro);
     let refused = setup.serve().await.list_with(&key).await;
     refused.assert_error(503, "service_unavailable");

@@ -152,7 +152,7 @@ async fn readiness_probes_of_a_hanging_store_share_one_check() {
 
 #[tokio::test]
 async fn unavailable_limits_are_shown_to_the_operator() {
-    let server = setup().with_limits(Unreachable::new(Duration::from_secs(1))).serve().await;
+    let server = setup().with_rate_limiter(Unreachable::new(Duration::from_secs(1))).serve().await;
     let origin = admin_origin(&server);
     let ready = ask(&origin, "/readyz").await;
     let why = "requests cannot be counted: no answer";

@@ -95,7 +95,7 @@ async fn a_late_cancellation_is_logged_as_the_reason() {
 async fn unavailable_counts_are_logged_as_the_reason() {
     let log = CapturedLog::new();
     let limits = Unreachable::new(Duration::from_secs(1));
-    let setup = TestSetup::new().with_log(&log).with_limits(limits);
+    let setup = TestSetup::new().with_log(&log).with_rate_limiter(limits);
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
     expect_reasons(&server, &log, &key, &[LIST, CANCEL], (503, "cannot be counted: no answer"))

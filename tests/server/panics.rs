@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders::clock::Now;
-use store_orders::limits::{BegunBans, Decision, KeyedRequest, Limits, RateLimitStatus};
+use store_orders::rate_limiter::{BegunBans, Decision, KeyedRequest, RateLimitStatus, RateLimiter};
 use test_server::CapturedLog;
 use testbed::wait_until;
 
@@ -15,7 +15,7 @@ use testbed::wait_until;
 struct Panicking(BegunBans);
 
 #[async_trait]
-impl Limits for Panicking {
+impl RateLimiter for Panicking {
     async fn admit(&self, _: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
         panic!("a test lets the limits panic")
     }
@@ -36,7 +36,7 @@ impl Limits for Panicking {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_that_leaves_no_answer_is_recorded_as_a_500() {
     let log = CapturedLog::new();
-    let setup = setup().with_log(&log).with_limits(Arc::new(Panicking::default()));
+    let setup = setup().with_log(&log).with_rate_limiter(Arc::new(Panicking::default()));
     let server = setup.serve().await;
     let url = format!("http://{}/v1/store/orders", server.direct_address());
     assert!(reqwest::get(url).await.is_err());

@@ -18,7 +18,10 @@ const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
         "they start and configure the server, or run commands",
         &["cli", "server", "config", "import", "private_file"],
     ),
-    ("they watch the server and its store", &["admin", "store_check", "metrics", "log", "counter"]),
+    (
+        "they watch the server and its store",
+        &["admin", "damage_check", "metrics", "log", "counter"],
+    ),
     ("several modules of the picture share them", &["context", "keys", "blocking", "clock"]),
 ];
 

@@ -1,10 +1,10 @@
 //! `keys find -`: identifies the key on standard input.
 
 use super::shown::{COLUMNS, KeyJson};
+use crate::api_key::{Digest, Environment, digest_of};
 use crate::cli::printer::Printer;
 use crate::cli::table::record_text;
 use crate::clock::{Clock, SystemClock};
-use crate::keys::{Digest, Environment, digest_of};
 use crate::store::{OperatorStore, StoreError};
 use anyhow::Context;
 use std::io::{BufRead, Read};

@@ -1,9 +1,9 @@
 //! The output for a key: its columns, its state and its ban.
 
+use crate::api_key::Environment;
 use crate::cli::table::Column;
 use crate::cli::timestamp::rfc3339;
 use crate::clock::Now;
-use crate::keys::Environment;
 use crate::store::KeyRecord;
 use clap::ValueEnum;
 use serde::Serialize;

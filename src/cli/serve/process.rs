@@ -61,7 +61,7 @@ pub fn run(
         };
         let dependencies = Dependencies {
             store: Arc::clone(&served.store),
-            limits: Arc::clone(&served.limits),
+            rate_limiter: Arc::clone(&served.rate_limiter),
             clock,
             log: log.clone(),
             log_buffer: Some(Arc::clone(&buffer)),

@@ -1,7 +1,7 @@
 //! The store that a server serves, and its rate limiter.
 
 use crate::clock::SystemClock;
-use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
+use crate::rate_limiter::{CountsFile, CountsPersister, InMemoryRateLimiter, RateLimiter};
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{OperatorStore, Store};
@@ -15,10 +15,10 @@ pub struct ServedStore {
     /// The store that requests use.
     pub store: Arc<dyn Store>,
     /// The rate limiter.
-    pub limits: Arc<dyn Limits>,
-    /// Writes the counts of a limiter in memory to the limits file. `None` if the limiter counts in
+    pub rate_limiter: Arc<dyn RateLimiter>,
+    /// Writes the counts of a limiter in memory to the counts file. `None` if the limiter counts in
     /// PostgreSQL.
-    pub persister: Option<LimitsPersister>,
+    pub persister: Option<CountsPersister>,
 }
 
 impl ServedStore {
@@ -32,11 +32,12 @@ impl ServedStore {
         log: &Logger,
     ) -> anyhow::Result<ServedStore> {
         let directory = store.path().parent().unwrap_or(Path::new("."));
-        let limits = Arc::new(InMemoryLimits::new(unauthenticated_per_minute, log.clone()));
-        let counting = Arc::clone(&limits);
-        let file = LimitsFile::open(directory, store.id()?, counting, clock, log.clone());
-        let persister = LimitsPersister::start(file).context("cannot start the limits file")?;
-        Ok(ServedStore { store: Arc::new(store), limits, persister: Some(persister) })
+        let rate_limiter =
+            Arc::new(InMemoryRateLimiter::new(unauthenticated_per_minute, log.clone()));
+        let counting = Arc::clone(&rate_limiter);
+        let file = CountsFile::open(directory, store.id()?, counting, clock, log.clone());
+        let persister = CountsPersister::start(file).context("cannot start the counts file")?;
+        Ok(ServedStore { store: Arc::new(store), rate_limiter, persister: Some(persister) })
     }
 
     /// Combines a store that servers share with its limiter, which counts in the database. Call it
@@ -46,7 +47,7 @@ impl ServedStore {
         unauthenticated_per_minute: u32,
         log: &Logger,
     ) -> ServedStore {
-        let limits = Arc::new(store.limits(unauthenticated_per_minute, log.clone()));
-        ServedStore { store: Arc::new(store), limits, persister: None }
+        let rate_limiter = Arc::new(store.rate_limiter(unauthenticated_per_minute, log.clone()));
+        ServedStore { store: Arc::new(store), rate_limiter, persister: None }
     }
 }

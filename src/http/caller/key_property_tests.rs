@@ -1,7 +1,7 @@
 //! Property tests: `bearer` agrees with a simple parser of RFC 6750, 2.1 on generated headers.
 
 use super::*;
-use crate::keys::{ApiKey, Environment, digest_of};
+use crate::api_key::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 

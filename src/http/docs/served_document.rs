@@ -1,8 +1,8 @@
 //! Replaces the example addresses and contact in the checked-in documents by the addresses and
 //! contact in the settings.
 
+use crate::api_key::Environment;
 use crate::config::DocumentSettings;
-use crate::keys::Environment;
 use serde_json::{Map, Value, json};
 use store_orders_api::BASE_PATH;
 use store_orders_api::documents::{DOCUMENTS, Document};

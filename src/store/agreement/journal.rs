@@ -4,7 +4,7 @@
 //!
 //! A primary's answer is accepted if the lease is valid and the history is the same as before.
 
-use super::keys::ChangesAsOf;
+use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
 use super::position::LastChanges;
 

@@ -51,7 +51,7 @@ pub const LIMITS: Schema<'static> = Schema {
     version_table: "limits_schema",
     migrations: &[Migration {
         what: "the tables of the request counts",
-        sql: include_str!("limits/schema_1.sql"),
+        sql: include_str!("rate_limiter/schema_1.sql"),
         oldest_program: "2.0.0",
     }],
 };

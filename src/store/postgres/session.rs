@@ -64,7 +64,7 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 use writer::BatchWriter;
 
-/// Six connections to one server. The fields that `serving` and `limits` use are `pub(super)`. They
+/// Six connections to one server. The fields that `server_store` and `limits` use are `pub(super)`. They
 /// offer only methods, and the session is shared in an `Arc`, so accessors would protect nothing.
 pub struct Session {
     pub(super) writer: BatchWriter,

@@ -98,11 +98,11 @@ pub struct ServerLimits {
     pub idle_ms: u64,
 }
 
-/// Limits for cancelling orders. The idle timeout is short because the transaction holds the change
+/// RateLimiter for cancelling orders. The idle timeout is short because the transaction holds the change
 /// lock.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Limits for querying the last changes for lists and keys, and for reading the few orders and keys
+/// RateLimiter for querying the last changes for lists and keys, and for reading the few orders and keys
 /// that changed.
 pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 
@@ -110,26 +110,26 @@ pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Limits for reading single orders and pets.
+/// RateLimiter for reading single orders and pets.
 pub const READER: ServerLimits = limits(100, 1_500, 20_000);
 
-/// Limits for recording the uses of keys, removing old rows, and checking the schema version.
+/// RateLimiter for recording the uses of keys, removing old rows, and checking the schema version.
 pub const MAINTENANCE: ServerLimits = READER;
 
-/// Limits for heartbeats. The lock timeout is short, because only this server locks its row.
+/// RateLimiter for heartbeats. The lock timeout is short, because only this server locks its row.
 pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
 
 /// The number of batches of counts that can be in flight. With four, a request waits at most a
 /// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// Limits for counting requests.
+/// RateLimiter for counting requests.
 pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 
-/// Limits for reading whole tables.
+/// RateLimiter for reading whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Limits for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
+/// RateLimiter for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
 /// Statements have no timeout: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 

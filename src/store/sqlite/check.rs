@@ -6,7 +6,7 @@ use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
 use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
 use super::schema;
-use crate::store::commands::{MAX_PROBLEMS, check_rows};
+use crate::store::operator_store::{MAX_PROBLEMS, check_rows};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 
 /// Runs all checks. Each reads a snapshot of its own, because a server's write-ahead log cannot be
 /// emptied while a snapshot is read. Only SQLite's checks read large tables in one statement, which
-/// cannot be split: see [`crate::store_check`].
+/// cannot be split: see [`crate::damage_check`].
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);

@@ -1,8 +1,8 @@
 //! Creates and finds the data directory and the store's file in it.
 
 use super::write_access::INTENT_FILE_NAME;
-use crate::limits::LIMITS_FILE_NAME;
 use crate::private_file::require_one_name;
+use crate::rate_limiter::COUNTS_FILE_NAME;
 use crate::store::StoreError;
 use rustix::fs::Access;
 use rustix::io::Errno;
@@ -116,7 +116,7 @@ fn is_mounted(_: &Path) -> bool {
 
 /// Files that show that a directory had a store: its write-ahead log, the saved request counts, and
 /// the lock file of commands.
-const TRACES: [&str; 3] = ["store.sqlite-wal", LIMITS_FILE_NAME, INTENT_FILE_NAME];
+const TRACES: [&str; 3] = ["store.sqlite-wal", COUNTS_FILE_NAME, INTENT_FILE_NAME];
 
 /// Fails if the directory lost its store, or if a restore into it did not finish. Creating an empty
 /// store would hide the loss, and SQLite would delete the write-ahead log.

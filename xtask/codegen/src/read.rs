@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Names that the generated code imports, or that Rust's prelude defines. A schema must not have
 /// such a name.
 pub const NAMES_IN_USE: &[&str] = &[
-    "Answer",
+    "HandlerResponse",
     "Api",
     "ApiDescription",
     "Body",

@@ -47,9 +47,9 @@ fn imports(body: &TokenStream) -> TokenStream {
     let mut imports = TokenStream::new();
     for (path, names) in [
         (
-            quote!(crate::answer),
+            quote!(crate::operation),
             &[
-                "Answer",
+                "HandlerResponse",
                 "CheckedBody",
                 "DocumentedError",
                 "ErrorBody",

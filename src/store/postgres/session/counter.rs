@@ -1,11 +1,11 @@
 //! Counts requests, under the session's lease.
 
 use super::state::SessionState;
-use crate::limits::{Decision, KeyedRequest};
+use crate::rate_limiter::{Decision, KeyedRequest};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::engine_error;
-use crate::store::postgres::limits::{Admission, remove_expired};
+use crate::store::postgres::rate_limiter::{Admission, remove_expired};
 use crate::store::postgres::timeouts::COUNT_LIMIT;
 use std::sync::Arc;
 use tokio_postgres::Error;

@@ -2,8 +2,8 @@
 //! snapshot.
 
 use super::state::SessionState;
+use crate::api_key::Digest;
 use crate::clock::BootInstant;
-use crate::keys::Digest;
 use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read_error;

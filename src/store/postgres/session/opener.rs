@@ -18,7 +18,7 @@ use crate::store::postgres::connecting::{
 };
 use crate::store::postgres::error::{read_error, unreachable_because};
 use crate::store::postgres::journal::query_journal;
-use crate::store::postgres::limits::owner::require_own_counts;
+use crate::store::postgres::rate_limiter::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};

@@ -5,7 +5,7 @@ use anyhow::Context;
 use futures::executor::block_on;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
-use store_orders::keys::Digest;
+use store_orders::api_key::Digest;
 use store_orders::store::{
     AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange, OrdersRead, PolledKeys,
     Position, Status, StoredOrder,

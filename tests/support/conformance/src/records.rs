@@ -5,7 +5,7 @@ use anyhow::Context;
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::keys::Environment;
+use store_orders::api_key::Environment;
 use store_orders::store::{
     CancelOutcome, Cancellation, IssuedKey, NewKey, NewOrder, OperatorStore, Records,
 };

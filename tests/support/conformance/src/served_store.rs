@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use store_orders::keys::Digest;
-use store_orders::limits::NewBan;
+use store_orders::api_key::Digest;
+use store_orders::rate_limiter::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, LookedUpKeys, OrdersRead,

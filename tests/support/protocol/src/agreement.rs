@@ -2,8 +2,8 @@
 
 #[path = "../../../../src/store/agreement/journal.rs"]
 pub mod journal;
-#[path = "../../../../src/store/agreement/keys.rs"]
-pub mod keys;
+#[path = "../../../../src/store/agreement/key_cache.rs"]
+pub mod key_cache;
 #[path = "../../../../src/store/agreement/lease.rs"]
 pub mod lease;
 #[path = "../../../../src/store/agreement/list.rs"]

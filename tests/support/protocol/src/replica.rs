@@ -2,7 +2,7 @@
 //! server's own code.
 
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
-use crate::agreement::keys::{
+use crate::agreement::key_cache::{
     ChangesAsOf, KeysCatchUp, keys_catch_up, keys_valid_until, may_enter_cache,
 };
 use crate::agreement::lease::{Lease, OldLeaseWait};

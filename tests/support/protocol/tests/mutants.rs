@@ -41,7 +41,7 @@ const MUTANTS: [(&str, &str); 32] = [
     ("if !is_known {", "if false {"),
     ("self.advance(history, change);", ""),
     ("is_none_or(|(history, last)| (*history, last.number) < position)", "is_none_or(|_| true)"),
-    // keys.rs
+    // key_cache.rs
     ("now <= as_of + KEYS_CURRENT_FOR", "true"),
     ("!cached.has_more_than(read)", "true"),
     ("KeysCatchUp::Empty(stored)", "KeysCatchUp::Current"),

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::keys::Digest;
-use store_orders::limits::NewBan;
+use store_orders::api_key::Digest;
+use store_orders::rate_limiter::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, Freshness, FreshnessAnswer, FreshnessReport,

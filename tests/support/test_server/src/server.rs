@@ -8,7 +8,7 @@ use crate::wire_check::{
 use crate::{Answer, TestSetup, client_trusting};
 use http::{Method, Version};
 use std::net::SocketAddr;
-use store_orders::limits::LimitsFile;
+use store_orders::rate_limiter::CountsFile;
 use store_orders::server::Server;
 use store_orders_client::Client;
 use testbed::Key;
@@ -147,7 +147,7 @@ impl TestServer {
     /// Stops the server. Returns its setup as the next process finds it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
-        self.setup.with_limits_file(LimitsFile::finish);
+        self.setup.with_counts_file(CountsFile::finish);
         self.setup.restarted()
     }
 

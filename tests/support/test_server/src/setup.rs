@@ -6,11 +6,11 @@ use chrono::DateTime;
 use slog::{Logger, o};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use store_orders::api_key::{ApiKey, Environment};
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::config::{AdminListen, ServerConfig};
-use store_orders::keys::{ApiKey, Environment};
-use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
+use store_orders::rate_limiter::{CountsFile, InMemoryRateLimiter, RateLimiter};
 use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
@@ -34,11 +34,11 @@ pub struct TestSetup {
     pub clock: Arc<ManualClock>,
     /// The server's settings.
     pub config: ServerConfig,
-    limits: Arc<InMemoryLimits>,
+    rate_limiter: Arc<InMemoryRateLimiter>,
     /// If set, replaces `limits`.
-    other_limits: Option<Arc<dyn Limits>>,
+    other_rate_limiter: Option<Arc<dyn RateLimiter>>,
     /// The file that keeps the limits across restarts.
-    limits_file: Mutex<Option<LimitsFile>>,
+    counts_file: Mutex<Option<CountsFile>>,
     unauthenticated_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
@@ -54,7 +54,7 @@ impl TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let (clock, log) = (Arc::new(ManualClock::new(NOON)), Logger::root(slog::Discard, o!()));
-        let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
+        let rate_limiter = Arc::new(InMemoryRateLimiter::new(1_000, log.clone()));
         let setup = TestSetup {
             directory,
             store,
@@ -64,9 +64,9 @@ impl TestSetup {
                 admin_listen: AdminListen::Off,
                 ..ServerConfig::default()
             },
-            limits,
-            other_limits: None,
-            limits_file: Mutex::new(None),
+            rate_limiter,
+            other_rate_limiter: None,
+            counts_file: Mutex::new(None),
             unauthenticated_per_minute: 1_000,
             log,
             log_buffer: None,
@@ -77,8 +77,8 @@ impl TestSetup {
     }
 
     /// Uses these limits in place of the limits that count in memory.
-    pub fn with_limits(mut self, limits: Arc<dyn Limits>) -> TestSetup {
-        self.other_limits = Some(limits);
+    pub fn with_rate_limiter(mut self, rate_limiter: Arc<dyn RateLimiter>) -> TestSetup {
+        self.other_rate_limiter = Some(rate_limiter);
         self
     }
 
@@ -172,33 +172,33 @@ impl TestSetup {
     /// limits come from their file.
     pub fn restarted(mut self) -> TestSetup {
         self.clock = Arc::new(self.clock.restarted());
-        self.limits =
-            Arc::new(InMemoryLimits::new(self.unauthenticated_per_minute, self.log.clone()));
-        let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let file = LimitsFile::open(
+        self.rate_limiter =
+            Arc::new(InMemoryRateLimiter::new(self.unauthenticated_per_minute, self.log.clone()));
+        let (rate_limiter, clock) = (self.rate_limiter.clone(), self.clock.clone());
+        let file = CountsFile::open(
             self.directory.path(),
             self.store.id().unwrap(),
-            limits,
+            rate_limiter,
             clock,
             self.log.clone(),
         );
-        self.limits_file = Mutex::new(Some(file));
+        self.counts_file = Mutex::new(Some(file));
         self
     }
 
     /// Calls `write` with the limits file, as the server's thread for this file does.
-    pub fn with_limits_file(&self, write: fn(&mut LimitsFile) -> bool) {
-        write(self.limits_file.lock().unwrap().as_mut().unwrap());
+    pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
+        write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }
 
     /// Writes the limits to the limits file.
-    pub fn write_limits(&self) {
-        self.with_limits_file(LimitsFile::write);
+    pub fn write_counts(&self) {
+        self.with_counts_file(CountsFile::write);
     }
 
     /// Closes the limits file, so that a test can change it.
     pub fn close_limits_file(&self) {
-        *self.limits_file.lock().unwrap() = None;
+        *self.counts_file.lock().unwrap() = None;
     }
 
     /// The dependencies to start a server with.
@@ -207,13 +207,13 @@ impl TestSetup {
             Some(faulty) => faulty.clone(),
             None => Arc::new(self.store.clone()),
         };
-        let limits: Arc<dyn Limits> = match &self.other_limits {
+        let rate_limiter: Arc<dyn RateLimiter> = match &self.other_rate_limiter {
             Some(other) => other.clone(),
-            None => self.limits.clone(),
+            None => self.rate_limiter.clone(),
         };
         Dependencies {
             store,
-            limits,
+            rate_limiter,
             clock: self.clock.clone(),
             log: self.log.clone(),
             log_buffer: self.log_buffer.clone(),

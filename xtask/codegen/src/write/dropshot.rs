@@ -91,7 +91,7 @@ fn endpoint(operation: &Operation) -> TokenStream {
         #summary
         #[endpoint(operation_id = #id, method = #method, path = #path, #tags #deprecated)]
         async fn #method_name(context: RequestContext<Self::Context>, #extractors)
-            -> Result<Answer<#success>, Failure>;
+            -> Result<HandlerResponse<#success>, Failure>;
     }
 }
 
@@ -107,19 +107,19 @@ fn method(operation: &Operation) -> TokenStream {
     };
     let call = if invalid_code(operation).is_some() {
         // An invalid parameter is one of the operation's documented errors. The inner `async` block
-        // makes `?` return this error to `Answer::from_result` instead of dropshot.
+        // makes `?` return this error to `HandlerResponse::from_result` instead of dropshot.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
-            Answer::from_result(answer.await, A::error_headers)
+            HandlerResponse::from_result(answer.await, A::error_headers)
         }
     } else {
         quote! {
-            Answer::from_result(A::#method_name(request #(, #sets.0?)* #body).await, A::error_headers)
+            HandlerResponse::from_result(A::#method_name(request #(, #sets.0?)* #body).await, A::error_headers)
         }
     };
     quote! {
         async fn #method_name(context: RequestContext<A::Context>, #extractors)
-            -> Result<Answer<#success>, Failure>
+            -> Result<HandlerResponse<#success>, Failure>
         {
             let #unpacked = sent;
             let request = Request::new(&context, sender.caller()?);

@@ -3,11 +3,11 @@
 
 //! Library 0.9.1: the contract that xtask/codegen/tests/subset/subset.json states.
 
-use crate::answer::{
-    Answer, CheckedBody, DocumentedError, ErrorBody, Failure, Json, JsonBody, NoBody, NoContent,
-    Request, Sent, Success, check_member, empty_response, with_headers,
-};
 use crate::emission::DocumentError;
+use crate::operation::{
+    CheckedBody, DocumentedError, ErrorBody, Failure, HandlerResponse, Json, JsonBody, NoBody,
+    NoContent, Request, Sent, Success, check_member, empty_response, with_headers,
+};
 use crate::parameters::{
     Boolean, Integer, Invalid, Location, OneOf, Parameters, Pattern, SentParameters, Strict, Text,
     Time,
@@ -759,20 +759,20 @@ pub trait DropshotApi {
         query: Strict<ListBooksQuery>,
         header: Strict<ListBooksHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListBooksSuccess>, Failure>;
+    ) -> Result<HandlerResponse<ListBooksSuccess>, Failure>;
 
     #[endpoint(operation_id = "addBook", method = POST, path = "/")]
     async fn add_book(
         context: RequestContext<Self::Context>,
         sent: Sent<JsonBody<NewBook>>,
-    ) -> Result<Answer<AddBookSuccess>, Failure>;
+    ) -> Result<HandlerResponse<AddBookSuccess>, Failure>;
 
     #[endpoint(operation_id = "getBook", method = GET, path = "/{isbn}")]
     async fn get_book(
         context: RequestContext<Self::Context>,
         path: Strict<GetBookPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetBookSuccess>, Failure>;
+    ) -> Result<HandlerResponse<GetBookSuccess>, Failure>;
 
     #[endpoint(
         operation_id = "removeBook",
@@ -784,7 +784,7 @@ pub trait DropshotApi {
         context: RequestContext<Self::Context>,
         path: Strict<RemoveBookPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<RemoveBookSuccess>, Failure>;
+    ) -> Result<HandlerResponse<RemoveBookSuccess>, Failure>;
 }
 
 impl<A: Api> DropshotApi for Served<A> {
@@ -795,42 +795,42 @@ impl<A: Api> DropshotApi for Served<A> {
         query: Strict<ListBooksQuery>,
         header: Strict<ListBooksHeader>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<ListBooksSuccess>, Failure> {
+    ) -> Result<HandlerResponse<ListBooksSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::list_books(request, query.0?, header.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn add_book(
         context: RequestContext<A::Context>,
         sent: Sent<JsonBody<NewBook>>,
-    ) -> Result<Answer<AddBookSuccess>, Failure> {
+    ) -> Result<HandlerResponse<AddBookSuccess>, Failure> {
         let Sent { sender, body } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::add_book(request, body?.0).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn get_book(
         context: RequestContext<A::Context>,
         path: Strict<GetBookPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<GetBookSuccess>, Failure> {
+    ) -> Result<HandlerResponse<GetBookSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
         let answer = async { A::get_book(request, path.0?).await };
-        Answer::from_result(answer.await, A::error_headers)
+        HandlerResponse::from_result(answer.await, A::error_headers)
     }
 
     async fn remove_book(
         context: RequestContext<A::Context>,
         path: Strict<RemoveBookPath>,
         sent: Sent<NoBody>,
-    ) -> Result<Answer<RemoveBookSuccess>, Failure> {
+    ) -> Result<HandlerResponse<RemoveBookSuccess>, Failure> {
         let Sent { sender, .. } = sent;
         let request = Request::new(&context, sender.caller()?);
-        Answer::from_result(A::remove_book(request, path.0?).await, A::error_headers)
+        HandlerResponse::from_result(A::remove_book(request, path.0?).await, A::error_headers)
     }
 }
 

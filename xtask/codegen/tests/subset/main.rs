@@ -14,12 +14,12 @@ use dropshot::{HttpServer, ServerBuilder};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use serde_json::{Value, json};
-use store_orders_api::{answer, emission, parameters, schemas};
+use store_orders_api::{emission, operation, parameters, schemas};
 
 const SOURCE: &str = "xtask/codegen/tests/subset/subset.json";
 const ISBN: &str = "9780316769488";
 
-type Request<'a> = answer::Request<'a, (), OnUpgrade>;
+type Request<'a> = operation::Request<'a, (), OnUpgrade>;
 
 /// Handlers of a library of books. Their answers show the request that they received.
 enum Library {}
@@ -213,7 +213,7 @@ fn parameters_follow_their_schemas() {
 fn bodies_follow_their_schemas() {
     let read = |body: Value| {
         let body: NewBook = serde_json::from_value(body).map_err(|error| error.to_string())?;
-        answer::CheckedBody::check(&body).map_err(|invalid| invalid.to_string())
+        operation::CheckedBody::check(&body).map_err(|invalid| invalid.to_string())
     };
     let whole = json!({ "title": "T", "copies": 1, "tags": ["a"], "state": "used",
         "itemCode": "a", "owner": { "name": "N" }, "authors": [{ "name": "N", "born": 1 }] });

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{Decision, InMemoryLimits, KeyBan, KeyedRequest, Limits, Window};
+use store_orders::rate_limiter::{
+    Decision, InMemoryRateLimiter, KeyBan, KeyedRequest, RateLimiter, Window,
+};
 use store_orders::store::postgres::schema::{LIMITS, migrate};
 use store_orders::store::postgres::{Admission, remove_expired};
 use store_orders_api::plans::PlanLimits;
@@ -43,7 +45,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let mut limiters = LimiterPair {
         postgres: PostgresLimiter::prepare(client).await?,
         now: 1_700_000_000_000_000,
-        memory: InMemoryLimits::new(1, Logger::root(Discard, o!())),
+        memory: InMemoryRateLimiter::new(1, Logger::root(Discard, o!())),
         plans: [PlanLimits { per_minute: 5, per_day: 30 }; ACCOUNTS],
         last_reset: Duration::ZERO,
         decisions_by_kind: BTreeMap::new(),
@@ -94,7 +96,11 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
 
 /// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
 /// its own key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
-async fn expected_decision(memory: &InMemoryLimits, request: KeyedRequest, now: i64) -> Decision {
+async fn expected_decision(
+    memory: &InMemoryRateLimiter,
+    request: KeyedRequest,
+    now: i64,
+) -> Decision {
     let wall = Duration::from_micros(now.unsigned_abs());
     let now = Now { monotonic: Duration::ZERO, wall };
     let request = KeyedRequest { key: fastrand::i64(..), ..request };
@@ -126,7 +132,7 @@ struct LimiterPair {
     postgres: PostgresLimiter,
     /// The time of the simulated clock, in microseconds.
     now: i64,
-    memory: InMemoryLimits,
+    memory: InMemoryRateLimiter,
     plans: [PlanLimits; ACCOUNTS],
     /// `resets_in` of a recent decision. Advancing the clock by this time reaches the end of a
     /// window.

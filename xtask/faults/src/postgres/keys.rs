@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use futures::future::{join_all, try_join_all, try_join3};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-use store_orders::keys::{ApiKey, Environment};
+use store_orders::api_key::{ApiKey, Environment};
 use testbed::postgres::DATABASE;
 use testbed::{Key, Report};
 

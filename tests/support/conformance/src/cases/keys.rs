@@ -7,8 +7,8 @@ use crate::records::{NOW_MS, account_and_key, import, new_key, now, refusal};
 use anyhow::{Context, ensure};
 use std::collections::HashSet;
 use std::time::Duration;
-use store_orders::keys::{ApiKey, Digest, Environment};
-use store_orders::limits::{KeyBan, NewBan};
+use store_orders::api_key::{ApiKey, Digest, Environment};
+use store_orders::rate_limiter::{KeyBan, NewBan};
 use store_orders::store::{
     IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore, Position, Rotation,
 };

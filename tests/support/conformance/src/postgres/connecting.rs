@@ -3,7 +3,7 @@
 use super::database::{Database, PostgresUnderTest};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
-use store_orders::store::postgres::{PostgresCommands, PostgresUrl};
+use store_orders::store::postgres::{PostgresOperatorStore, PostgresUrl};
 use store_orders::store::{OperatorStore, StoreError};
 use testbed::postgres::Installed;
 use testbed::{Authority, WAIT_TIMEOUT, wait_blocking};
@@ -47,7 +47,7 @@ pub fn each_sslmode_accepts_the_right_certificates(
             ] {
                 let url = format!("{}?{query}", database.url().replace("127.0.0.1", "localhost"));
                 let url: PostgresUrl = url.parse()?;
-                let connected = PostgresCommands::connect(&url).and_then(|store| store.id());
+                let connected = PostgresOperatorStore::connect(&url).and_then(|store| store.id());
                 ensure!(
                     connected.is_ok() == is_accepted,
                     "certificate of {host}, {query}: {connected:?}"
@@ -80,7 +80,7 @@ fn serve_with(
     let with_tls = format!("{}?sslmode=require", database.url()).parse()?;
     wait_blocking("the server shows the certificate", WAIT_TIMEOUT, || {
         let is_read = read_path(database, "ssl_cert_file").ok()? == certificate;
-        (is_read && PostgresCommands::connect(&with_tls).is_ok()).then_some(())
+        (is_read && PostgresOperatorStore::connect(&with_tls).is_ok()).then_some(())
     })
 }
 
@@ -100,7 +100,7 @@ pub fn errors_about_passwords_are_one_line_without_the_password(
     for (url, words) in
         [(wrong, "password authentication failed"), (database.url_for(&role), "password")]
     {
-        let refused: Option<StoreError> = PostgresCommands::connect(&url.parse()?).err();
+        let refused: Option<StoreError> = PostgresOperatorStore::connect(&url.parse()?).err();
         let message = format!("{:#}", anyhow::Error::new(refused.context("it was not refused")?));
         let is_clear =
             message.contains(words) && !message.contains('\n') && !message.contains(PASSWORD);

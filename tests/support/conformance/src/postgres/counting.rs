@@ -10,13 +10,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::limits::{
-    Decision, KeyBan, KeyedRequest, Limits, LimitsReport, RateLimitStatus, Window,
+use store_orders::rate_limiter::{
+    CountsReport, Decision, KeyBan, KeyedRequest, RateLimitStatus, RateLimiter, Window,
 };
 use store_orders::store::OperatorStore;
 use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
-    PostgresCommands, PostgresLimitsReport, begin_new_store, migrate, print_grants,
+    PostgresCountsReport, PostgresOperatorStore, begin_new_store, migrate, print_grants,
 };
 use store_orders_api::plans::PlanLimits;
 use testbed::WAIT_TIMEOUT;
@@ -29,7 +29,7 @@ const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Admits a request of account 1 and returns the number of requests that remain in its minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
-    let limits = store.limits(1_000, Logger::root(Discard, o!()));
+    let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
     let request = KeyedRequest { account: 1, key: 1, limits: plan, ban: KeyBan::default() };
     let deadline = Instant::now() + Duration::from_secs(5);
@@ -62,13 +62,13 @@ pub fn all_servers_count_in_one_separate_database(
     ensure!(output.first() == Some(&format!("created the database {name}")), "{output:?}");
     ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     ensure!(admit_and_count(&database.server_of_owner()?)? == 8);
-    ensure!(PostgresLimitsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
+    ensure!(PostgresCountsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
     // A server or command is refused if its database for the counts does not exist.
     let other = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&other))?;
     let refusals = [
         database.server_at(elsewhere.clone(), SILENT_FOR).map(drop),
-        PostgresLimitsReport::open(&elsewhere).map(drop).map_err(Into::into),
+        PostgresCountsReport::open(&elsewhere).map(drop).map_err(Into::into),
         print_grants(&elsewhere, "replica").map(drop).map_err(Into::into),
     ];
     for refused in refusals {
@@ -114,7 +114,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     let store = database.server_of_owner()?;
     ensure!(admit_and_count(&store)? == 9);
     store.deregister(DEREGISTER_TIMEOUT)?;
-    begin_new_store(&PostgresCommands::connect(&url)?)?;
+    begin_new_store(&PostgresOperatorStore::connect(&url)?)?;
     ensure!(admit_and_count(&database.server_of_owner()?)? == 8, "accounts keep their ids");
     let (other, name) = (server.new_store()?, url.limits_database());
     let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
@@ -122,7 +122,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     other.server_of_owner()?;
     // Simulate a restore of the store's database without the counts.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
-    let commands = PostgresCommands::connect(&url)?;
+    let commands = PostgresOperatorStore::connect(&url)?;
     let id = commands.id()?;
     ensure!(begin_new_store(&commands).is_err() && commands.id()? == id);
     migrate(&url)?;
@@ -137,7 +137,7 @@ pub fn banned_keys_and_zero_limits_are_refused_without_counting(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let store = database.server_of_owner()?;
-    let limits = store.limits(1_000, Logger::root(Discard, o!()));
+    let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
     let (sender, mut begun) = unbounded_channel();
     limits.bans().send_to(Some(sender));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use store_orders::store::postgres::{
-    PostgresCommands, PostgresLimits, PostgresStore, PostgresUrl, SILENT_FOR, migrate, print_grants,
+    PostgresOperatorStore, PostgresRateLimiter, PostgresStore, PostgresUrl, SILENT_FOR, migrate,
+    print_grants,
 };
 use store_orders::store::{OperatorStore, StoreError};
 use testbed::relay::Relay;
@@ -206,12 +207,12 @@ impl Database<'_> {
     }
 
     /// Opens the store like a command that connects as this role.
-    pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
-        Ok(PostgresCommands::connect(&self.url_for(role).parse()?)?)
+    pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresOperatorStore> {
+        Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }
 
     /// Opens the store like a command that connects as the owner.
-    pub fn commands_of_owner(&self) -> anyhow::Result<PostgresCommands> {
+    pub fn commands_of_owner(&self) -> anyhow::Result<PostgresOperatorStore> {
         self.commands_of(&self.server.role)
     }
 
@@ -263,8 +264,12 @@ pub struct ServedPostgres {
 }
 
 impl ServedPostgres {
-    pub fn limits(&self, unauthenticated_per_minute: u32, log: Logger) -> PostgresLimits {
-        self.wait(async { self.store.limits(unauthenticated_per_minute, log) })
+    pub fn rate_limiter(
+        &self,
+        unauthenticated_per_minute: u32,
+        log: Logger,
+    ) -> PostgresRateLimiter {
+        self.wait(async { self.store.rate_limiter(unauthenticated_per_minute, log) })
     }
 
     pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {

@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::listing::{keys, list};
 use crate::records::{NOW_MS, account_and_key, cancel, import, refusal};
 use anyhow::{Context, ensure};
-use store_orders::limits::{KeyBan, NewBan};
-use store_orders::store::postgres::PostgresCommands;
+use store_orders::rate_limiter::{KeyBan, NewBan};
+use store_orders::store::postgres::PostgresOperatorStore;
 use store_orders::store::{CancelOutcome, Records};
 use store_orders_api::types::Pet;
 
@@ -68,7 +68,7 @@ pub fn errors_about_missing_roles_databases_and_grants_name_a_fix(
         (database.url_for("nobody_at_all"), "nobody_at_all", "fix: the user"),
         (database.url().replace("/store_", "/no_store_"), "no_store_", "createdb"),
     ] {
-        let refused = PostgresCommands::connect(&url.parse()?).err().context(named)?;
+        let refused = PostgresOperatorStore::connect(&url.parse()?).err().context(named)?;
         let text = format!("{:#}", anyhow::Error::new(refused));
         let is_clear = text.contains(named) && text.contains(fix) && !text.contains('\n');
         ensure!(is_clear, "{text}");

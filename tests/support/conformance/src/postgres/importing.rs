@@ -7,7 +7,7 @@ use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
 use std::time::Duration;
-use store_orders::store::postgres::PostgresCommands;
+use store_orders::store::postgres::PostgresOperatorStore;
 use store_orders::store::{
     OperatorStore, OrderUpdate, RecordKind, Records, Rotation, STEP_RECORDS, Status, StoreError,
     import_in_steps,
@@ -96,7 +96,7 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     let (network, through_network) = database.relay()?;
     let last_change = || database.value::<i64>("SELECT max(change_number) FROM changes", &[]);
     for (name, command) in commands {
-        let store = PostgresCommands::connect(&through_network)?;
+        let store = PostgresOperatorStore::connect(&through_network)?;
         let before = last_change()?;
         std::thread::scope(|scope| {
             let under_way = database.before_commit(LOCK_CHANGES, || {

@@ -8,7 +8,7 @@ use crate::records::{cancel, cancellation, import};
 use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
-use store_orders::store::postgres::{PostgresCommands, SILENT_FOR};
+use store_orders::store::postgres::{PostgresOperatorStore, SILENT_FOR};
 use store_orders::store::{CancelOutcome, Cancellation, Standbys};
 use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
 use testbed::relay::{Fault, Relay};
@@ -104,7 +104,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     }
     // Check the error if no other host is configured.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
-    let refused = PostgresCommands::connect(&alone.parse()?).err().context("not refused")?;
+    let refused = PostgresOperatorStore::connect(&alone.parse()?).err().context("not refused")?;
     let message = format!("{:#}", anyhow::Error::new(refused));
     ensure!(message.contains("read-only") && !message.contains("standby"), "{message}");
     Ok(())

@@ -12,8 +12,8 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders::keys::Environment;
-use store_orders::limits::{KeyBan, NewBan};
+use store_orders::api_key::Environment;
+use store_orders::rate_limiter::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{

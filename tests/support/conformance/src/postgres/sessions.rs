@@ -10,9 +10,9 @@ use anyhow::{Context, ensure};
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use store_orders::api_key::{ApiKey, Digest, Environment};
 use store_orders::clock::Now;
-use store_orders::keys::{ApiKey, Digest, Environment};
-use store_orders::limits::{Decision, KeyBan, KeyedRequest, Limits, NewBan};
+use store_orders::rate_limiter::{Decision, KeyBan, KeyedRequest, NewBan, RateLimiter};
 use store_orders::store::postgres::{COMMAND, connect};
 use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -128,7 +128,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
-    let limits = store.limits(1_000, log);
+    let limits = store.rate_limiter(1_000, log);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (key_id, nothing) = (Arc::from("key_1"), Duration::ZERO);
     let now = Now { monotonic: nothing, wall: nothing };
@@ -162,7 +162,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
 pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
-    let limits = store.limits(1_000, log);
+    let limits = store.rate_limiter(1_000, log);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (key_id, nothing) = (Arc::from("key_1"), Duration::ZERO);
     let now = Now { monotonic: nothing, wall: nothing };

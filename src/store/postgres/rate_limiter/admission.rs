@@ -3,7 +3,7 @@
 //! statement returns the counts before the batch, from which this module computes the decisions.
 
 use crate::clock::Timestamp;
-use crate::limits::{AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus};
+use crate::rate_limiter::{AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus};
 use crate::store::postgres::timeouts::UNCOUNTED_RETRY_AFTER;
 use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;

@@ -3,27 +3,27 @@
 use super::FILE_NAME;
 use super::saved::{ReadError, SavedLimits};
 use crate::clock::{Now, Timestamp};
-use crate::limits::window::FixedWindow;
-use crate::limits::{AccountUsage, LimitsReport, ReportError, Window, WindowUsage};
 use crate::log::ErrorChain;
+use crate::rate_limiter::window::FixedWindow;
+use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, WindowUsage};
 use std::path::Path;
 
 /// The counts in a limits file. They lack the requests that a running server has counted in the
 /// last half second and during the last write. `None` if no server has counted anything for this
 /// store.
 #[derive(Debug)]
-pub struct LimitsFileReport(Option<SavedLimits>);
+pub struct CountsFileReport(Option<SavedLimits>);
 
-impl LimitsFileReport {
+impl CountsFileReport {
     /// Reads the file in this directory.
-    pub fn open(directory: &Path, store_id: &str) -> Result<LimitsFileReport, ReportError> {
+    pub fn open(directory: &Path, store_id: &str) -> Result<CountsFileReport, ReportError> {
         let saved = SavedLimits::read(&directory.join(FILE_NAME));
         let saved = saved.map_err(|error| ReportError(error.into()))?;
-        Ok(LimitsFileReport(saved.filter(|saved| saved.store_id == store_id)))
+        Ok(CountsFileReport(saved.filter(|saved| saved.store_id == store_id)))
     }
 }
 
-impl LimitsReport for LimitsFileReport {
+impl CountsReport for CountsFileReport {
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError> {
         let Some(saved) = &self.0 else { return Ok(AccountUsage::default()) };
         let entry = saved.limits.accounts.iter().find(|(row, _)| *row == account);

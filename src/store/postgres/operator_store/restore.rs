@@ -1,7 +1,7 @@
 //! Restores a backup of the embedded store into PostgreSQL. This is how a store moves from SQLite
 //! to PostgreSQL.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use super::identity::{set_last_id, set_store_id};
 use super::inserts::refuse_nul;
 use super::lock_store;
@@ -26,7 +26,7 @@ use tokio_postgres::types::{ToSql, Type};
 /// has not used. After an error nothing is changed.
 pub fn restore(
     file: &Path,
-    commands: &PostgresCommands,
+    commands: &PostgresOperatorStore,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
     commands.run(async |client| {

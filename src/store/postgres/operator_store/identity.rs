@@ -1,7 +1,7 @@
 //! Gives the store a new id after point-in-time recovery, so that stale logs and counts are not
 //! mistaken for its own.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use super::lock_store;
 use crate::store::StoreError;
 use crate::store::postgres::error::write_error;
@@ -11,7 +11,7 @@ use tokio_postgres::Transaction;
 
 /// Gives the store another id, and advances the ids of future accounts and keys past all ids that
 /// the store may have used. Fails if a server uses the store. Returns the new id.
-pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
+pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {
         commands.write(async |transaction| {

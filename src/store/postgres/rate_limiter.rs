@@ -12,4 +12,4 @@ pub(super) mod owner;
 
 pub use admission::{Admission, remove_expired};
 pub(super) use admission::{in_u32, timestamp};
-pub use limiter::PostgresLimits;
+pub use limiter::PostgresRateLimiter;

@@ -1,7 +1,7 @@
 //! The command `migrate`. Unlike other commands, it also accepts a database whose schema is missing
 //! or too old.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine_error, read_error};
@@ -14,7 +14,7 @@ use tokio_postgres::error::SqlState;
 /// Creates the tables of the store and of the request counts, or brings them up to date. Returns a
 /// line for each step.
 pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
-    let store = PostgresCommands::open(url)?;
+    let store = PostgresOperatorStore::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
     // Create the database of the counts first. If the role may not create it, nothing else has
     // changed yet.
@@ -27,7 +27,7 @@ pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
 }
 
 fn apply_missing(
-    commands: &PostgresCommands,
+    commands: &PostgresOperatorStore,
     schema: Schema<'_>,
 ) -> Result<Vec<String>, StoreError> {
     let client = &mut commands.connection.lock().client;
@@ -60,9 +60,9 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
 /// Returns statements for psql that allow this role to serve the store and to count requests.
 /// Changes nothing.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
-    let store = PostgresCommands::open(url)?;
+    let store = PostgresOperatorStore::open(url)?;
     let limits = store.open_limits()?;
-    let grants = |commands: &PostgresCommands, rights| {
+    let grants = |commands: &PostgresOperatorStore, rights| {
         commands.run(async |client| grants::grants(client, role, rights).await)
     };
     let connect = format!("\\connect \"{}\"\n", url.limits_database());

@@ -16,7 +16,7 @@ mod restore;
 mod servers;
 
 pub use identity::begin_new_store;
-pub use limits_report::PostgresLimitsReport;
+pub use limits_report::PostgresCountsReport;
 pub use migrate::{migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
@@ -25,10 +25,10 @@ use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine_error, lock_error, read_error, require_one_row, write_error};
 use super::heartbeats::keep_servers_away;
 use super::journal::{self, LOCK_CHANGES, RECORD_UNLESS_CHANGED, lock_changes};
-use super::limits::owner::follow_store;
+use super::rate_limiter::owner::follow_store;
 use super::rows::value;
 use super::schema::{LIMITS, SCHEMA_LOCK, STORE, require_current};
-use crate::store::commands::{Engine, Scope};
+use crate::store::operator_store::{Engine, Scope};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::{COMMAND_CONNECT_LIMIT, SERVES_FOR};
 use crate::store::rules::import_outcome;
@@ -47,23 +47,23 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 /// The store, for one command. Its methods block, and must not be called within a tokio runtime.
-pub struct PostgresCommands {
+pub struct PostgresOperatorStore {
     /// Drives the connection while a method runs.
     runtime: Runtime,
     connection: Mutex<Connection>,
     url: PostgresUrl,
 }
 
-impl PostgresCommands {
+impl PostgresOperatorStore {
     /// Connects to the primary of this store. Fails if this program cannot use the store's schema.
-    pub fn connect(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
-        let commands = PostgresCommands::open(url)?;
+    pub fn connect(url: &PostgresUrl) -> Result<PostgresOperatorStore, StoreError> {
+        let commands = PostgresOperatorStore::open(url)?;
         commands.run(async |client| require_current(client, STORE).await)?;
         Ok(commands)
     }
 
     /// Connects to the primary at this URL, without checking its schema.
-    fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
+    fn open(url: &PostgresUrl) -> Result<PostgresOperatorStore, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
             source,
@@ -72,12 +72,12 @@ impl PostgresCommands {
         let runtime = runtime.map_err(|error| failed(error.into()))?;
         let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
         let connection = connected.map_err(|error| failed(error.into()))?;
-        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), url: url.clone() })
+        Ok(PostgresOperatorStore { runtime, connection: Mutex::new(connection), url: url.clone() })
     }
 
     /// Connects to the database of the request counts, without checking its schema.
-    fn open_limits(&self) -> Result<PostgresCommands, StoreError> {
-        PostgresCommands::open(&self.url.limits())
+    fn open_limits(&self) -> Result<PostgresOperatorStore, StoreError> {
+        PostgresOperatorStore::open(&self.url.limits())
     }
 
     /// Runs `work`, which gives the store another id. Then assigns the request counts to the new
@@ -143,7 +143,7 @@ async fn end_transaction<T>(
     }
 }
 
-impl Engine for PostgresCommands {
+impl Engine for PostgresOperatorStore {
     const ORDERS_CHANGE: &'static str = "(SELECT max(change_number) FROM changes)";
     const KEYS_CHANGE: &'static str = Self::ORDERS_CHANGE;
     const NUMBERS: &'static str = "
@@ -239,7 +239,7 @@ async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     lock_changes(transaction).await
 }
 
-impl OperatorStore for PostgresCommands {
+impl OperatorStore for PostgresOperatorStore {
     fn await_servers(&self) {
         self.await_heartbeats();
     }

@@ -1,29 +1,29 @@
 //! Reads the request counts for commands, while servers are counting.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use crate::clock::Now;
-use crate::limits::{AccountUsage, LimitsReport, ReportError, WindowUsage};
+use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read_error;
-use crate::store::postgres::limits::{in_u32, timestamp};
+use crate::store::postgres::rate_limiter::{in_u32, timestamp};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
 
 /// The request counts of one store, for commands.
-pub struct PostgresLimitsReport(PostgresCommands);
+pub struct PostgresCountsReport(PostgresOperatorStore);
 
-impl PostgresLimitsReport {
+impl PostgresCountsReport {
     /// Connects to the database of the counts. Blocks.
-    pub fn open(url: &PostgresUrl) -> Result<PostgresLimitsReport, StoreError> {
-        let commands = PostgresCommands::open(&url.limits())?;
+    pub fn open(url: &PostgresUrl) -> Result<PostgresCountsReport, StoreError> {
+        let commands = PostgresOperatorStore::open(&url.limits())?;
         commands.run(async |client| require_current(client, LIMITS).await)?;
-        Ok(PostgresLimitsReport(commands))
+        Ok(PostgresCountsReport(commands))
     }
 }
 
-impl LimitsReport for PostgresLimitsReport {
+impl CountsReport for PostgresCountsReport {
     fn usage(&self, account: i64, _: Now) -> Result<AccountUsage, ReportError> {
         let usage =
             self.0.run(async |client| read_usage(client, account).await.map_err(read_error));

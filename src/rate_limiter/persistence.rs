@@ -7,10 +7,10 @@ mod file_report;
 mod persister;
 mod saved;
 
-pub use file_report::{LimitsFileReport, check};
-pub use persister::LimitsPersister;
+pub use file_report::{CountsFileReport, check};
+pub use persister::CountsPersister;
 
-use super::in_memory::InMemoryLimits;
+use super::in_memory::InMemoryRateLimiter;
 use crate::clock::{Clock, Now, Timestamp};
 use crate::log::ErrorChain;
 use saved::{ReadError, SavedLimits};
@@ -29,10 +29,10 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 const EFFECT: &str = "windows start at zero";
 
 /// The limits, and the file that they are written to.
-pub struct LimitsFile {
+pub struct CountsFile {
     path: PathBuf,
     store_id: String,
-    limits: Arc<InMemoryLimits>,
+    limits: Arc<InMemoryRateLimiter>,
     clock: Arc<dyn Clock>,
     log: Logger,
     /// True if the last read or write succeeded.
@@ -45,19 +45,19 @@ pub struct LimitsFile {
     next_cleanup: Timestamp,
 }
 
-impl LimitsFile {
+impl CountsFile {
     /// Restores the limits from the file in this directory. Never fails: quarantines a file that is
     /// damaged or belongs to a store with another id. If the file cannot be read, logs this, and
-    /// each [`LimitsFile::write`] tries again.
+    /// each [`CountsFile::write`] tries again.
     pub fn open(
         directory: &Path,
         store_id: String,
-        limits: Arc<InMemoryLimits>,
+        limits: Arc<InMemoryRateLimiter>,
         clock: Arc<dyn Clock>,
         log: Logger,
-    ) -> LimitsFile {
+    ) -> CountsFile {
         let now = clock.now();
-        let mut file = LimitsFile {
+        let mut file = CountsFile {
             path: directory.join(FILE_NAME),
             store_id,
             limits,
@@ -165,7 +165,7 @@ mod tests {
     use super::persister::WRITE_INTERVAL;
     use super::*;
     use crate::clock::ManualClock;
-    use crate::limits::{KeyBan, KeyedRequest, Limits, Window};
+    use crate::rate_limiter::{KeyBan, KeyedRequest, RateLimiter, Window};
     use futures::FutureExt;
     use slog::{Discard, o};
     use std::os::unix::fs::{MetadataExt, chown};
@@ -176,8 +176,8 @@ mod tests {
     struct Setup {
         directory: tempfile::TempDir,
         clock: Arc<ManualClock>,
-        limits: Arc<InMemoryLimits>,
-        file: LimitsFile,
+        limits: Arc<InMemoryRateLimiter>,
+        file: CountsFile,
     }
 
     impl Setup {
@@ -188,9 +188,9 @@ mod tests {
         fn in_directory(directory: tempfile::TempDir) -> Setup {
             let clock = Arc::new(ManualClock::new(Duration::from_secs(1_000_000)));
             let log = Logger::root(Discard, o!());
-            let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
+            let limits = Arc::new(InMemoryRateLimiter::new(10, log.clone()));
             let (path, id) = (directory.path(), "a store".to_string());
-            let file = LimitsFile::open(path, id, Arc::clone(&limits), clock.clone(), log);
+            let file = CountsFile::open(path, id, Arc::clone(&limits), clock.clone(), log);
             Setup { directory, clock, limits, file }
         }
 

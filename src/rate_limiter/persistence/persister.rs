@@ -1,6 +1,6 @@
 //! The thread that writes the limits file while a server runs.
 
-use super::LimitsFile;
+use super::CountsFile;
 use slog::{Logger, info, warn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,21 +16,21 @@ pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// A write that takes longer is logged, because a hanging write returns no error.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 
-/// A thread that periodically writes a limits file until [`LimitsPersister::finish`].
+/// A thread that periodically writes a limits file until [`CountsPersister::finish`].
 #[derive(Debug)]
-pub struct LimitsPersister {
+pub struct CountsPersister {
     /// Dropping it stops the thread.
     running: Sender<()>,
     /// Receives true if the last write completed.
     ended: oneshot::Receiver<bool>,
 }
 
-impl LimitsPersister {
+impl CountsPersister {
     /// Writes the file once, so that the log reports an unwritable disk at the start, and then
     /// starts the thread.
-    pub fn start(mut file: LimitsFile) -> io::Result<LimitsPersister> {
+    pub fn start(mut file: CountsFile) -> io::Result<CountsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
-        let mut write = move |write: fn(&mut LimitsFile) -> bool| {
+        let mut write = move |write: fn(&mut CountsFile) -> bool| {
             // Cannot fail, because the receiver lives until this sender is dropped.
             let _ = progress.send(());
             // The panic hook logs a panic. The next write takes place as usual.
@@ -38,16 +38,16 @@ impl LimitsPersister {
             let _ = progress.send(());
             is_saved
         };
-        write(LimitsFile::write);
+        write(CountsFile::write);
         let (running, stop) = channel::<()>();
         let (completed, ended) = oneshot::channel();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
             while stop.recv_timeout(WRITE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                write(LimitsFile::write);
+                write(CountsFile::write);
             }
-            completed.send(write(LimitsFile::finish))
+            completed.send(write(CountsFile::finish))
         })?;
-        Ok(LimitsPersister { running, ended })
+        Ok(CountsPersister { running, ended })
     }
 
     /// Writes the file a last time and stops the thread. Waits until the thread has stopped, at most
@@ -85,7 +85,7 @@ mod tests {
     use super::super::FILE_NAME;
     use super::*;
     use crate::clock::{Clock, ManualClock, Now};
-    use crate::limits::InMemoryLimits;
+    use crate::rate_limiter::InMemoryRateLimiter;
     use slog::{Discard, Logger, o};
     use std::path::Path;
     use std::sync::Arc;
@@ -108,14 +108,14 @@ mod tests {
         }
     }
 
-    fn start(directory: &Path) -> (LimitsPersister, Arc<PanickingClock>) {
+    fn start(directory: &Path) -> (CountsPersister, Arc<PanickingClock>) {
         let clock = ManualClock::new(Duration::from_secs(1_000_000));
         let (panics, has_panicked) = Default::default();
         let clock = Arc::new(PanickingClock { clock, panics, has_panicked });
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
-        let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
-        let file = LimitsFile::open(directory, id, limits, clock.clone(), log);
-        (LimitsPersister::start(file).unwrap(), clock)
+        let limits = Arc::new(InMemoryRateLimiter::new(10, log.clone()));
+        let file = CountsFile::open(directory, id, limits, clock.clone(), log);
+        (CountsPersister::start(file).unwrap(), clock)
     }
 
     const TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! Inserts the rows of an import.
 
-use super::{PostgresCommands, commit_error};
+use super::{PostgresOperatorStore, commit_error};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{postgres_error, require_one_row, write_error};
 use crate::store::postgres::journal::LOCK_CHANGES;
@@ -34,7 +34,7 @@ fn on_conflict(skip_existing: bool) -> &'static str {
 const INSERT_PETS: &str = "
     INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
-impl PostgresCommands {
+impl PostgresOperatorStore {
     /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
     /// wait for the change lock, so the statements are pipelined: the command does not hold the
     /// lock while it waits for an answer.

@@ -4,10 +4,11 @@
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};
-use crate::limits::{
-    AccountWindows, BegunBans, Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus,
-};
 use crate::log::ErrorChain;
+use crate::rate_limiter::{
+    AccountWindows, BegunBans, Decision, InMemoryRateLimiter, KeyedRequest, RateLimitStatus,
+    RateLimiter,
+};
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gather_requests};
 use crate::store::postgres::timeouts::{CONCURRENT_COUNTS, COUNT_FAILURE_DURATION, DECISION_LIMIT};
@@ -26,7 +27,7 @@ use tokio::time::{sleep, timeout_at};
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A rate limiter that counts in PostgreSQL.
-pub struct PostgresLimits {
+pub struct PostgresRateLimiter {
     waiting: mpsc::UnboundedSender<WaitingRequest>,
     sessions: watch::Receiver<Current>,
     shared: Arc<Shared>,
@@ -46,7 +47,7 @@ struct WaitingRequest {
 struct Shared {
     /// Counts strikes, bans and requests without a valid key. The windows of accounts are in
     /// PostgreSQL.
-    memory: InMemoryLimits,
+    memory: InMemoryRateLimiter,
     /// Monotonic time of the last decision, in nanoseconds.
     decided_at: AtomicI64,
     /// Time and error of the last failed batch, unless a later batch succeeded.
@@ -54,15 +55,15 @@ struct Shared {
     log: Logger,
 }
 
-impl PostgresLimits {
+impl PostgresRateLimiter {
     /// Starts a task that counts requests in the current session, until the limiter is dropped.
     /// Call this within a tokio runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
         unauthenticated_per_minute: u32,
         log: Logger,
-    ) -> PostgresLimits {
-        let memory = InMemoryLimits::new(unauthenticated_per_minute, log.clone());
+    ) -> PostgresRateLimiter {
+        let memory = InMemoryRateLimiter::new(unauthenticated_per_minute, log.clone());
         let shared = Arc::new(Shared {
             memory,
             decided_at: AtomicI64::default(),
@@ -71,7 +72,7 @@ impl PostgresLimits {
         });
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
-        PostgresLimits { waiting, sessions, shared }
+        PostgresRateLimiter { waiting, sessions, shared }
     }
 }
 
@@ -192,7 +193,7 @@ async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
 }
 
 #[async_trait]
-impl Limits for PostgresLimits {
+impl RateLimiter for PostgresRateLimiter {
     async fn admit(
         &self,
         request: KeyedRequest,

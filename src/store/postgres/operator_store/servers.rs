@@ -1,6 +1,6 @@
 //! Lists the servers that use the store, for commands.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use crate::store::StoreError;
 use crate::store::agreement::lease::LEASE;
 use crate::store::postgres::error::read_error;
@@ -32,7 +32,7 @@ pub struct ReplicaRow {
     pub heard_seconds_ago: i64,
 }
 
-impl PostgresCommands {
+impl PostgresOperatorStore {
     /// Returns the servers that use the store. The server that wrote its row last comes first.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "

@@ -2,7 +2,7 @@
 
 use super::accounts::open_account;
 use super::engine::{Engine, Scope};
-use crate::keys::{ApiKey, Digest, Environment, new_key_id};
+use crate::api_key::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::account_rows::key_ban;
 use crate::store::rules::{add_ms, key_label, no_key, rotation_expiries};
 use crate::store::statements::{Parameters, Row, Statements};

@@ -1,21 +1,21 @@
 //! The store's interface for a running server.
 
-use super::commands::write_at_once;
 use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};
 use super::error::{postgres_error, read_error, unreachable_because};
 use super::journal::{query_journal, read_last};
-use super::limits::PostgresLimits;
+use super::operator_store::write_at_once;
+use super::rate_limiter::PostgresRateLimiter;
 use super::rows::{read_order, value};
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{Batch, OpenError, Session, time_to_send, too_late, with_time_limit};
 use super::timeouts::{LONG_READ_LIMIT, READ_LIMIT, RETRY_PAUSE, SESSION_WAIT, TEST_LIMIT};
-use crate::keys::Digest;
-use crate::limits::NewBan;
+use crate::api_key::Digest;
 use crate::log::ErrorChain;
+use crate::rate_limiter::NewBan;
 use crate::store::agreement::reading::ReadScope;
-use crate::store::commands::Scope;
+use crate::store::operator_store::Scope;
 use crate::store::value::Value;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, Freshness, GivesUp, LastChanges,
@@ -61,8 +61,12 @@ impl PostgresStore {
 
     /// Starts the rate limiter. An address may send `unauthenticated_per_minute` requests without a
     /// valid key. Call it within a tokio runtime.
-    pub fn limits(&self, unauthenticated_per_minute: u32, log: Logger) -> PostgresLimits {
-        PostgresLimits::start(self.sessions.clone(), unauthenticated_per_minute, log)
+    pub fn rate_limiter(
+        &self,
+        unauthenticated_per_minute: u32,
+        log: Logger,
+    ) -> PostgresRateLimiter {
+        PostgresRateLimiter::start(self.sessions.clone(), unauthenticated_per_minute, log)
     }
 
     /// Removes this server from the table `replicas`.

@@ -1,11 +1,11 @@
 //! Reads and writes the limits file: a line with its version and checksum, then the limits. A write
 //! replaces the file by a rename, so that readers always see a complete file.
 //!
-//! Timestamps are wall times. See [`window`](crate::limits::window) for the effect of a clock that was
+//! Timestamps are wall times. See [`window`](crate::rate_limiter::window) for the effect of a clock that was
 //! set.
 
-use crate::limits::snapshot::LimitsSnapshot;
 use crate::private_file::{open_private_file, private_file};
+use crate::rate_limiter::snapshot::LimitsSnapshot;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};

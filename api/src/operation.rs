@@ -175,15 +175,15 @@ fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
 
 /// The response that dropshot sends for a handler's result: a success of `S`, or an error.
 #[derive(Debug)]
-pub struct Answer<S>(Response<Body>, PhantomData<fn() -> S>);
+pub struct HandlerResponse<S>(Response<Body>, PhantomData<fn() -> S>);
 
-impl<S: Success> Answer<S> {
+impl<S: Success> HandlerResponse<S> {
     /// Converts the result of a handler. `complete` adds the headers that depend on an error's
     /// status and code.
     pub fn from_result<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
-    ) -> Result<Answer<S>, Failure> {
+    ) -> Result<HandlerResponse<S>, Failure> {
         let response = match result {
             Ok(success) => success.into_response()?,
             Err(error) => {
@@ -193,11 +193,11 @@ impl<S: Success> Answer<S> {
                 response
             }
         };
-        Ok(Answer(response, PhantomData))
+        Ok(HandlerResponse(response, PhantomData))
     }
 }
 
-impl<S: Success> HttpResponse for Answer<S> {
+impl<S: Success> HttpResponse for HandlerResponse<S> {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         Ok(self.0)
     }

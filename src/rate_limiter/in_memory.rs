@@ -5,7 +5,7 @@ use super::begun_bans::{BegunBans, NewBan};
 use super::snapshot::LimitsSnapshot;
 use super::strikes::{KeyBan, Strikes};
 use super::window::AccountWindows;
-use super::{Decision, KeyedRequest, Limits, RateLimitStatus, log_ban};
+use super::{Decision, KeyedRequest, RateLimitStatus, RateLimiter, log_ban};
 use crate::clock::{Now, Timestamp};
 use async_trait::async_trait;
 use dashmap::DashMap;
@@ -22,7 +22,7 @@ type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// Counts requests in memory. No decision waits for I/O.
 #[derive(Debug)]
-pub struct InMemoryLimits {
+pub struct InMemoryRateLimiter {
     accounts: Rows<AccountWindows>,
     accounts_changed: AtomicBool,
     /// Contains only keys that got a 429 or were banned.
@@ -33,11 +33,11 @@ pub struct InMemoryLimits {
     log: Logger,
 }
 
-impl InMemoryLimits {
+impl InMemoryRateLimiter {
     /// Creates a limiter without counts. `unauthenticated_per_minute` is the limit per address for
     /// requests without a valid key. Bans are logged to `log`.
-    pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryLimits {
-        InMemoryLimits {
+    pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryRateLimiter {
+        InMemoryRateLimiter {
             accounts: Rows::default(),
             accounts_changed: AtomicBool::default(),
             keys: Rows::default(),
@@ -141,7 +141,7 @@ impl InMemoryLimits {
 }
 
 #[async_trait]
-impl Limits for InMemoryLimits {
+impl RateLimiter for InMemoryRateLimiter {
     /// Does not await between the decision and the log, so that a ban is also logged if the caller
     /// drops the future.
     async fn admit(

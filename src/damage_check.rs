@@ -20,7 +20,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A check that is running or has finished.
 #[derive(Clone, Debug)]
-pub struct StoreCheck(Arc<Inner>);
+pub struct DamageCheck(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -29,11 +29,11 @@ struct Inner {
     serves_damaged: bool,
 }
 
-impl StoreCheck {
+impl DamageCheck {
     /// Starts the check and logs its result. If damage is known already, no check runs. Call it
     /// inside a tokio runtime.
-    pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> StoreCheck {
-        let check = StoreCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
+    pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> DamageCheck {
+        let check = DamageCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
         if let Some(damage) = store.damage() {
             check.0.set_damaged(damage.to_string(), log);
             return check;

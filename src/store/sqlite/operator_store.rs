@@ -6,7 +6,7 @@ use super::connection::{connect, in_transaction};
 use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
-use crate::store::commands::{Engine, Scope};
+use crate::store::operator_store::{Engine, Scope};
 use crate::store::rules::import_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
@@ -114,7 +114,7 @@ impl OperatorStore for SqliteStore {
 mod tests {
     use super::*;
     use crate::store::NewOrder;
-    use crate::store::commands::{OrderCommands, PAGE_ORDERS};
+    use crate::store::operator_store::{OrderCommands, PAGE_ORDERS};
     use rusqlite::Connection;
     use std::ops::ControlFlow;
 

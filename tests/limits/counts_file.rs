@@ -5,11 +5,11 @@ use super::bans::BURST;
 use super::windows::assert_admitted;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders::limits::check_limits_file;
+use store_orders::rate_limiter::check_counts_file;
 use store_orders::store::sqlite::{SqliteStore, back_up, restore};
 use test_server::{CapturedLog, TestSetup};
 
-fn limits_file(setup: &TestSetup) -> PathBuf {
+fn counts_file(setup: &TestSetup) -> PathBuf {
     setup.directory.path().join("limits.snapshot")
 }
 
@@ -28,7 +28,7 @@ fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
 
 /// The number of accounts in the file.
 fn accounts(setup: &TestSetup) -> usize {
-    check_limits_file(setup.directory.path()).unwrap().unwrap()
+    check_counts_file(setup.directory.path()).unwrap().unwrap()
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         let server = setup.serve().await;
         assert_admitted(&server, &key, 10).await;
         let setup = server.stop().await;
-        let path = limits_file(&setup);
+        let path = counts_file(&setup);
         setup.close_limits_file();
         spoil(&path);
         let damaged = std::fs::read(&path).unwrap();
@@ -96,7 +96,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     }
     setup = server.stop().await;
     setup.close_limits_file();
-    let counted = std::fs::read(limits_file(&setup)).unwrap();
+    let counted = std::fs::read(counts_file(&setup)).unwrap();
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(setup.directory.path().join(format!("store.sqlite{suffix}")));
     }
@@ -128,19 +128,19 @@ async fn counting_goes_on_without_a_file_and_is_saved_once_the_file_can_be_writt
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(100, 1_000);
-    let path = limits_file(&setup);
+    let path = counts_file(&setup);
     setup.close_limits_file();
     std::fs::create_dir(&path).unwrap();
     let server = setup.restarted().serve().await;
     assert_admitted(&server, &key, 10).await;
     for _ in 0..3 {
-        server.setup.write_limits();
+        server.setup.write_counts();
     }
     let errors = captured.lines("ERROR");
     assert_eq!(errors.len(), 1, "it is logged once: {errors:?}");
     assert_eq!(errors[0]["msg"], "limits file unavailable");
     std::fs::remove_dir(&path).unwrap();
-    server.setup.write_limits();
+    server.setup.write_counts();
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60), "all but the last");
@@ -160,21 +160,21 @@ async fn saved_counts_are_added_to_those_from_before_the_file_could_be_opened() 
     server.list_with(&banned).await.assert_limited("rate_limit_exceeded");
     server.setup.clock.advance(BURST);
     server.list_with(&banned).await.assert_limited("key_banned");
-    server.setup.write_limits();
+    server.setup.write_counts();
     let setup = server.stop().await;
     setup.close_limits_file();
 
-    let (path, aside) = (limits_file(&setup), setup.directory.path().join("aside"));
+    let (path, aside) = (counts_file(&setup), setup.directory.path().join("aside"));
     std::fs::rename(&path, &aside).unwrap();
     std::fs::create_dir(&path).unwrap();
     setup.clock.advance(Duration::from_secs(18));
     let server = setup.restarted().serve().await;
     assert_admitted(&server, &busy, 3).await;
     assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 96, 80), "from zero");
-    server.setup.write_limits();
+    server.setup.write_counts();
     std::fs::remove_dir(&path).unwrap();
     std::fs::rename(&aside, &path).unwrap();
-    server.setup.write_limits();
+    server.setup.write_counts();
     assert_eq!(captured.lines("ERROR").len(), 1);
 
     let crashed = server.crash().await;
@@ -188,8 +188,8 @@ async fn saved_counts_are_added_to_those_from_before_the_file_could_be_opened() 
 async fn expired_entries_are_removed_from_the_file() {
     let setup = TestSetup::new();
     let keys: Vec<_> = (0..5).map(|_| setup.enterprise_key(1, 1_000)).collect();
-    setup.write_limits();
-    let length = |setup: &TestSetup| std::fs::metadata(limits_file(setup)).unwrap().len();
+    setup.write_counts();
+    let length = |setup: &TestSetup| std::fs::metadata(counts_file(setup)).unwrap().len();
     let empty = length(&setup);
     let server = setup.serve().await;
     for key in &keys {
@@ -199,11 +199,11 @@ async fn expired_entries_are_removed_from_the_file() {
         server.list_with(&keys[0]).await.assert_limited(code);
         server.setup.clock.advance(BURST);
     }
-    server.setup.write_limits();
+    server.setup.write_counts();
     assert_eq!(accounts(&server.setup), 5);
     server.setup.clock.advance(Duration::from_secs(86_400));
     assert_admitted(&server, &keys[1], 1).await;
-    server.setup.write_limits();
+    server.setup.write_counts();
     assert_eq!(accounts(&server.setup), 1);
     let server = server.crash().await.serve().await;
     assert_admitted(&server, &keys[0], 1).await;
@@ -215,7 +215,7 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_secs(86_400));
     let setup = setup.restarted();
-    setup.write_limits();
+    setup.write_counts();
     assert_eq!(accounts(&setup), 0);
     // The file has no accounts and no strikes, so it is as long as an empty file. Only the times in
     // the file may be a few bytes longer.
@@ -229,17 +229,17 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     let key = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
     assert_admitted(&server, &key, 5).await;
-    server.setup.write_limits();
+    server.setup.write_counts();
     assert_admitted(&server, &key, 5).await;
     // To save the limits, the server writes the file `limits.new` and renames it. A directory with
     // this name makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
-    server.setup.write_limits();
-    server.setup.write_limits();
+    server.setup.write_counts();
+    server.setup.write_counts();
     assert_eq!(captured.lines("ERROR").len(), 1);
     std::fs::remove_dir(&new).unwrap();
-    server.setup.write_limits();
+    server.setup.write_counts();
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
     assert_eq!(captured.lines("ERROR").len(), 1);

@@ -10,13 +10,13 @@ mod snapshot;
 mod strikes;
 mod window;
 
-pub use account_usage::{AccountUsage, LimitsReport, ReportError, WindowUsage};
+pub use account_usage::{AccountUsage, CountsReport, ReportError, WindowUsage};
 pub use addresses::{AddressKey, MAX_ADDRESSES};
 pub use begun_bans::{BegunBans, NewBan};
-pub use in_memory::InMemoryLimits;
+pub use in_memory::InMemoryRateLimiter;
 pub use persistence::{
-    FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsFileReport, LimitsPersister,
-    check as check_limits_file,
+    CountsFile, CountsFileReport, CountsPersister, FILE_NAME as COUNTS_FILE_NAME,
+    check as check_counts_file,
 };
 pub use strikes::KeyBan;
 pub(crate) use window::{AccountWindows, FixedWindow};
@@ -144,7 +144,7 @@ impl Decision {
 
 /// A rate limiter: in memory for one server, or in PostgreSQL for several.
 #[async_trait]
-pub trait Limits: Send + Sync {
+pub trait RateLimiter: Send + Sync {
     /// Atomically counts a request with a valid key in both windows of its account, or rejects it
     /// and counts a strike. If a ban begins, logs it with the key's id. Does not count the request
     /// after the deadline.

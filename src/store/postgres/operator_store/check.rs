@@ -1,16 +1,16 @@
 //! Checks the contents of the store in one snapshot. Pages, indexes and references are not checked:
 //! PostgreSQL has its own tools for them.
 
-use super::PostgresCommands;
+use super::PostgresOperatorStore;
 use super::blocking::Blocking;
-use crate::store::commands::check_rows;
+use crate::store::operator_store::check_rows;
 use crate::store::postgres::error::read_error;
 use crate::store::postgres::journal::{SELECT_LAST, parse_last_changes};
 use crate::store::postgres::rows::value;
 use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
 
-impl PostgresCommands {
+impl PostgresOperatorStore {
     /// Checks the store in one snapshot.
     pub fn run_checks(&self) -> Result<CheckReport, StoreError> {
         let mut connection = self.connection.lock();
