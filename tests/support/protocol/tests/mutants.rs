@@ -42,7 +42,7 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.advance(history, change);", ""),
     ("is_none_or(|(history, last)| (*history, last.number) < position)", "is_none_or(|_| true)"),
     // key_cache.rs
-    ("now <= as_of + KEYS_CURRENT_FOR", "true"),
+    ("as_of + KEYS_CURRENT_FOR", "as_of + KEYS_CURRENT_FOR + KEYS_CURRENT_FOR"),
     ("!cached.has_more_than(read)", "true"),
     ("KeysCatchUp::Empty(stored)", "KeysCatchUp::Current"),
     // list.rs
