@@ -93,7 +93,8 @@ const BOUNDS: [(&str, &str, &str); 6] = [
 fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     let all = pointers(document).into_iter();
     let values = all.filter_map(|pointer| Some((document.pointer(&pointer)?, pointer)));
-    let with_schema = values.filter(|(value, _)| value["schema"]["type"] == "integer");
+    let with_schema = values
+        .filter(|(value, _)| value.pointer("/schema/type").is_some_and(|kind| kind == "integer"));
     with_schema.map(|(value, pointer)| (pointer, value)).collect()
 }
 
@@ -101,12 +102,13 @@ fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
 fn wrong_numbers(text: &str, schema: &Value) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     for (before, after, key) in BOUNDS {
-        let Some(bound) = schema[key].as_u64() else { continue };
+        let Some(bound) = schema.get(key).and_then(Value::as_u64) else { continue };
         let words = if before.is_empty() { after } else { before };
         for (position, _) in text.match_indices(words) {
+            let (start, rest) = text.split_at(position);
             let number = match before {
-                "" => text[..position].rsplit(' ').next(),
-                _ => text[position + words.len()..].split([' ', '.', ';']).next(),
+                "" => start.rsplit(' ').next(),
+                _ => rest.strip_prefix(words).and_then(|rest| rest.split([' ', '.', ';']).next()),
             };
             let number = number.unwrap_or_default().trim_end_matches(',');
             if number.replace(',', "").parse() != Ok(bound) && number.starts_with(is_digit) {

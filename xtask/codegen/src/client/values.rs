@@ -30,7 +30,7 @@ pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
         }
         let Some(merged) = enums.get_mut(position) else { continue };
         for value in schema["x-extensible-enum"].as_array().into_iter().flatten().map(text) {
-            let about = text(&schema["x-enumDescriptions"][value.as_str()]);
+            let about = schema["x-enumDescriptions"].get(&value).map(text).unwrap_or_default();
             match merged.values.iter_mut().find(|(other, _)| *other == value) {
                 Some((_, description)) => *description = about,
                 None => merged.values.push((value, about)),
