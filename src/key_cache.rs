@@ -43,8 +43,9 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The last time at which the cached keys are valid, in milliseconds after `opened`. Measured by
-    /// the clock since boot, which also advances during a suspension, and which tests do not move.
+    /// The last time at which the cached keys are valid, in milliseconds after `opened`. Measured
+    /// by the clock since boot, which also advances during a suspension, and which tests do not
+    /// move.
     valid_until_ms: AtomicU64,
     /// The last use of each key that is not recorded in the store yet: the key's row, and the time
     /// in Unix milliseconds. Sorted by row, so that each transaction writes few pages.
@@ -76,10 +77,10 @@ impl KeyCache {
         Ok(cache)
     }
 
-    /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store does
-    /// not answer by the deadline or the cache is out of date. A well-formed key that is not cached
-    /// is looked up by a statement that begins after this call, so a key works as soon as any process
-    /// has issued it.
+    /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store
+    /// does not answer by the deadline or the cache is out of date. A well-formed key that is not
+    /// cached is looked up by a statement that begins after this call, so a key works as soon as
+    /// any process has issued it.
     pub async fn authenticate(
         &self,
         presented: &[u8],

@@ -35,23 +35,23 @@
 //! | key | authenticates an account in one environment; the store has only its digest |
 //! | plan | the requests that an account may send per minute and per day |
 //! | limit | a number of requests, of a plan or agreed with the account; the rate limiter enforces it |
-//! | counts | the counted requests of all accounts, in the counts file or in a database |
+//! | counts | the counted requests of all accounts: in memory and `limits.snapshot`, or in a database |
 //! | window | the minute or day that a counted request begins, and the requests counted in it |
 //! | strike | a 429 at least 2 s after the key's first 429 in a minute; strikes lead to a ban |
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
 //! | batch | the cancellations that the writer executes in one transaction |
-//! | snapshot | the immutable list of all orders at one position |
+//! | snapshot | the immutable list of all orders at one position; PostgreSQL's is a database snapshot |
 //! | pending removals | cancelled orders that the snapshot still has |
-//! | refresh | the replacement of the snapshot by one with later changes |
+//! | refresh | brings the snapshot, or the cached keys, up to date |
 //! | change number | rises with each change of orders, or of accounts and keys |
-//! | history | changes with comparable numbers; a failover or restore that lost some begins a new one |
-//! | position | a history and a change number: how much of it a list, a cache or the store has |
+//! | history | changes whose numbers can be compared; a failover that loses some begins a new one |
+//! | position | a history and a change number: which changes a list, a cache or the store has |
 //! | freshness query | asks the store for its last changes, for the list requests that wait |
 //! | answer | what the store replies; what the client gets is a response |
-//! | check | the command `check`; a damage check also runs in a server's background |
+//! | check | the command `check`; the damage check in a server's background is another one |
 //! | server store, operator store | the store as a running server, or as the commands, use it |
 //! | session | the connections to one PostgreSQL server, opened and closed together |
-//! | lease | the second after a confirmed heartbeat was sent, when a primary's answers are valid |
+//! | lease | a primary's answers are valid for a second after its last confirmed heartbeat was sent |
 //! | replica | one of several servers that share a store in PostgreSQL |
 
 #![deny(clippy::disallowed_methods)]

@@ -7,11 +7,11 @@
 //!
 //! Two locks guard the list. `refresh_lock` is held during a refresh, so that one refresh runs at a
 //! time. `state` guards the snapshot, the last change that the snapshot reflects, the pending
-//! removals, and the register of snapshots that are being sent. A refresh locks `refresh_lock` first
-//! and then, only to plan and to publish, `state`. `state` is never held across an `await`, nor while
-//! a snapshot is built or dropped, so list requests and the writer wait for it only briefly.
-//! Snapshots need no lock, because they are immutable. Responses reach theirs through an atomic
-//! reference, which is cleared to cut them off.
+//! removals, and the register of snapshots that are being sent. A refresh locks `refresh_lock`
+//! first and then, only to plan and to publish, `state`. `state` is never held across an `await`,
+//! nor while a snapshot is built or dropped, so list requests and the writer wait for it only
+//! briefly. Snapshots need no lock, because they are immutable. A response holds its snapshot
+//! through an atomic reference; clearing it cuts the response off.
 
 mod refresh;
 mod search;
@@ -102,8 +102,8 @@ impl OrderList {
         Ok(self.fresh_list(self.query_freshness()?).await?.0)
     }
 
-    /// Returns a list that reflects all changes committed before the query `freshness` was sent, and
-    /// the position that the query returned.
+    /// Returns a list that reflects all changes committed before the query `freshness` was sent,
+    /// and the position that the query returned.
     pub async fn fresh_list(
         &self,
         freshness: Freshness,

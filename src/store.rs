@@ -155,10 +155,9 @@ pub trait Store: Send + Sync {
     /// past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// The order with this id, if it is cancelled and no failover can lose the cancellation. `list` is
-    /// the position of the list that lacks the order. Fails unless the store follows the history of
-    /// `list`: an order that an earlier primary had cancelled may be pending at a new primary. Then
-    /// neither the old list nor the new row would show the order, although it exists.
+    /// Returns the order if it is cancelled and no failover can lose this. `list` is the position
+    /// of the list that lacks the order. Fails if the store has left the list's history: there the
+    /// order may be pending again, and would be found neither in the list nor here.
     async fn cancelled_order(
         &self,
         id: i64,

@@ -3,7 +3,7 @@
 //!
 //! The documents in `spec/` are the source of truth, one for each version of the API.
 //! `cargo xtask generate` generates [`v1`] and [`v2`] from them, with the trait that handlers
-//! implement. The shared parts are written by hand: requests and responses ([`answer`]), strict
+//! implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
 //! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
 //! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
 //! texts ([`limit_constants`], [`key_form`]).

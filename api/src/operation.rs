@@ -113,8 +113,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Takes the JSON of a `T`, plain or compressed with gzip. The caller must ensure that it is the
-    /// JSON of a `T`.
+    /// Takes the JSON of a `T`, plain or compressed with gzip. The caller must ensure that it is
+    /// the JSON of a `T`.
     pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }

@@ -72,7 +72,6 @@ fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
 struct SharedStatus {
     store: String,
     id: String,
-    #[serde(rename = "ordersVersion")]
     orders_change_number: i64,
     /// The replicas. The replica with the most recent heartbeat is first.
     replicas: Vec<ReplicaStatus>,

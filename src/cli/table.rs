@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
 
-/// The number of rows that are laid out together. Comfy-table uses 2 KB per row of eight columns, so
-/// a block takes 20 MB, whereas a million rows would take 2 GB and six seconds.
+/// The number of rows that are laid out together. Comfy-table uses 2 KB per row of eight columns,
+/// so a block takes 20 MB, whereas a million rows would take 2 GB and six seconds.
 const BLOCK_ROWS: usize = 10_000;
 
 /// The number of spaces between columns.
@@ -64,8 +64,8 @@ impl Column {
 
 /// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // Replace control characters. A store that another program wrote may have names with them, and a
-    // terminal would obey them.
+    // Replace control characters. A store that another program wrote may have names with them, and
+    // a terminal would obey them.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),

@@ -1,5 +1,5 @@
-//! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and finds
-//! the client's address.
+//! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and
+//! finds the client's address.
 
 use crate::api_key::Environment;
 use crate::clock::Now;
@@ -24,7 +24,8 @@ const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "acces
 pub struct Caller {
     /// The key with its account.
     pub key: Arc<KnownKey>,
-    /// The time by which the response is due, which the middleware computes when the request arrives.
+    /// The time by which the response is due, which the middleware computes when the request
+    /// arrives.
     pub deadline: Instant,
     /// The pending result of the query for the store's last changes. `None` if the operation does
     /// not read the list, or if the query could not be sent.

@@ -24,8 +24,8 @@ use store_orders_api::{v1, v2};
 /// Implements the API traits of all versions.
 pub enum Handlers {}
 
-/// True if this operation, in any version, reads the list. The middleware then queries the store for
-/// its last changes before it calls the handler.
+/// True if this operation, in any version, reads the list. The middleware then queries the store
+/// for its last changes before it calls the handler.
 pub fn reads_list(operation_id: &str) -> bool {
     matches!(operation_id, "listOrders" | "getOrder")
 }

@@ -334,9 +334,9 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// Returns the part of a path after the document's base path, or `None` if the path is not below the
-/// base path. Percent-encoded letters and digits of the base path are equivalent to plain ones (RFC
-/// 3986, 6.2.2.2).
+/// Returns the part of a path after the document's base path, or `None` if the path is not below
+/// the base path. Percent-encoded letters and digits of the base path are equivalent to plain ones
+/// (RFC 3986, 6.2.2.2).
 fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
     let (first, _) = path.strip_prefix('/')?.split_once('/')?;
     let (base, relative) = path.split_at(1 + first.len());

@@ -1,5 +1,6 @@
-//! Reads the headers by which a client selects the form of a response: `Accept-Encoding` selects gzip,
-//! and `If-None-Match` a 304 instead of a body that the client has (RFC 9110, 12.5.3 and 13.1.2).
+//! Reads the headers by which a client selects the form of a response: `Accept-Encoding` selects
+//! gzip, and `If-None-Match` a 304 instead of a body that the client has (RFC 9110, 12.5.3 and
+//! 13.1.2).
 
 use http::{HeaderMap, HeaderName, header};
 

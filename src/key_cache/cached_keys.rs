@@ -1,9 +1,11 @@
-//! The cached keys with their accounts, and digests that no key has. Both are bounded in number; the
-//! least recently used entries are evicted.
+//! The cached keys with their accounts, and digests that no key has. Both are bounded in number;
+//! the least recently used entries are evicted.
 //!
-//! Only this file replaces cached keys. `reflected` is locked meanwhile, and the decision comes from
-//! [`agreement::key_cache`](crate::store::agreement::key_cache), so an older row never replaces a newer one. A
-//! new row never overwrites the time of a key's last use, because the store may not have it yet.
+//! Only this file replaces cached keys. `reflected` is locked meanwhile, and the decision comes
+//! from [`agreement::key_cache`](crate::store::agreement::key_cache). An older row never replaces a
+//! newer one: a lookup's row enters only if it has all changes up to `reflected`, and a refresh
+//! keeps rows that a lookup read at a later position. A new row never overwrites the time of a
+//! key's last use, because the store may not have it yet.
 
 use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;
@@ -29,7 +31,7 @@ pub struct CachedKeys {
     /// The last change that `keys` reflects. Locked while keys are replaced. Requests with a cached
     /// key do not wait for this lock.
     reflected: Mutex<Position>,
-    /// Digests that no key has, each with the change number at its last lookup.
+    /// Digests that no key has, each with the position of its last lookup.
     absent: Cache<Digest, Position>,
 }
 
@@ -48,8 +50,8 @@ impl CachedKeys {
         self.keys.get(digest)
     }
 
-    /// Returns the change at which a lookup found no key with this digest, or `None` without such a
-    /// lookup.
+    /// Returns the position at which a lookup found no key with this digest, or `None` without such
+    /// a lookup.
     pub fn absent_at(&self, digest: &Digest) -> Option<Position> {
         self.absent.get(digest)
     }
@@ -72,7 +74,7 @@ impl CachedKeys {
         let is_cacheable = may_enter_cache(read, *reflected);
         let mut keys = HashMap::new();
         for (digest, row) in rows {
-            let key = Arc::new(KnownKey::new(row, self.keys.peek(&digest).as_deref()));
+            let key = Arc::new(KnownKey::new(row, read, self.keys.peek(&digest).as_deref()));
             if is_cacheable {
                 self.keys.insert(digest, Arc::clone(&key));
             }
@@ -84,15 +86,16 @@ impl CachedKeys {
         keys
     }
 
-    /// Updates the cached keys, so that they reflect the change `stored`. `changes` are the accounts
-    /// and keys that changed after the change `after`. Removes all keys if that is not sufficient.
+    /// Updates the cached keys, so that they reflect the change `stored`. `changes` are the
+    /// accounts and keys that changed after the change `after`. Removes all keys if that is not
+    /// sufficient.
     pub fn catch_up(&self, stored: Position, after: Position, changes: Option<Vec<KeyChange>>) {
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
         match keys_catch_up(*reflected, stored, rows_after) {
             KeysCatchUp::Current => {}
             KeysCatchUp::Rows(change) => {
-                self.replace(changes.unwrap_or_default());
+                self.replace(changes.unwrap_or_default(), change);
                 *reflected = change;
             }
             KeysCatchUp::Empty(change) => {
@@ -102,15 +105,17 @@ impl CachedKeys {
         }
     }
 
-    /// Replaces the cached keys to which these rows belong. Ignores keys that are not cached.
-    fn replace(&self, changes: Vec<KeyChange>) {
+    /// Replaces the cached keys to which these rows of the position `read` belong. Ignores keys
+    /// that are not cached, or were read at a later position.
+    fn replace(&self, changes: Vec<KeyChange>, read: Position) {
         let mut accounts = HashMap::new();
         for change in changes {
             match change {
                 KeyChange::Account(account) => drop(accounts.insert(account.id, account)),
                 KeyChange::Key(digest, row) => {
-                    if let Some(before) = self.keys.peek(&digest) {
-                        self.keys.insert(digest, Arc::new(KnownKey::new(row, Some(&before))));
+                    let before = self.keys.peek(&digest);
+                    if let Some(before) = before.filter(|before| !before.read.has_more_than(read)) {
+                        self.keys.insert(digest, Arc::new(KnownKey::new(row, read, Some(&before))));
                     }
                 }
             }
@@ -120,7 +125,8 @@ impl CachedKeys {
         }
         let changed = |(digest, key): (Digest, Arc<KnownKey>)| {
             let account = accounts.get(&key.row.account.id)?.clone();
-            Some((digest, Arc::new(key.with_account(account))))
+            let is_older = !key.read.has_more_than(read);
+            is_older.then(|| (digest, Arc::new(key.with_account(account, read))))
         };
         // Collect first, because the iterator holds a lock that `insert` needs.
         let changed: Vec<_> = self.keys.iter().filter_map(changed).collect();
@@ -178,6 +184,8 @@ impl KeyRefusal {
 pub struct KnownKey {
     /// The key's row, as it was read from the store.
     pub row: KeyRow,
+    /// The position at which the row was read.
+    read: Position,
     /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
     used_at_ms: AtomicI64,
 }
@@ -185,15 +193,15 @@ pub struct KnownKey {
 impl KnownKey {
     /// Creates a key from its row. `before` is the cached key that the new one replaces. The last
     /// use of `before` is kept, because the store may not have it yet.
-    fn new(row: KeyRow, before: Option<&KnownKey>) -> KnownKey {
+    fn new(row: KeyRow, read: Position, before: Option<&KnownKey>) -> KnownKey {
         let stored = row.used_at_ms;
         let used_at_ms = before.map_or(stored, |before| before.used_at_ms.load(Ordering::Relaxed));
-        KnownKey { row, used_at_ms: used_at_ms.into() }
+        KnownKey { row, read, used_at_ms: used_at_ms.into() }
     }
 
-    /// Returns the key with a new state of its account.
-    fn with_account(&self, account: AccountRow) -> KnownKey {
-        KnownKey::new(KeyRow { account, ..self.row.clone() }, Some(self))
+    /// Returns the key with the state of its account at the position `read`.
+    fn with_account(&self, account: AccountRow, read: Position) -> KnownKey {
+        KnownKey::new(KeyRow { account, ..self.row.clone() }, read, Some(self))
     }
 
     /// Returns the reason for refusing the key at this time, or `None` if the key is valid.
@@ -229,6 +237,36 @@ impl KnownKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rate_limiter::KeyBan;
+    use store_orders_api::plans::{Plan, PlanLimits};
+
+    const DIGEST: Digest = Digest([7; 32]);
+
+    fn key(is_revoked: bool, is_closed: bool) -> KeyRow {
+        let limits = PlanLimits { per_minute: 60, per_day: 1_000 };
+        let (id, name, plan) = (1, "acme".into(), Plan::Free);
+        let account = AccountRow { id, name, plan, limits, is_closed };
+        let (row, id, expires_at_ms, used_at_ms) = (1, "key_1".into(), None, 0);
+        KeyRow { row, id, expires_at_ms, is_revoked, used_at_ms, ban: KeyBan::default(), account }
+    }
+
+    /// A lookup reads the key after its revocation. The answer of a poll that was sent before the
+    /// revocation arrives later.
+    #[test]
+    fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
+        let position = |number| Position { history: 0, number };
+        let open = key(false, false);
+        for change in [KeyChange::Account(open.account.clone()), KeyChange::Key(DIGEST, open)] {
+            let (cached, revoked) = (CachedKeys::new(position(5)), vec![(DIGEST, key(true, true))]);
+            cached.insert_looked_up([DIGEST].into_iter(), revoked, position(7));
+            cached.catch_up(position(6), position(5), Some(vec![change]));
+            let known = cached.get(&DIGEST).unwrap();
+            assert!(known.row.is_revoked && known.row.account.is_closed, "{known:?}");
+            let reopened = KeyChange::Account(key(true, false).account);
+            cached.catch_up(position(8), position(6), Some(vec![reopened]));
+            assert!(!cached.get(&DIGEST).unwrap().row.account.is_closed);
+        }
+    }
 
     #[test]
     fn each_refusal_has_its_own_reason_in_the_log() {

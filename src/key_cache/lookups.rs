@@ -74,8 +74,8 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits for requests, then removes and returns the requests whose keys the next statement looks
-    /// up.
+    /// Waits for requests, then removes and returns the requests whose keys the next statement
+    /// looks up.
     pub async fn take_batch(&self) -> Vec<Waiter> {
         loop {
             let next = take_next(&mut self.waiting.lock());
@@ -87,8 +87,8 @@ impl Lookups {
     }
 }
 
-/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Removes requests
-/// whose caller no longer waits.
+/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Removes
+/// requests whose caller no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable: requests with the same priority stay in the order of their arrival.

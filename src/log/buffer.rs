@@ -2,8 +2,8 @@
 //! line. Only the writer thread waits for the output.
 //!
 //! tracing-appender's non-blocking writer cannot be flushed by a deadline: it flushes only when it
-//! is dropped, and then for at most 1.1 seconds. It also limits lines instead of bytes, and does not
-//! count lines that could not be written.
+//! is dropped, and then for at most 1.1 seconds. It also limits lines instead of bytes, and does
+//! not count lines that could not be written.
 
 use crate::counter::counter;
 use parking_lot::{Condvar, Mutex};

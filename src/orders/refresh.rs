@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_change_of_generation_everything_is_read_again() {
+    async fn in_a_new_history_everything_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();

@@ -1,6 +1,6 @@
-//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use: a slow
-//! client keeps a whole snapshot in memory, and each change creates another snapshot, so the oldest
-//! are cut off.
+//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use: a
+//! slow client keeps a whole snapshot in memory, and each change creates another snapshot, so the
+//! oldest are cut off.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};

@@ -88,8 +88,8 @@ impl CountsFile {
         self.is_available
     }
 
-    /// Writes the file a last time before the server stops, even if nothing has changed, in case the
-    /// file was removed.
+    /// Writes the file a last time before the server stops, even if nothing has changed, in case
+    /// the file was removed.
     pub fn finish(&mut self) -> bool {
         self.must_write = true;
         self.write()

@@ -60,8 +60,8 @@ impl FixedWindow {
 
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Refusals record the end too. Otherwise, after the clock was set back, each refusal would be
-        // a full window away from the end.
+        // Refusals record the end too. Otherwise, after the clock was set back, each refusal would
+        // be a full window away from the end.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {

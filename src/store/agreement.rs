@@ -11,7 +11,7 @@
 //! | `list` | how a list in memory catches up with the store |
 //! | `reading` | which rows to read, and which change a read in pages has reached |
 //! | `key_cache` | how cached keys follow the store, and until when they are valid |
-//! | `change_numbers` | which of two change numbers reflects more |
+//! | `position` | which of two positions has more; where a batch leaves a list |
 
 pub mod journal;
 pub mod key_cache;

@@ -43,8 +43,8 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
-    /// The store cannot be used as it is: it is empty, its file has a second name, or it has a version
-    /// that this program does not support.
+    /// The store cannot be used as it is: it is empty, its file has a second name, or it has a
+    /// version that this program does not support.
     #[error("{0}")]
     Unusable(String),
     /// The operator named an order, account or key that does not exist.

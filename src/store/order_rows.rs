@@ -156,8 +156,9 @@ pub struct CancelledBatch {
     /// One per request, in the order of the requests. `None` if the request's deadline had passed,
     /// or was too near, when the store could write.
     pub outcomes: Vec<Option<CancelOutcome>>,
-    /// The positions before and after the transaction. `None` if the transaction cancelled no order,
-    /// for example because an earlier attempt of the same batch had cancelled all of its orders.
+    /// The positions before and after the transaction. `None` if the transaction cancelled no
+    /// order, for example because an earlier attempt of the same batch had cancelled all of its
+    /// orders.
     pub positions: Option<(Position, Position)>,
 }
 

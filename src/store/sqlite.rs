@@ -195,8 +195,8 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // The last connection that closes would make a checkpoint and delete the write-ahead log, by
-        // its path.
+        // The last connection that closes would make a checkpoint and delete the write-ahead log,
+        // by its path.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),

@@ -35,7 +35,7 @@ fn a_sound_store_is_counted_while_a_server_runs() {
     report.as_object_mut().unwrap().remove("countedAccounts");
     let expected = json!({
         "orders": { "pending": 2_700, "shipped": 300, "cancelled": 0 },
-        "ordersVersion": 1, "keysVersion": 2,
+        "ordersChangeNumber": 1, "keysChangeNumber": 2,
         "pets": 0, "accounts": 1, "keys": 1, "problems": [],
     });
     assert_eq!(report, expected);
@@ -56,7 +56,7 @@ accounts  1
 keys      1; change 2
 (1) error: ./store-orders-data: [..] problems found
 $ store-orders check --json
-{"orders":null,"ordersVersion":1,"keysVersion":2,"pets":0,"accounts":1,"keys":1,"problems":[[..],"orders cannot be read: database disk image is malformed"],"countedAccounts":null}
+{"orders":null,"ordersChangeNumber":1,"keysChangeNumber":2,"pets":0,"accounts":1,"keys":1,"problems":[[..],"orders cannot be read: database disk image is malformed"],"countedAccounts":null}
 (1) error: ./store-orders-data: [..] problems found
 "#]]);
 }

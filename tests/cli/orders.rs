@@ -222,7 +222,8 @@ fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=1_200);
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
-    let changes = || sandbox.run(&["check", "--json"]).json()["ordersVersion"].as_i64().unwrap();
+    let changes =
+        || sandbox.run(&["check", "--json"]).json()["ordersChangeNumber"].as_i64().unwrap();
     let before = changes();
     // All ids are checked before the first step.
     sandbox.session(str![[r#"

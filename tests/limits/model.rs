@@ -1,5 +1,5 @@
-//! A simple model of the limits that shares no code with the limiter. It keeps strikes in lists, and
-//! counts them again for each request.
+//! A simple model of the limits that shares no code with the limiter. It keeps strikes in lists,
+//! and counts them again for each request.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;

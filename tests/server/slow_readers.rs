@@ -15,9 +15,9 @@ const MIB: f64 = 1_048_576.0;
 /// The metric of the server's total memory.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory for a new list that is being built, freed memory that the allocator keeps, and memory that
-/// connections still use after the server has cut off their lists: one page each over HTTP/2, and the
-/// buffers of hyper and the system over HTTP/1.1.
+/// Memory for a new list that is being built, freed memory that the allocator keeps, and memory
+/// that connections still use after the server has cut off their lists: one page each over HTTP/2,
+/// and the buffers of hyper and the system over HTTP/1.1.
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.

@@ -3,8 +3,9 @@
 //! Redocly lints the documents, and schemathesis sends requests generated from them. The code
 //! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
 //! clients of other generators list and cancel orders. promtool checks alerts and metrics, and
-//! kubernetes-validate the handbook's manifests. The tools are pinned in `tests/external_checks` and installed in `target/external_checks`, except
-//! promtool, curl, openssl, ss, nginx, systemd-analyze and Python, which come from Debian.
+//! kubernetes-validate the handbook's manifests. The tools are pinned in `tests/external_checks`
+//! and installed in `target/external_checks`, except promtool, curl, openssl, ss, nginx,
+//! systemd-analyze and Python, which come from Debian.
 
 mod clients;
 mod documents;

@@ -22,7 +22,7 @@ const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
         "they watch the server and its store",
         &["admin", "damage_check", "metrics", "log", "counter"],
     ),
-    ("several modules of the picture share them", &["context", "keys", "blocking", "clock"]),
+    ("several modules of the picture share them", &["context", "api_key", "blocking", "clock"]),
 ];
 
 /// What the picture is compared with.

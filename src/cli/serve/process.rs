@@ -187,8 +187,8 @@ fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Flushes the log, at most until the deadline. Uses its own thread, because all of tokio's blocking
-/// threads may be waiting for a disk that hangs.
+/// Flushes the log, at most until the deadline. Uses its own thread, because all of tokio's
+/// blocking threads may be waiting for a disk that hangs.
 async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
     let (sender, flushed) = oneshot::channel();
     let flush = move || {

@@ -35,13 +35,14 @@ pub struct EndedBySignal {
     pub what: String,
 }
 
-/// Makes SIGHUP ineffective until [`Signals::listen`] is called. A program that sends SIGHUP after it
-/// has replaced the certificate may do so while the server starts, and must not end the server.
+/// Makes SIGHUP ineffective until [`Signals::listen`] is called. A program that sends SIGHUP after
+/// it has replaced the certificate may do so while the server starts, and must not end the server.
 pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;
     let _entered = runtime.enter();
-    // tokio never removes its handler, so SIGHUP is also ignored after this runtime has been dropped.
+    // tokio never removes its handler, so SIGHUP is also ignored after this runtime has been
+    // dropped.
     signal(SignalKind::hangup()).map(drop).context("cannot listen for signals")
 }
 

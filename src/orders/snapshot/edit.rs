@@ -200,6 +200,9 @@ pub mod tests {
                 let orders: Vec<_> =
                     map.iter().map(|(id, quantity)| order(*id, *quantity)).collect();
                 assert_eq!(text(&snapshot), serde_json::to_string(&orders).unwrap(), "seed {seed}");
+                let changes = orders.iter().map(|order| OrderChange::Listed(*order));
+                let rebuilt = apply_changes(&Snapshot::empty(SMALL), changes);
+                assert_eq!(snapshot.tag(), rebuilt.tag(), "seed {seed}");
                 assert!(snapshot.pages().iter().flat_map(|page| page.ids()).eq(map.keys()));
                 most_pages = snapshot.pages().len().max(most_pages);
             }

@@ -1,5 +1,5 @@
-//! The sizes of pages, turns and short lists. A turn is a piece of a list that a response sends before
-//! it yields. The sizes are parameters, so that tests can run the same code on short lists.
+//! The sizes of pages, turns and short lists. A turn is a piece of a list that a response sends
+//! before it yields. The sizes are parameters, so that tests can run the same code on short lists.
 
 /// The sizes of pages, turns and short lists.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! Weak entity tags (RFC 9110, 8.8.3) made from content. They are the same on every server, after a
-//! restart or a restore, and in every encoding. 128 bits exclude accidental collisions, and nobody
-//! would gain from a deliberate one.
+//! restart or a restore, and in every encoding. 128 bits make accidental collisions negligible, and
+//! a deliberate one would gain nothing.
 
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
 /// The sum of the hashes of a list's orders. An edit of the list adds and subtracts only the orders
-/// that it changes. The sum needs no sequence, because a list is always in the order of its ids.
+/// that it changes. A sum suffices: the list is always sorted by id, so the set of its orders
+/// determines it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

@@ -50,8 +50,8 @@ impl CountsPersister {
         Ok(CountsPersister { running, ended })
     }
 
-    /// Writes the file a last time and stops the thread. Waits until the thread has stopped, at most
-    /// for `longest`. Returns true if the write completed.
+    /// Writes the file a last time and stops the thread. Waits until the thread has stopped, at
+    /// most for `longest`. Returns true if the write completed.
     pub async fn finish(self, longest: Duration) -> bool {
         drop(self.running);
         timeout(longest, self.ended).await == Ok(Ok(true))

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_enters_the_cache_unless_it_is_older_or_of_another_generation() {
+    fn a_key_enters_the_cache_unless_it_is_older_or_of_another_history() {
         let enters = |read| may_enter_cache(read, change(1, 5));
         assert_eq!([change(1, 4), change(1, 5), change(1, 6)].map(enters), [false, true, true]);
         assert_eq!([change(0, 9), change(2, 9)].map(enters), [false; 2]);

@@ -46,9 +46,9 @@ impl<S, R: Default> ListState<S, R> {
         self.reflected_after_removals
     }
 
-    /// Adds a batch of cancellations of this process to the pending removals. `batch` has the store's
-    /// positions before and after the batch. If the list is not at the position before the batch, the
-    /// orders are not added: they arrive later, with the rows of the missing changes.
+    /// Adds a batch of cancellations of this process to the pending removals. `batch` has the
+    /// store's positions before and after the batch. If the list is not at the position before the
+    /// batch, the orders are removed later, with the rows of the missing changes.
     pub fn cancelled(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let reflected = self.reflected_after_removals.after(batch);
         if reflected != self.reflected_after_removals {

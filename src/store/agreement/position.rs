@@ -1,12 +1,12 @@
-//! The position in the store's history that a list, a cache or an answer has reached. A change stores
-//! its number in the rows that it changes, in the same transaction.
+//! The position in the store's history that a list, a cache or an answer has reached. A change
+//! stores its number in the rows that it changes, in the same transaction.
 
-/// A point in the history of the orders, or in that of the accounts and keys.
+/// A history, and the last of its changes, of orders or of accounts and keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Counts the histories that this process has followed. A failover or a restore may lose changes,
-    /// and their numbers are then used again. If the journal lacks a change that this process has
-    /// seen, the process follows a new history. Always 0 on an engine without failover.
+    /// Counts the histories that this process has followed. A failover or a restore may lose
+    /// changes, and their numbers are then used again. If the journal lacks a change that this
+    /// process has seen, the process follows a new history. Always 0 on an engine without failover.
     pub history: u64,
     /// The number of the last change, or 0 before the first change.
     pub number: i64,
@@ -28,10 +28,9 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position of a list after the orders that a batch cancelled were removed from it.
-    /// `self` is the list's position before, and `batch` has the store's positions before and after
-    /// the batch. If the list is not at the position before the batch, it lacks a change of another
-    /// process, and the result is `self`.
+    /// Moves a list's position over a batch whose orders were removed from the list. `batch` has
+    /// the store's positions before and after the batch. If the list was not at the position before
+    /// the batch, it lacks a change of another process, so its position stays the same.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

@@ -27,10 +27,8 @@ pub struct CheckReport {
     /// The number of orders in each status.
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
-    #[serde(rename = "ordersVersion")]
     pub orders_change_number: Option<i64>,
     /// The number of the last change of accounts and keys.
-    #[serde(rename = "keysVersion")]
     pub keys_change_number: Option<i64>,
     /// The number of pets.
     pub pets: Option<i64>,
@@ -48,8 +46,8 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Checks that a table has exactly one row. Without its row, `identity` has no store id, and
-    /// `versions` is no lock (PostgreSQL) or has no change numbers (SQLite).
+    /// Checks that a table has exactly one row. Without its row, `identity` has no store id,
+    /// `change_lock` locks nothing (PostgreSQL), and `last_changes` has no numbers (SQLite).
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));
@@ -88,8 +86,9 @@ impl CheckReport {
     }
 }
 
-/// Checks all dates and counts the rows. Reports unreadable tables as problems. Reads dates in pages,
-/// so that no read of the embedded store takes long: its write-ahead log cannot be emptied meanwhile.
+/// Checks all dates and counts the rows. Reports unreadable tables as problems. Reads dates in
+/// pages, so that no read of the embedded store takes long: its write-ahead log cannot be emptied
+/// meanwhile.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

@@ -2,7 +2,8 @@
 //! numbers of the last changes. A server also looks up the last change that it has seen: if the
 //! journal lacks that change, the primary has a different history.
 //!
-//! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and keys.
+//! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and
+//! keys.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;

@@ -75,8 +75,8 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch, with retries in further sessions until the deadline. All attempts share the
-    /// batch's id, so that it is executed only once.
+    /// Executes a batch, with retries in further sessions until the deadline. All attempts share
+    /// the batch's id, so that it is executed only once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -107,8 +107,8 @@ impl PostgresStore {
         }
     }
 
-    /// Returns the current session, and the rows to read for a caller whose data is at this position.
-    /// Fails unless the session follows the position's history.
+    /// Returns the current session, and the rows to read for a caller whose data is at this
+    /// position. Fails unless the session follows the position's history.
     fn session_after(&self, after: Position) -> Result<(Arc<Session>, ReadScope), StoreError> {
         let session = current(&self.sessions)?;
         match ReadScope::rows_after(after, session.state.history) {

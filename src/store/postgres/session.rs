@@ -1,11 +1,11 @@
 //! A session: six connections to one database server, opened and closed together.
 //!
 //! A replaced primary still answers reads. With a pool of independent connections, some would still
-//! reach the old primary after a failover, and a list from it could show an order whose cancellation
-//! the new primary has committed. So all connections of a session reach the same server, and its
-//! answers are valid only under the session's lease: until a second after the last confirmed
-//! heartbeat was *sent*. A heartbeat is a commit, which a replaced primary with a synchronous
-//! standby cannot confirm.
+//! reach the old primary after a failover, and a list from it could show an order whose
+//! cancellation the new primary has committed. So all connections of a session reach the same
+//! server, and its answers are valid only under the session's lease: until a second after the last
+//! confirmed heartbeat was *sent*. A heartbeat is a commit, which a replaced primary with a
+//! synchronous standby cannot confirm.
 //!
 //! A connection executes one statement after the other, and a batch that waits for the change lock
 //! must not delay lists, for example. So each kind of work has its own connection:
@@ -26,8 +26,8 @@
 //!
 //! A session ends if a connection closes or fails, an answer is late, the journal lacks a change
 //! that this server has seen, or a task panics. All connections are then closed, and [`opener`]
-//! opens the next session. An answer after the end is discarded, because a replaced primary may have
-//! sent it: the request fails, except that a batch is sent again in the next session.
+//! opens the next session. An answer after the end is discarded, because a replaced primary may
+//! have sent it: the request fails, except that a batch is sent again in the next session.
 
 mod counter;
 mod durability;
@@ -64,8 +64,9 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 use writer::BatchWriter;
 
-/// Six connections to one server. The fields that `server_store` and `limits` use are `pub(super)`. They
-/// offer only methods, and the session is shared in an `Arc`, so accessors would protect nothing.
+/// Six connections to one server. The fields that `server_store` and `rate_limiter` use are
+/// `pub(super)`. They offer only methods, and the session is shared in an `Arc`, so accessors would
+/// protect nothing.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,

@@ -88,7 +88,7 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
 #[derive(Clone, Copy)]
-pub struct ServerLimits {
+pub struct ServerTimeouts {
     /// `lock_timeout`.
     pub lock_ms: u64,
     /// `statement_timeout`.
@@ -98,43 +98,43 @@ pub struct ServerLimits {
     pub idle_ms: u64,
 }
 
-/// RateLimiter for cancelling orders. The idle timeout is short because the transaction holds the change
-/// lock.
-pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
+/// Timeouts for cancelling orders. The idle timeout is short because the transaction holds the
+/// change lock.
+pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// RateLimiter for querying the last changes for lists and keys, and for reading the few orders and keys
-/// that changed.
-pub const FRESHNESS: ServerLimits = limits(100, 2_000, 10_000);
+/// Timeouts for querying the last changes for lists and keys, and for reading the few orders and
+/// keys that changed.
+pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
 /// The most freshness queries in flight on one connection. With several, a list request seldom
 /// waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// RateLimiter for reading single orders and pets.
-pub const READER: ServerLimits = limits(100, 1_500, 20_000);
+/// Timeouts for reading single orders and pets.
+pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
-/// RateLimiter for recording the uses of keys, removing old rows, and checking the schema version.
-pub const MAINTENANCE: ServerLimits = READER;
+/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version.
+pub const MAINTENANCE: ServerTimeouts = READER;
 
-/// RateLimiter for heartbeats. The lock timeout is short, because only this server locks its row.
-pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
+/// Timeouts for heartbeats. The lock timeout is short, because only this server locks its row.
+pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 
 /// The number of batches of counts that can be in flight. With four, a request waits at most a
 /// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// RateLimiter for counting requests.
-pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
+/// Timeouts for counting requests.
+pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
-/// RateLimiter for reading whole tables.
-pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
+/// Timeouts for reading whole tables.
+pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// RateLimiter for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
+/// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
 /// Statements have no timeout: `check`, `restore` and `migrate` read whole tables.
-pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
+pub const COMMAND: ServerTimeouts = timeouts(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
-const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {
-    ServerLimits { lock_ms, statement_ms, idle_ms }
+const fn timeouts(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerTimeouts {
+    ServerTimeouts { lock_ms, statement_ms, idle_ms }
 }
 
 const fn ms(duration: Duration) -> u64 {

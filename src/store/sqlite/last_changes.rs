@@ -5,9 +5,10 @@
 //! Each list request and each refresh of the keys needs these numbers. They are read again only if
 //! the header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit of any process
 //! changes the header before it returns, so an equal header means that nothing was committed
-//! (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions). Reading the header takes
-//! 39 instructions and one system call (1.5 µs on a busy machine). `PRAGMA data_version` would take
-//! 2,112 instructions and two system calls (7 µs). Measured with SQLite 3.54, callgrind and strace.
+//! (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions). Reading the header
+//! takes 39 instructions and one system call (1.5 µs on a busy machine). `PRAGMA data_version`
+//! would take 2,112 instructions and two system calls (7 µs). Measured with SQLite 3.54, callgrind
+//! and strace.
 
 use super::connection::connect;
 use super::directory::{LOG_INDEX, side_file};

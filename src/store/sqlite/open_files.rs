@@ -1,7 +1,7 @@
-//! Detects that the files of an open store were removed, replaced or overwritten. SQLite continues to
-//! use the files that it has open. Then either the next start does not find the changes that this
-//! process acknowledges, or another process uses other files, so that the two overwrite each other's
-//! changes.
+//! Detects that the files of an open store were removed, replaced or overwritten. SQLite continues
+//! to use the files that it has open. Then either the next start does not find the changes that
+//! this process acknowledges, or another process uses other files, so that the two overwrite each
+//! other's changes.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;

@@ -1,8 +1,8 @@
 //! Ensures that a store has at most one server, by a lock on the data directory. Most of the
 //! operator's commands do not take the lock, since they can run while a server runs.
 //!
-//! The directory itself is locked (flock(2)), because a lock file could be removed, and then a second
-//! server would lock a new file.
+//! The directory itself is locked (flock(2)), because a lock file could be removed, and then a
+//! second server would lock a new file.
 
 use super::directory::{create, existing_store};
 use crate::private_file::{open_private_file, private_file};
@@ -87,8 +87,8 @@ pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns the description that a running server wrote to the data directory, or `None` if no server
-/// has the store in this directory.
+/// Returns the description that a running server wrote to the data directory, or `None` if no
+/// server has the store in this directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
     match open(directory)?.try_lock_shared() {

@@ -1,5 +1,5 @@
-//! Reads the header of the store's file, to detect that another file was copied over it. SQLite does
-//! not notice: it continues to combine the file's pages with those in its write-ahead log.
+//! Reads the header of the store's file, to detect that another file was copied over it. SQLite
+//! does not notice: it continues to combine the file's pages with those in its write-ahead log.
 
 use std::fs::File;
 use std::io;
@@ -9,8 +9,8 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The versions for writing and reading of a database that uses a write-ahead log. In a backup, both
-/// are 1. The page size stands between [`FORMAT`] and the versions.
+/// The versions for writing and reading of a database that uses a write-ahead log. In a backup,
+/// both are 1. The page size stands between [`FORMAT`] and the versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 /// The header of an open store.

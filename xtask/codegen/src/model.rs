@@ -47,7 +47,8 @@ pub struct Table {
     pub key: String,
     /// For each row: its variant in the enum, and its title in the document.
     pub rows: Vec<(Ident, String)>,
-    /// For each column: the name of its generated getter, its title in the document, and its value in each row.
+    /// For each column: the name of its generated getter, its title in the document, and its value
+    /// in each row.
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 

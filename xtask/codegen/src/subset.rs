@@ -1,5 +1,5 @@
-//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct, and the formats of
-//! values. The generator refuses everything else, and the tests' wire check supports the same
+//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct, and the formats
+//! of values. The generator refuses everything else, and the tests' wire check supports the same
 //! schemas. `xtask/README.md` has the same table for people; a test checks that both are equal.
 //!
 //! `x-` fields are allowed everywhere.

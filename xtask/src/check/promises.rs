@@ -185,8 +185,8 @@ fn low_version(
     })
 }
 
-/// Returns a problem if the changelog has no section of the version, or if the section does not name
-/// all changes that callers must know.
+/// Returns a problem if the changelog has no section of the version, or if the section does not
+/// name all changes that callers must know.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -1,6 +1,6 @@
 //! Checks that the texts of the documents match the machine-readable fields: the table of plans
-//! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and numbers
-//! such as "100 by default" match the schemas.
+//! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and
+//! numbers such as "100 by default" match the schemas.
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};

@@ -236,8 +236,8 @@ fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares the codes of a new error with those of the wider response that described its status. The
-/// new error need not list every code of the wider response.
+/// Compares the codes of a new error with those of the wider response that described its status.
+/// The new error need not list every code of the wider response.
 fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);

@@ -1,7 +1,8 @@
 //! The settings of every connection, which override those of the database and the database role.
 
 use crate::store::postgres::timeouts::{
-    self, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, ServerLimits, UNACKNOWLEDGED_LIMIT,
+    self, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, ServerTimeouts,
+    UNACKNOWLEDGED_LIMIT,
 };
 use std::fmt::Write as _;
 
@@ -24,15 +25,15 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     /// The `application_name`.
     pub name: &'static str,
-    limits: ServerLimits,
+    timeouts: ServerTimeouts,
     /// Allows sequential scans. Off for roles that read only a few rows, because outdated
     /// statistics could make the planner choose a scan instead of an index after an import.
     scans: bool,
 }
 
 impl Role {
-    const fn new(name: &'static str, limits: ServerLimits, scans: bool) -> Role {
-        Role { name, limits, scans }
+    const fn new(name: &'static str, timeouts: ServerTimeouts, scans: bool) -> Role {
+        Role { name, timeouts, scans }
     }
 
     /// Formats the startup options. They override the settings of the database and the database
@@ -40,18 +41,18 @@ impl Role {
     /// otherwise the client's transaction would keep its locks.
     pub fn options(&self) -> String {
         let mut options = String::new();
-        let limits = [
-            ("lock_timeout", self.limits.lock_ms.into()),
-            ("statement_timeout", self.limits.statement_ms.into()),
-            ("idle_in_transaction_session_timeout", self.limits.idle_ms.into()),
+        let timeouts = [
+            ("lock_timeout", self.timeouts.lock_ms.into()),
+            ("statement_timeout", self.timeouts.statement_ms.into()),
+            ("idle_in_transaction_session_timeout", self.timeouts.idle_ms.into()),
             ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().into()),
             ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().into()),
             ("tcp_keepalives_count", KEEPALIVE_RETRIES.into()),
             ("tcp_user_timeout", UNACKNOWLEDGED_LIMIT.as_millis()),
         ];
-        let limits = limits.map(|(name, limit)| (name, limit.to_string()));
+        let timeouts = timeouts.map(|(name, timeout)| (name, timeout.to_string()));
         let all = SETTINGS.iter().map(|(name, value)| (*name, *value));
-        for (name, value) in all.chain(limits.iter().map(|(name, value)| (*name, &**value))) {
+        for (name, value) in all.chain(timeouts.iter().map(|(name, value)| (*name, &**value))) {
             // Writing to a String cannot fail.
             let _ = write!(options, " -c {name}={value}");
         }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Statement};
 
-/// The first column of a [`KeyChange`] in the rows of [`KeyReader`]'s statements. The columns before
-/// it are for [`parse_answer`].
+/// The first column of a [`KeyChange`] in the rows of [`KeyReader`]'s statements. The columns
+/// before it are for [`parse_answer`].
 const KEY_COLUMNS: usize = 5;
 
 /// Polls and looks up keys. The parameters `$1` and `$2` of its statements are the number and id of

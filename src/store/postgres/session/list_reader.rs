@@ -69,8 +69,8 @@ struct NextQuery {
     list: Option<Position>,
 }
 
-/// Lets list requests wait for freshness queries. The task [`ListReader::answer_requests`] sends the
-/// queries on the connection that [`KeyReader`](super::key_reader::KeyReader) uses too. Neither
+/// Lets list requests wait for freshness queries. The task [`ListReader::answer_requests`] sends
+/// the queries on the connection that [`KeyReader`](super::key_reader::KeyReader) uses too. Neither
 /// delays the other for long, because each statement is its own transaction, and `FRESHNESS` in
 /// [`timeouts`](crate::store::postgres::timeouts) limits its waits for locks.
 pub struct ListReader {

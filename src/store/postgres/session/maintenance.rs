@@ -1,5 +1,6 @@
-//! Maintenance: records the uses of keys, removes old rows of the tables `changes` and `replicas`, and
-//! checks the schema version. Its statements may take long, so requests do not use its connection.
+//! Maintenance: records the uses of keys, removes old rows of the tables `changes` and `replicas`,
+//! and checks the schema version. Its statements may take long, so requests do not use its
+//! connection.
 
 use super::state::SessionState;
 use crate::store::postgres::connecting::Connection;

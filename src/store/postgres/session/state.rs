@@ -48,7 +48,8 @@ impl SessionState {
     /// Fails if the session has ended or its lease is not valid.
     pub fn require_lease(&self) -> Result<(), StoreError> {
         self.require_open()?;
-        match self.lease.lock().is_valid(BootInstant::now()) {
+        let lease = *self.lease.lock();
+        match lease.is_valid(BootInstant::now()) {
             true => Ok(()),
             false => self.require_accepted(Err(AnswerRejected::LeaseExpired)),
         }
@@ -79,8 +80,9 @@ impl SessionState {
         }
     }
 
-    /// Passes the session's history, its lease and the last seen change to `decide`, which
-    /// accepts or rejects an answer. Fails if `decide` rejects the answer.
+    /// Passes the session's history, its lease and the last seen change to `decide`, which accepts
+    /// or rejects an answer. Fails if `decide` rejects the answer. Then checks that the session is
+    /// open, so that rows of an ended session are never used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

@@ -229,8 +229,8 @@ impl BatchWriter {
     }
 
     /// Accepts the batch's change as the last seen change, and records that it is confirmed.
-    /// Returns the positions before and after the batch, from a row of `update`; `None` if the batch
-    /// cancelled nothing.
+    /// Returns the positions before and after the batch, from a row of `update`; `None` if the
+    /// batch cancelled nothing.
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
         // If the journal lacks the last seen change, `accept` fails and the session ends. The next

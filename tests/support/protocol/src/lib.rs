@@ -11,7 +11,7 @@
 //! 1. No list that is requested after a 204 shows the order.
 //! 2. A replica with a session contains only changes that are in the journal of its server. A
 //!    cached key contains every change of keys that the cache reflects. The list shows exactly the
-//!    changes (steps of imports, and cancellations) up to the change in its tag.
+//!    changes (steps of imports, and cancellations) up to the position that it claims.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!

@@ -35,7 +35,7 @@ pub enum Broken {
     /// A list that was requested after the 204 shows the order.
     ListShowsCancelledOrder,
     ContainsAnotherHistory,
-    /// A list differs from the store's state at the change in its tag.
+    /// A list differs from the store's state at the position that it claims.
     ListDiffersFromItsTag,
     /// The cached key lacks a change that the cache claims to reflect.
     CachesOutdatedKey,

@@ -8,7 +8,7 @@
 //!   all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL find
 //!   these mutants. Recording a change before the commit is confirmed does not compile.
 //! - `is_all` of a whole read. Without `is_all`, a list may show part of an import's step, but
-//!   still contains everything that its tag claims.
+//!   still contains everything up to the position that it claims.
 //! - `is_awaited`, `answered` and the replacement of `next` in `shared_queries.rs`. Without
 //!   `is_awaited`, queries are sent that no request needs; without `answered`, no query is sent;
 //!   the test of `shared_queries.rs` finds both. Without the replacement of `next`, the code does

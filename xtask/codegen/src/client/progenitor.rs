@@ -79,8 +79,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes `Debug` from progenitor's client. Handwritten code implements it without the HTTP client,
-/// whose default headers contain the key.
+/// Removes `Debug` from progenitor's client. Handwritten code implements it without the HTTP
+/// client, whose default headers contain the key.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));

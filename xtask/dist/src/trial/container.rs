@@ -2,8 +2,8 @@
 //! environment variables. Unlike processes in a container, they share this machine's network.
 //!
 //! bubblewrap and `buildah run` cannot replace `unshare`: both stay between this process and the
-//! program, and neither forwards SIGTERM. The image's user could also not write its own files in the
-//! user namespace that bubblewrap requires, if root unpacked the image.
+//! program, and neither forwards SIGTERM. The image's user could also not write its own files in
+//! the user namespace that bubblewrap requires, if root unpacked the image.
 
 use super::image::Image;
 use anyhow::{Context, bail};

@@ -1,5 +1,5 @@
-//! A store's file that is mounted alone, as into a container, is refused. The write-ahead log and the
-//! locks stay in the other directory, so two servers would overwrite each other's changes.
+//! A store's file that is mounted alone, as into a container, is refused. The write-ahead log and
+//! the locks stay in the other directory, so two servers would overwrite each other's changes.
 
 use crate::scenario::Tools;
 use anyhow::Context;

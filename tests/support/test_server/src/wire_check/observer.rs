@@ -11,8 +11,8 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. The mutex is not poisoned by a task
-/// that panics, because dropping the observer of a failed test would then abort all tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. The mutex is not poisoned by a
+/// task that panics, because dropping the observer of a failed test would then abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 
