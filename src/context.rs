@@ -17,10 +17,10 @@ use tokio::sync::Semaphore;
 pub struct ServerContext {
     /// The order list, which also cancels orders.
     pub orders: Arc<OrderList>,
-    /// The store, for look-ups of single rows.
+    /// The store, for lookups of single rows.
     pub store: Arc<dyn Store>,
-    /// Limits concurrent look-ups of single rows.
-    pub row_look_ups: Arc<Semaphore>,
+    /// Limits concurrent lookups of single rows.
+    pub row_lookups: Arc<Semaphore>,
     /// Reports a damaged store.
     pub damage_check: DamageCheck,
     /// The cached keys, which authenticate requests.

@@ -32,15 +32,14 @@
 //! | `api/src/operation.rs` | passes the request to the handler; later builds the response |
 //! | `api/src/v1.rs` | the operation's types, generated |
 //! | `http/handlers.rs` | implements the operation |
-//! | `store/freshness.rs` | waits for the store's answer |
 //! | `orders/snapshot.rs` | has the list's pages and entity tag |
 //! | `http/negotiation.rs` | reads `Accept-Encoding` |
 //! | `orders/sending.rs` | sends the bytes of the list, plain or as gzip |
+//! | `orders/sent_lists.rs` | can cut a list of several pages off; shorter lists do not pass it |
 //! | `metrics/requests.rs` | counts the request |
 //! | `log/buffer.rs` | keeps the line until the log's thread writes it |
 //!
-//! A list of several pages also passes `orders/sent_lists.rs`, which can cut it off.
-//! `If-None-Match` needs no other file.
+//! `If-None-Match` needs no other file. PostgreSQL's answer is awaited in `store/freshness.rs`.
 //!
 //! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`, then
 //! `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:

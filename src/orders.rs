@@ -93,8 +93,8 @@ impl OrderList {
     /// Queries the store for its last changes and their rows. The answer covers every change that
     /// was committed before this call.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
-        let reflected = self.reflected();
-        self.store.freshness(Some(reflected))
+        let reflected = self.position();
+        self.store.query_freshness(Some(reflected))
     }
 
     /// Returns a list that reflects all changes committed before this call.
@@ -108,7 +108,10 @@ impl OrderList {
         &self,
         freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, Position), ListError> {
-        let latest = freshness.wait().await.map_err(ListError::Freshness)?;
+        let latest = match freshness {
+            Freshness::Known(latest) => latest,
+            pending => pending.wait().await.map_err(ListError::Freshness)?,
+        };
         let stored = latest.last_changes.orders;
         Ok((self.refresh_to(latest).await?, stored))
     }
@@ -202,16 +205,16 @@ impl OrderList {
             // Errors are ignored, because the next request for a list returns them.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
-                && latest.last_changes.orders.has_more_than(self.reflected())
+                && latest.last_changes.orders.has_more_than(self.position())
             {
                 drop(self.refresh_to(latest).await);
             }
         }
     }
 
-    /// The last change that the list reflects.
-    pub fn reflected(&self) -> Position {
-        self.state.lock().reflected_after_removals()
+    /// The position of the list.
+    pub fn position(&self) -> Position {
+        self.state.lock().position()
     }
 
     /// Fails if orders cannot be cancelled: if a batch hangs, or if the last batch failed and a
@@ -234,7 +237,7 @@ impl OrderList {
 /// Publishes a refreshed list. Cuts off older lists if this makes too many of them outdated.
 fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
     let snapshot = read.apply(state);
-    readers.enforce();
+    readers.cut_off_excess();
     snapshot
 }
 
@@ -291,11 +294,11 @@ mod tests {
     #[tokio::test]
     async fn the_list_follows_the_store_without_requests() {
         let (orders, store, _directory) = one_order().await;
-        let (before, orders) = (orders.reflected(), Arc::new(orders));
+        let (before, orders) = (orders.position(), Arc::new(orders));
         let follower = tokio::spawn(Arc::clone(&orders).keep_following());
         store.ship_orders(&[1]).unwrap();
         let began = Instant::now();
-        while orders.reflected() == before {
+        while orders.position() == before {
             assert!(
                 began.elapsed() < Duration::from_secs(60),
                 "the list does not follow the store"

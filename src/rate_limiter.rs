@@ -6,7 +6,7 @@ mod addresses;
 mod begun_bans;
 mod in_memory;
 mod persistence;
-mod snapshot;
+mod saved_windows;
 mod strikes;
 mod window;
 

@@ -19,7 +19,7 @@ use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
 use crate::orders::{OrderList, RunningBatch};
 use crate::rate_limiter::RateLimiter;
-use crate::store::{ROW_LOOK_UPS, Store};
+use crate::store::{ROW_LOOKUPS, Store};
 use anyhow::Context;
 use ban_recorder::BanRecorder;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
@@ -234,7 +234,7 @@ async fn open(
         keys: Arc::new(keys),
         orders: Arc::new(orders),
         store,
-        row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS as usize)),
+        row_lookups: Arc::new(Semaphore::new(ROW_LOOKUPS as usize)),
         damage_check,
         rate_limiter,
         clock,

@@ -63,7 +63,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 pub const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum number of concurrent single-row lookups of one server.
-pub const ROW_LOOK_UPS: u32 = 16;
+pub const ROW_LOOKUPS: u32 = 16;
 
 /// The maximum time that the readiness check waits for the store. Each scrape of the metrics waits
 /// for this check, so the time is shorter than the timeout of a scrape (Prometheus's default is 10
@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     /// the call. `list` is the last change that the caller's list reflects; the answer may contain
     /// the orders that changed after this change. Every list request makes this call, so an
     /// embedded engine does not allocate memory for the answer.
-    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
+    fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
     /// Returns `None` if the engine cannot read them without waiting.

@@ -52,10 +52,10 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
         let line = format!(r#""level":"{level}","msg":"{msg}""#);
         log.matches(&line).count()
     };
-    let begun = || lines("WARN", "limits file write hangs");
+    let begun = || lines("WARN", "counts file write hangs");
     wait_until("the hang is logged", || async { begun() > 0 }).await;
     disk.set(0).unwrap();
-    let ended = || lines("INFO", "limits file write ended");
+    let ended = || lines("INFO", "counts file write ended");
     wait_until("the end is logged", || async { ended() > 0 }).await;
     assert_eq!((begun(), ended()), (1, 1), "{}", server.log());
     server.stop().unwrap();

@@ -1,5 +1,5 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
-//! too many open files, hanging look-ups and clients that stop reading.
+//! too many open files, hanging lookups and clients that stop reading.
 
 mod abandoned;
 pub mod admin;

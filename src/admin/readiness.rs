@@ -267,7 +267,7 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
         Ok(polled) => polled.last_changes.orders,
         Err(error) => return failed(error),
     };
-    let listed = server.orders.reflected();
+    let listed = server.orders.position();
     lag.lock().observe(Instant::now(), stored, listed);
     let unready = if stored.history != listed.history {
         server.orders.begin_refresh();

@@ -207,7 +207,7 @@ fn show_usage(
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     let clock = SystemClock::start();
-    let limits = options.open_limits_report(store)?;
+    let limits = options.open_counts_report(store)?;
     let account = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
     let is_shared = options.store.store.is_some();

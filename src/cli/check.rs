@@ -1,4 +1,4 @@
-//! `check`: checks the integrity of a store and of its limits file, and counts their contents.
+//! `check`: checks the integrity of a store and of its counts file, and counts their contents.
 
 use super::options::Options;
 use super::printer::Printer;
@@ -9,13 +9,13 @@ use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
 
-/// The contents of the store and of the limits file, and the problems with them.
+/// The contents of the store and of the counts file, and the problems with them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CheckOutput {
     #[serde(flatten)]
     pub store: CheckReport,
-    /// The number of accounts in the limits file, or `None` if there is no limits file.
+    /// The number of accounts in the counts file, or `None` if there is no counts file.
     pub counted_accounts: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn format_counts(checked: &CheckOutput) -> String {
         format_count(store.keys_change_number),
     );
     if let Some(accounts) = checked.counted_accounts {
-        text.push_str(&format!("\nlimits    counted for {accounts} accounts"));
+        text.push_str(&format!("\ncounts    of {accounts} accounts"));
     }
     text
 }

@@ -73,7 +73,7 @@ impl Options {
     }
 
     /// Opens the request counts of this store.
-    pub fn open_limits_report(
+    pub fn open_counts_report(
         &self,
         store: &dyn OperatorStore,
     ) -> anyhow::Result<Box<dyn CountsReport>> {

@@ -240,7 +240,7 @@ where
     let server = request.context;
     // The middleware ends this wait at the request's deadline. The semaphore is never closed, so
     // the result is a permit.
-    let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
+    let permit = Arc::clone(&server.row_lookups).acquire_owned().await;
     let query = query(Arc::clone(&server.store));
     let answer = tokio::spawn(async move {
         let _permit = permit;

@@ -89,7 +89,7 @@ pub struct Operation {
     call: Call,
 }
 
-/// A route without parameters. Requests are compared with it before dropshot's look-up, which
+/// A route without parameters. Requests are compared with it before dropshot's lookup, which
 /// allocates each part of the path and costs as much as the rate limiter.
 struct StaticRoute {
     method: Method,

@@ -212,7 +212,7 @@ fn enforce(
             let why = server.rate_limiter.unavailable_because();
             let why = why.as_deref().unwrap_or("no answer in time");
             let why = format_args!("the request cannot be counted: {why}");
-            ("limits_unavailable", scope.log_unavailable(&why))
+            ("counts_unavailable", scope.log_unavailable(&why))
         }
     };
     server.metrics.rate_limited.count(plan, &decision);

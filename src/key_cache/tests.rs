@@ -85,7 +85,7 @@ impl TestStore {
 
 #[async_trait]
 impl Store for TestStore {
-    fn freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
+    fn query_freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
         unreachable!()
     }
 

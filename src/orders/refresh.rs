@@ -37,12 +37,12 @@ impl ListInMemory {
     /// Adds the cancellations of one transaction to the pending removals.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, batch: &CancelledBatch) {
         let add = |removals: &mut Vec<i64>| removals.extend(orders);
-        self.list.cancelled(batch.positions, add);
+        self.list.add_removals(batch.positions, add);
     }
 
     /// The change that the list reflects once the pending removals are applied.
-    pub fn reflected_after_removals(&self) -> Position {
-        self.list.reflected_after_removals()
+    pub fn position(&self) -> Position {
+        self.list.position()
     }
 
     /// Returns the snapshot and the number of pending removals.
@@ -69,8 +69,8 @@ impl ListInMemory {
     }
 
     /// Returns the reference that the responses of this snapshot share.
-    pub fn share(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
-        self.sent.share(snapshot)
+    pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
+        self.sent.register(snapshot)
     }
 
     /// The memory in bytes of the outdated lists that are being sent.
@@ -312,10 +312,7 @@ mod tests {
         let listed = run_refresh(&state, refresh).await;
         assert_eq!(contains(&listed, [2, 3, 5, 7]), [true, false, true, false]);
         let list = state.into_inner().list;
-        assert_eq!(
-            (list.reflected_after_removals(), &list.pending_removals[..]),
-            (change(7), &[5][..])
-        );
+        assert_eq!((list.position(), &list.pending_removals[..]), (change(7), &[5][..]));
     }
 
     #[tokio::test]
@@ -332,7 +329,7 @@ mod tests {
         assert!(refresh.is_long(0) && !refresh.is_long(2));
         let listed = run_refresh(&state, refresh).await;
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
-        assert_eq!(state.lock().reflected_after_removals(), change(8));
+        assert_eq!(state.lock().position(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
         // The rows contain only changes after change 9. The list lacks all changes after change 8,
         // so the store must be read.
@@ -376,6 +373,6 @@ mod tests {
         let listed = refresh.read(&store).await.unwrap().apply(&state);
         assert_eq!(contains(&listed, [901, 5]), [true, false]);
         let list = state.into_inner().list;
-        assert_eq!((list.reflected_after_removals(), list.pending_removals.len()), (change(1), 0));
+        assert_eq!((list.position(), list.pending_removals.len()), (change(1), 0));
     }
 }

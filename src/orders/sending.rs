@@ -100,7 +100,7 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
     try_stream! {
         let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
             .snapshot()
-            .map(|list| (list.joined(), list.pages().len(), list.sizes(), list.length()))?;
+            .map(|list| (list.join_unless_first(), list.pages().len(), list.sizes(), list.length()))?;
         if let Some(joined) = joined {
             yield joined;
             return;
@@ -205,9 +205,9 @@ impl Readers {
 
     /// Registers a list that is about to be sent.
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
-        let list = self.state.lock().share(snapshot);
+        let list = self.state.lock().register(snapshot);
         // The snapshot may have become outdated before its first response began.
-        self.enforce();
+        self.cut_off_excess();
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }
 
@@ -225,7 +225,7 @@ impl Readers {
 
     /// Cuts off outdated lists, the oldest first, until the others are within the bound. Call it
     /// when a list has become outdated.
-    pub fn enforce(&self) {
+    pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is released before.
         let cut: usize = excess.iter().map(SentList::cut_off).sum();
@@ -357,7 +357,7 @@ mod tests {
             });
             list = remove_some(&list, round);
             drop(state.lock().publish(&list, Position::beginning(0), 0));
-            readers.enforce();
+            readers.cut_off_excess();
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());

@@ -33,7 +33,7 @@ impl SentList {
 impl SentLists {
     /// Returns the reference that the snapshot's responses share. Creates one if there is none, or
     /// if the snapshot was cut off.
-    pub fn share(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
+    pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))
         };
@@ -88,12 +88,12 @@ mod tests {
     #[test]
     fn a_cut_off_ends_the_responses_of_a_list_but_no_later_one() {
         let (mut lists, list) = (SentLists::default(), Arc::new(snapshot(1)));
-        let (sent, responses) = (lists.share(&list), [(); 2].map(|()| lists.share(&list)));
+        let (sent, responses) = (lists.register(&list), [(); 2].map(|()| lists.register(&list)));
         assert!(responses.iter().all(|response| response.snapshot().is_ok()));
         assert_eq!(sent.cut_off(), responses.len());
         assert!(responses.iter().all(|response| response.snapshot().is_err()));
         assert_eq!(sent.cut_off(), 0);
-        let later_list = lists.share(&list);
+        let later_list = lists.register(&list);
         assert!(later_list.snapshot().is_ok());
         drop((sent, responses, later_list));
         assert_eq!(Arc::strong_count(&list), 1);
@@ -104,7 +104,7 @@ mod tests {
         let mut lists = SentLists::default();
         let snapshots = [(); 4].map(|()| Arc::new(snapshot(100)));
         let [_, _, _, current] = &snapshots;
-        let sent = [0, 3, 1, 2].map(|place| lists.share(&snapshots[place]));
+        let sent = [0, 3, 1, 2].map(|place| lists.register(&snapshots[place]));
         let bytes = current.held_bytes();
         assert_eq!(lists.outdated_bytes(current), 3 * bytes);
         let excess = |bound| -> Vec<usize> {

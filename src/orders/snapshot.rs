@@ -109,7 +109,7 @@ impl Snapshot {
     /// sends the list plain. One buffer is sent faster than pages: 10,000 orders at 1.18 times the
     /// speed. But most snapshots are sent only once if orders change often, and then the copy would
     /// cost more than it saves.
-    pub fn joined(&self) -> Option<Bytes> {
+    pub fn join_unless_first(&self) -> Option<Bytes> {
         if self.length > self.sizes.short_list_bytes
             || self.plain_responses.fetch_add(1, Ordering::Relaxed) == 0
         {
@@ -169,12 +169,12 @@ mod tests {
     #[test]
     fn short_lists_are_joined_for_the_second_response() {
         let short = snapshot(200);
-        assert!(short.pages().len() > 1 && short.joined().is_none());
-        let [second, third] = [(); 2].map(|()| short.joined().unwrap());
+        assert!(short.pages().len() > 1 && short.join_unless_first().is_none());
+        let [second, third] = [(); 2].map(|()| short.join_unless_first().unwrap());
         assert_eq!(second, text(&short));
         assert_eq!(second.as_ptr(), third.as_ptr());
         let long = snapshot(1_000);
-        assert!([(); 3].map(|()| long.joined()).iter().all(Option::is_none));
+        assert!([(); 3].map(|()| long.join_unless_first()).iter().all(Option::is_none));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 /// The counts of a limiter, which a command can read while servers run. The counts are in the
-/// limits file of the server or, if several servers share a store, in PostgreSQL.
+/// counts file of the server or, if several servers share a store, in PostgreSQL.
 pub trait CountsReport {
     /// Returns the usage of the account with this row in the store.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;

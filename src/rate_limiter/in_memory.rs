@@ -2,7 +2,7 @@
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
-use super::snapshot::LimitsSnapshot;
+use super::saved_windows::SavedWindows;
 use super::strikes::{KeyBan, Strikes};
 use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, RateLimitStatus, RateLimiter, log_ban};
@@ -67,17 +67,17 @@ impl InMemoryRateLimiter {
     }
 
     /// Returns the windows of all accounts that are open at this wall time.
-    pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
+    pub fn saved_windows(&self, now: Timestamp) -> SavedWindows {
         let saved = self
             .accounts
             .iter()
             .filter_map(|windows| Some((*windows.key(), windows.to_saved(now)?)));
-        LimitsSnapshot { accounts: saved.collect() }
+        SavedWindows { accounts: saved.collect() }
     }
 
     /// Adds the counts of an earlier run to the counts since the start.
-    pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
-        for (account, saved) in snapshot.accounts {
+    pub fn restore(&self, saved: SavedWindows, now: Timestamp) {
+        for (account, saved) in saved.accounts {
             self.update_account(account, |windows| *windows = windows.merge(saved, now));
         }
     }

@@ -1,4 +1,4 @@
-//! Saves the windows of accounts in the limits file (`limits.snapshot` in the data directory), to
+//! Saves the windows of accounts in the counts file (`limits.snapshot` in the data directory), to
 //! restore them after a restart. The file is separate from the store, so that damage to it affects
 //! no orders or keys. A separate thread writes the whole file if something has changed, so that no
 //! request waits for a write.
@@ -13,14 +13,14 @@ pub use persister::CountsPersister;
 use super::in_memory::InMemoryRateLimiter;
 use crate::clock::{Clock, Now, Timestamp};
 use crate::log::ErrorChain;
-use saved::{ReadError, SavedLimits};
+use saved::{ReadError, SavedCounts};
 use slog::{Logger, error, info, warn};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of the limits file in the data directory.
+/// The name of the counts file in the data directory.
 pub const FILE_NAME: &str = "limits.snapshot";
 
 /// The interval for removing expired windows, strikes and bans from memory.
@@ -102,9 +102,9 @@ impl CountsFile {
         }
         // If this write fails, force the next one.
         self.must_write = true;
-        let limits = self.limits.snapshot(now.wall.into());
+        let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();
-        SavedLimits { store_id, saved_at: now.wall, limits }.write(&self.path)?;
+        SavedCounts { store_id, saved_at: now.wall, limits }.write(&self.path)?;
         self.must_write = false;
         Ok(())
     }
@@ -114,21 +114,21 @@ impl CountsFile {
         if self.is_restored {
             return Ok(());
         }
-        match SavedLimits::read(&self.path) {
+        match SavedCounts::read(&self.path) {
             Ok(Some(saved)) if saved.store_id == self.store_id => {
                 self.limits.restore(saved.limits, now.wall.into());
                 self.limits.remove_closed_windows(now.wall.into());
             }
             Ok(Some(_)) => {
                 let renamed = self.quarantine("other-store", now)?;
-                warn!(self.log, "limits file of another store quarantined";
+                warn!(self.log, "counts file of another store quarantined";
                     "file" => %self.path.display(), "quarantine" => %renamed.display(),
                     "effect" => EFFECT);
             }
             Ok(None) => {}
             Err(ReadError::Damaged(damage)) => {
                 let renamed = self.quarantine("damaged", now)?;
-                error!(self.log, "limits file quarantined"; "file" => %self.path.display(),
+                error!(self.log, "counts file quarantined"; "file" => %self.path.display(),
                     "quarantine" => %renamed.display(), "error" => damage, "effect" => EFFECT);
             }
             Err(ReadError::Unavailable(error)) => return Err(error),
@@ -148,9 +148,9 @@ impl CountsFile {
     fn log_changed_availability(&mut self, outcome: io::Result<()>) {
         let was_available = std::mem::replace(&mut self.is_available, outcome.is_ok());
         match outcome {
-            Ok(()) if !was_available => info!(self.log, "limits file available again"),
+            Ok(()) if !was_available => info!(self.log, "counts file available again"),
             Err(error) if was_available => {
-                error!(self.log, "limits file unavailable"; "file" => %self.path.display(),
+                error!(self.log, "counts file unavailable"; "file" => %self.path.display(),
                     "error" => %ErrorChain(&error),
                     "effect" => "counting goes on in memory, and a restart forgets it",
                     "fix" => "free disk space or correct the permissions; the next write retries");

@@ -80,7 +80,7 @@ $ store-orders check
   last_changes: the change number of orders is 0, behind 1 of an order
   identity: 0 rows instead of one
   orders: ship_date of 7 is not a date in UTC: "2026-02-31T00:00:00Z"
-  limits.snapshot: not a limits file of this version
+  limits.snapshot: not a counts file of this version
 orders    2699 pending, 300 shipped, 0 cancelled; change 0
 pets      0
 accounts  0
@@ -91,7 +91,7 @@ keys      1; change 2
     sandbox.session(str![[r#"
 $ store-orders check 2> /dev/null | grep -E 'version|change'
   last_changes: 0 rows instead of one
-  limits.snapshot: not a limits file of this version
+  limits.snapshot: not a counts file of this version
 orders    2699 pending, 300 shipped, 0 cancelled; change unreadable
 keys      1; change unreadable
 "#]]);

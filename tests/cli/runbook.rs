@@ -268,7 +268,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     let _server = site.serve(&["--listen", &address]);
     site.console(redone, &real);
     wait_until("its request is counted", || async {
-        site.data.run(&["check"]).unwrap().contains("counted for 1 accounts")
+        site.data.run(&["check"]).unwrap().contains("counts    of 1 accounts")
     })
     .await;
     site.console(&over, &[]);

@@ -107,7 +107,7 @@ struct Both {
     limits: Arc<InMemoryRateLimiter>,
     record: CountsFile,
     model: Model,
-    /// The model as it was when the limits file was last written.
+    /// The model as it was when the counts file was last written.
     recorded: Model,
     /// `begun` receives new bans. `rows` has the bans that are in the store; these bans survive a
     /// crash.

@@ -132,7 +132,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     assert_eq!(code(&server, &key).await, "key_banned");
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(100_500));
-    // Remove the limits file, so that only the store has the ban.
+    // Remove the counts file, so that only the store has the ban.
     setup.close_limits_file();
     std::fs::remove_file(setup.directory.path().join("limits.snapshot")).unwrap();
     let server = setup.restarted().serve().await;

@@ -1,4 +1,4 @@
-//! The limits file. A server runs even if the file is damaged or inaccessible, was written by a
+//! The counts file. A server runs even if the file is damaged or inaccessible, was written by a
 //! newer program, or belongs to another store. Expired entries are removed from the file.
 
 use super::bans::BURST;
@@ -64,7 +64,7 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         let server = setup.restarted().serve().await;
         let errors = captured.lines("ERROR");
         assert_eq!(errors.len(), 1, "{damage}: {errors:?}");
-        assert_eq!(errors[0]["msg"], "limits file quarantined", "{damage}");
+        assert_eq!(errors[0]["msg"], "counts file quarantined", "{damage}");
         let quarantined = quarantined(&server.setup);
         assert_eq!(
             quarantined,
@@ -110,7 +110,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     let quarantined = quarantined(&server.setup);
     let quarantines = || {
         let lines = captured.lines("WARN").into_iter();
-        let msg = "limits file of another store quarantined";
+        let msg = "counts file of another store quarantined";
         lines.filter(|line| line["msg"] == msg).collect::<Vec<_>>()
     };
     let lines = quarantines();
@@ -138,7 +138,7 @@ async fn counting_goes_on_without_a_file_and_is_saved_once_the_file_can_be_writt
     }
     let errors = captured.lines("ERROR");
     assert_eq!(errors.len(), 1, "it is logged once: {errors:?}");
-    assert_eq!(errors[0]["msg"], "limits file unavailable");
+    assert_eq!(errors[0]["msg"], "counts file unavailable");
     std::fs::remove_dir(&path).unwrap();
     server.setup.write_counts();
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));

@@ -114,7 +114,7 @@ impl Model {
         }
     }
 
-    /// Returns the model as the limits file has it: without closed windows.
+    /// Returns the model as the counts file has it: without closed windows.
     pub fn without_closed_windows(&self, wall: Time) -> Model {
         let mut model = self.clone();
         model.minutes.retain(|_, window| !window.has_closed(wall));

@@ -1,4 +1,4 @@
-//! Hanging look-ups of pets, many more than the server has threads.
+//! Hanging lookups of pets, many more than the server has threads.
 
 use super::admin::ask;
 use futures::future::join_all;
@@ -15,7 +15,7 @@ const LOOK_UPS: usize = 2_048;
 /// The number of requests that are sent at once, each on its own connection.
 const WAVE: usize = 250;
 
-/// Makes a pet's name take forever to compute, so that a look-up never releases the connection that
+/// Makes a pet's name take forever to compute, so that a lookup never releases the connection that
 /// reads pets.
 const HANG: &str = "
     INSERT INTO pets VALUES (7, 'Rex');
@@ -25,7 +25,7 @@ const HANG: &str = "
                     SELECT max(n) FROM number) AS name
         FROM named_pets";
 
-/// Reads from the metrics how many look-ups were abandoned by their clients (status 499).
+/// Reads from the metrics how many lookups were abandoned by their clients (status 499).
 async fn abandoned_look_ups(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();
@@ -47,7 +47,7 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client disconnects before the answer, but its look-up continues. More than `LOOK_UPS`
+    // Each client disconnects before the answer, but its lookup continues. More than `LOOK_UPS`
     // clients may be needed, because some disconnect before the server has read the request.
     while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {

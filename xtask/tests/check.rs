@@ -138,8 +138,7 @@ Drift
     fix: cargo xtask check --fix
   api/client/src/generated/v1.rs: found (-), expected (+)
     @@ [LINES] @@
-             /// Machine-readable error code. Codes may be added: handle an unknown one by its
-             /// `status`. … ([NUMBER] characters)
+             /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. … ([NUMBER] characters)
              pub code: ::std::string::String,
     -        /// Human-readable description: what was wrong with this request and, where possible, what t… ([NUMBER] characters)
     +        /// Human-readable description: what was wrong with this request and, where known, what to d… ([NUMBER] characters)

@@ -1,23 +1,23 @@
-//! Reads the limits file for the operator's commands, also while a server writes it.
+//! Reads the counts file for the operator's commands, also while a server writes it.
 
 use super::FILE_NAME;
-use super::saved::{ReadError, SavedLimits};
+use super::saved::{ReadError, SavedCounts};
 use crate::clock::{Now, Timestamp};
 use crate::log::ErrorChain;
 use crate::rate_limiter::window::FixedWindow;
 use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, WindowUsage};
 use std::path::Path;
 
-/// The counts in a limits file. They lack the requests that a running server has counted in the
+/// The counts in a counts file. They lack the requests that a running server has counted in the
 /// last half second and during the last write. `None` if no server has counted anything for this
 /// store.
 #[derive(Debug)]
-pub struct CountsFileReport(Option<SavedLimits>);
+pub struct CountsFileReport(Option<SavedCounts>);
 
 impl CountsFileReport {
     /// Reads the file in this directory.
     pub fn open(directory: &Path, store_id: &str) -> Result<CountsFileReport, ReportError> {
-        let saved = SavedLimits::read(&directory.join(FILE_NAME));
+        let saved = SavedCounts::read(&directory.join(FILE_NAME));
         let saved = saved.map_err(|error| ReportError(error.into()))?;
         Ok(CountsFileReport(saved.filter(|saved| saved.store_id == store_id)))
     }
@@ -46,10 +46,10 @@ impl CountsReport for CountsFileReport {
     }
 }
 
-/// Checks the limits file in this directory for the command `check`. Returns the number of accounts
+/// Checks the counts file in this directory for the command `check`. Returns the number of accounts
 /// in it, or `None` if there is no file.
 pub fn check(directory: &Path) -> Result<Option<usize>, String> {
-    let saved = SavedLimits::read(&directory.join(FILE_NAME));
+    let saved = SavedCounts::read(&directory.join(FILE_NAME));
     let accounts = saved.map(|saved| saved.map(|saved| saved.limits.accounts.len()));
     accounts.map_err(|error: ReadError| format!("{FILE_NAME}: {}", ErrorChain(&error)))
 }

@@ -1,4 +1,4 @@
-//! The thread that writes the limits file while a server runs.
+//! The thread that writes the counts file while a server runs.
 
 use super::CountsFile;
 use slog::{Logger, info, warn};
@@ -16,7 +16,7 @@ pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// A write that takes longer is logged, because a hanging write returns no error.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 
-/// A thread that periodically writes a limits file until [`CountsPersister::finish`].
+/// A thread that periodically writes a counts file until [`CountsPersister::finish`].
 #[derive(Debug)]
 pub struct CountsPersister {
     /// Dropping it stops the thread.
@@ -68,11 +68,11 @@ fn log_slow_writes(log: Logger) -> io::Result<Sender<()>> {
             if messages.recv_timeout(SLOW_WRITE) != Err(RecvTimeoutError::Timeout) {
                 continue;
             }
-            warn!(log, "limits file write hangs"; "seconds" => SLOW_WRITE.as_secs(),
+            warn!(log, "counts file write hangs"; "seconds" => SLOW_WRITE.as_secs(),
                 "effect" => "counting goes on in memory, and a crash forgets it",
                 "fix" => "see whether the disk hangs");
             if messages.recv().is_ok() {
-                info!(log, "limits file write ended"; "seconds" => began.elapsed().as_secs_f64());
+                info!(log, "counts file write ended"; "seconds" => began.elapsed().as_secs_f64());
             }
         }
     };

@@ -1,11 +1,11 @@
-//! Reads and writes the limits file: a line with its version and checksum, then the limits. A write
+//! Reads and writes the counts file: a line with its version and checksum, then the limits. A write
 //! replaces the file by a rename, so that readers always see a complete file.
 //!
 //! Timestamps are wall times. See [`window`](crate::rate_limiter::window) for the effect of a clock
 //! that was set.
 
 use crate::private_file::{open_private_file, private_file};
-use crate::rate_limiter::snapshot::LimitsSnapshot;
+use crate::rate_limiter::saved_windows::SavedWindows;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,17 +17,17 @@ const HEADER: &str = "store-orders limits 1, crc32 ";
 
 /// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct SavedLimits {
+pub struct SavedCounts {
     /// The store that the account ids belong to. In another store, the same ids belong to other
     /// accounts.
     pub store_id: String,
     /// The wall time of the write, since the Unix epoch.
     pub saved_at: Duration,
     /// The windows that were open.
-    pub limits: LimitsSnapshot,
+    pub limits: SavedWindows,
 }
 
-/// The reason why the limits file could not be read.
+/// The reason why the counts file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The content is invalid.
@@ -38,9 +38,9 @@ pub enum ReadError {
     Unavailable(#[source] io::Error),
 }
 
-impl SavedLimits {
+impl SavedCounts {
     /// Reads the file. Returns `None` if it does not exist.
-    pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
+    pub fn read(path: &Path) -> Result<Option<SavedCounts>, ReadError> {
         let content = match read_file(path) {
             Ok(content) => content,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -50,7 +50,7 @@ impl SavedLimits {
         let line_end = content.iter().position(|byte| *byte == b'\n').unwrap_or(0);
         let (line, rest) = content.split_at(line_end);
         let sum = line.strip_prefix(HEADER.as_bytes());
-        let sum = sum.ok_or_else(|| damaged("not a limits file of this version"))?;
+        let sum = sum.ok_or_else(|| damaged("not a counts file of this version"))?;
         let body = rest.get(1..).unwrap_or_default();
         if sum != checksum(body).as_bytes() {
             return Err(damaged("the checksum does not match the content"));

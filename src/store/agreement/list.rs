@@ -6,14 +6,14 @@ use super::position::Position;
 /// has cancelled since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
-    /// The orders as of the change `applied`.
+    /// The orders at `snapshot_position`.
     pub snapshot: S,
-    /// The last change that the snapshot reflects.
-    applied: Position,
+    /// The position of the snapshot.
+    snapshot_position: Position,
     /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
-    /// The last change that the snapshot will reflect once the pending removals are applied.
-    reflected_after_removals: Position,
+    /// The position of the list: of the snapshot without the pending removals.
+    position: Position,
 }
 
 /// The way in which a snapshot catches up with the store.
@@ -21,79 +21,70 @@ pub struct ListState<S, R> {
 pub enum CatchUp {
     /// The snapshot is up to date.
     Nothing,
-    /// Apply the pending removals; the snapshot then reflects this change.
+    /// Apply the pending removals; the snapshot is then at this position.
     Removals(Position),
-    /// Apply the rows of the answer and the pending removals; the snapshot then reflects this
-    /// change.
+    /// Apply the rows of the answer and the pending removals; the snapshot is then at this position.
     Rows(Position),
-    /// Read the rows that changed after this change, and apply them and the pending removals.
+    /// Read the rows that changed after this position, and apply them and the pending removals.
     ReadingAfter(Position),
-    /// Another history has begun: discard the pending removals and read every row. The change is
+    /// Another history has begun: discard the pending removals and read every row. The position is
     /// the beginning of that history.
     ReadingAll(Position),
 }
 
 impl<S, R: Default> ListState<S, R> {
-    /// Creates a list from a snapshot that reflects the change `applied`.
-    pub fn new(snapshot: S, applied: Position) -> ListState<S, R> {
+    /// Creates a list from a snapshot at this position.
+    pub fn new(snapshot: S, position: Position) -> ListState<S, R> {
         let pending_removals = R::default();
-        ListState { snapshot, applied, pending_removals, reflected_after_removals: applied }
+        ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// The last change that the list reflects once the pending removals are applied. To catch up,
-    /// the list needs only the rows that changed after this change.
-    pub fn reflected_after_removals(&self) -> Position {
-        self.reflected_after_removals
+    /// The position of the list once the pending removals are applied. To catch up, the list needs
+    /// only the rows that changed after this position.
+    pub fn position(&self) -> Position {
+        self.position
     }
 
     /// Adds a batch of cancellations of this process to the pending removals. `batch` has the
     /// store's positions before and after the batch. If the list is not at the position before the
     /// batch, the orders are removed later, with the rows of the missing changes.
-    pub fn cancelled(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
-        let reflected = self.reflected_after_removals.after(batch);
-        if reflected != self.reflected_after_removals {
-            self.reflected_after_removals = reflected;
+    pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
+        let position = self.position.after(batch);
+        if position != self.position {
+            self.position = position;
             add(&mut self.pending_removals);
         }
     }
 
-    /// Plans how the snapshot catches up with the change `stored`. If `rows_after` is set, the
-    /// answer has all rows that changed after the change `rows_after`.
+    /// Plans how the snapshot catches up with the store, which is at the position `stored`. If
+    /// `rows_after` is set, the answer has all rows that changed after that position.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
-        if !stored.has_more_than(self.applied) {
+        if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;
         }
-        let reflected = self.reflected_after_removals;
-        if stored.history != reflected.history {
+        if stored.history != self.position.history {
             return CatchUp::ReadingAll(Position::beginning(stored.history));
         }
-        if !stored.has_more_than(reflected) {
-            return CatchUp::Removals(reflected);
+        if !stored.has_more_than(self.position) {
+            return CatchUp::Removals(self.position);
         }
         match rows_after {
-            Some(after) if !after.has_more_than(reflected) => CatchUp::Rows(stored),
-            _ => CatchUp::ReadingAfter(reflected),
+            Some(after) if !after.has_more_than(self.position) => CatchUp::Rows(stored),
+            _ => CatchUp::ReadingAfter(self.position),
         }
     }
 
-    /// Replaces the snapshot by one that reflects the change `applied`. Orders that were cancelled
-    /// while the new snapshot was made stay pending if the new snapshot has them: `remove_done`
-    /// deletes the other pending removals. If the new snapshot reflects every cancellation, or
-    /// belongs to a new history, none stays pending: its rows were read from the store, and lack
-    /// every order whose cancellation was not lost.
-    pub fn publish(
-        &mut self,
-        snapshot: S,
-        applied: Position,
-        remove_done: impl FnOnce(&mut R),
-    ) -> S {
-        self.applied = applied;
-        let reflected = self.reflected_after_removals;
-        if applied.history == reflected.history && applied.number < reflected.number {
+    /// Replaces the snapshot by one at `new`. Orders that were cancelled while the new snapshot was
+    /// made stay pending if the new snapshot has them: `remove_done` deletes the other pending
+    /// removals. If the new snapshot is as far as the list, or in a new history, no removal stays
+    /// pending, because its rows were read from the store and lack the cancelled orders.
+    pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
+        self.snapshot_position = new;
+        if new.history == self.position.history && new.number < self.position.number {
             remove_done(&mut self.pending_removals);
         } else {
             self.pending_removals = R::default();
-            self.reflected_after_removals = applied;
+            self.position = new;
         }
         std::mem::replace(&mut self.snapshot, snapshot)
     }
@@ -114,7 +105,7 @@ mod tests {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };
         let batch = Some((position(numbers.0), position(numbers.1)));
-        list.cancelled(batch, |removals| removals.push(numbers.1));
+        list.add_removals(batch, |removals| removals.push(numbers.1));
         list.pending_removals.len() > before
     }
 
@@ -128,12 +119,12 @@ mod tests {
     fn cancellations_are_pending_only_if_the_list_reflects_the_change_before_them() {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
-        assert_eq!(list.reflected_after_removals(), change(6));
+        assert_eq!(list.position(), change(6));
         // The first batch follows change 7 of another process, which the list does not reflect. The
         // second batch belongs to another history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
-        assert_eq!(list.reflected_after_removals(), change(6));
+        assert_eq!(list.position(), change(6));
         // A refresh publishes change 9 before the list receives the batch that made change 9.
         assert!(publish(&mut list, change(9)).is_empty());
         assert!(!cancel(&mut list, 1, (8, 9)));
@@ -167,14 +158,14 @@ mod tests {
         assert_eq!(publish(&mut list, change(6)), [7]);
         assert_eq!(list.plan(change(6), None), CatchUp::Nothing);
         assert_eq!(list.plan(change(7), None), CatchUp::Removals(change(7)));
-        assert_eq!(list.reflected_after_removals(), change(7));
+        assert_eq!(list.position(), change(7));
         cancel(&mut list, 1, (7, 8));
         // The snapshot was read from the store, so it reflects change 8 too.
         assert!(publish(&mut list, change(9)).is_empty());
-        let reflected = list.reflected_after_removals();
+        let reflected = list.position();
         assert_eq!((reflected, list.plan(change(9), None)), (change(9), CatchUp::Nothing));
         let other = Position { history: 2, number: 3 };
         assert!(publish(&mut list, other).is_empty());
-        assert_eq!(list.reflected_after_removals(), other);
+        assert_eq!(list.position(), other);
     }
 }

@@ -44,7 +44,7 @@ impl<C> SharedQueries<C> {
     }
 
     /// Records that a query was answered.
-    pub fn answered(&mut self) {
+    pub fn record_answer(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(queries.send(3), 2);
         queries.join();
         assert_eq!(queries.due(2), None);
-        queries.answered();
+        queries.record_answer();
         assert_eq!(queries.due(2), Some(&3));
     }
 
@@ -90,7 +90,7 @@ mod tests {
             if in_flight.front().is_some_and(|(sent, _)| now - sent == round_trip) {
                 let (_, arrivals) = in_flight.pop_front().unwrap();
                 waits.extend(arrivals.into_iter().map(|arrived| now - arrived));
-                queries.answered();
+                queries.record_answer();
             }
             queries.join().push(now);
             let [time, round_trip] = [now, round_trip].map(|ms| Duration::from_millis(ms.into()));

@@ -8,15 +8,15 @@
 
 mod blocking;
 mod check;
+mod counts_report;
 mod identity;
 mod inserts;
-mod limits_report;
 mod migrate;
 mod restore;
 mod servers;
 
+pub use counts_report::PostgresCountsReport;
 pub use identity::begin_new_store;
-pub use limits_report::PostgresCountsReport;
 pub use migrate::{migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
@@ -76,8 +76,8 @@ impl PostgresOperatorStore {
     }
 
     /// Connects to the database of the request counts, without checking its schema.
-    fn open_limits(&self) -> Result<PostgresOperatorStore, StoreError> {
-        PostgresOperatorStore::open(&self.url.limits())
+    fn open_counts(&self) -> Result<PostgresOperatorStore, StoreError> {
+        PostgresOperatorStore::open(&self.url.counts_database())
     }
 
     /// Runs `work`, which gives the store another id. Then assigns the request counts to the new
@@ -88,7 +88,7 @@ impl PostgresOperatorStore {
     ) -> Result<T, StoreError> {
         // Connect to the database of the counts first. If that database is missing, this fails
         // before anything has changed.
-        let (limits, before) = (self.open_limits()?, self.id()?);
+        let (limits, before) = (self.open_counts()?, self.id()?);
         limits.run(async |client| require_current(client, LIMITS).await)?;
         let result = work()?;
         let id = self.id()?;

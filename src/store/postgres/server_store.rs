@@ -133,7 +133,7 @@ impl PostgresStore {
 
 #[async_trait]
 impl Store for PostgresStore {
-    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
+    fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
         let session = current(&self.sessions)?;
         if let Some(list) = list {
             self.replica.set_listed(list);

@@ -17,7 +17,7 @@
 //! | reader | [`RowReader`] | reads single orders and pets |
 //! | maintenance | [`Maintenance`] | records uses of keys, removes old rows, checks the schema |
 //! | heartbeat | [`Heartbeat`] | renews the lease |
-//! | limits | [`Counter`] | counts requests |
+//! | counts | [`Counter`] | counts requests |
 //!
 //! These types share [`SessionState`], and none uses another. Only `BatchWriter` holds a lock while
 //! statements run; within it, PostgreSQL takes the change lock and then the rows of orders. All
@@ -85,7 +85,7 @@ pub struct Session {
 }
 
 /// The names of a session's connections, for the reason of its end.
-const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heartbeat", "limits"];
+const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
 /// The error of opening a session.
 #[derive(Debug, thiserror::Error)]

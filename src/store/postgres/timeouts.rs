@@ -2,7 +2,7 @@
 //! they depend on each other.
 
 use crate::store::agreement::lease::LEASE;
-use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT, ROW_LOOK_UPS};
+use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT, ROW_LOOKUPS};
 use std::time::Duration;
 
 /// Timeout of a server's attempt to connect, for each address of PostgreSQL.
@@ -170,8 +170,8 @@ const _: () = {
     // before READ_LIMIT. Otherwise the late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
-    // A look-up of a row is answered in time even if all look-ups before it wait for a lock.
-    assert!(ROW_LOOK_UPS as u64 * READER.lock_ms < ms(READ_LIMIT));
+    // A lookup of a row is answered in time even if all lookups before it wait for a lock.
+    assert!(ROW_LOOKUPS as u64 * READER.lock_ms < ms(READ_LIMIT));
     // Maintenance is done in time even if the removal of old rows and the recording of uses, which
     // run at the same time, each need two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));

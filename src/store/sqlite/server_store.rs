@@ -50,7 +50,7 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    fn freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
+    fn query_freshness(&self, _: Option<Position>) -> Result<Freshness, StoreError> {
         let last_changes = self.0.last_changes_now()?;
         Ok(Freshness::Known(FreshnessReport { last_changes, changes: None }))
     }

@@ -167,7 +167,7 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 
 /// The roles of the connections that each server has to the primary.
 pub const ROLES: [&str; 6] =
-    ["writer", "freshness", "reader", "maintenance", "heartbeat", "limits"];
+    ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
 /// Waits until the primary has one connection of each role per server. Then returns `None`. If this
 /// takes longer than `limit`, returns the number of connections of each role.

@@ -81,7 +81,7 @@ pub const MAINTENANCE: Role = Role::new("store-orders maintenance", timeouts::MA
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTBEAT, false);
 
 /// Counts requests.
-pub const LIMITER: Role = Role::new("store-orders limits", timeouts::LIMITER, false);
+pub const LIMITER: Role = Role::new("store-orders counts", timeouts::LIMITER, false);
 
 /// Reads the whole table of orders, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);

@@ -103,7 +103,7 @@ impl PostgresUrl {
 
     /// Returns the URL of the database of the request counts.
     #[must_use]
-    pub fn limits(&self) -> PostgresUrl {
+    pub fn counts_database(&self) -> PostgresUrl {
         let mut limits = self.clone();
         limits.config.dbname(self.limits_database());
         limits
@@ -264,7 +264,7 @@ mod tests {
     fn the_counts_have_a_separate_database() {
         let urls = |database: Option<&str>| {
             let counts = url("postgres://u@a/d").with_limits_database(database.map(str::to_string));
-            (counts.to_string(), counts.limits().to_string())
+            (counts.to_string(), counts.counts_database().to_string())
         };
         let store = "postgres://u@a:5432/d".to_string();
         assert_eq!(urls(None), (store.clone(), "postgres://u@a:5432/d_limits".to_string()));

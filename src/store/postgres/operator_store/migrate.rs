@@ -22,7 +22,7 @@ pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut steps: Vec<String> = created.into_iter().collect();
     steps.extend(apply_missing(&store, STORE)?);
-    steps.extend(apply_missing(&store.open_limits()?, LIMITS)?);
+    steps.extend(apply_missing(&store.open_counts()?, LIMITS)?);
     Ok(steps)
 }
 
@@ -61,7 +61,7 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
 /// Changes nothing.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
-    let limits = store.open_limits()?;
+    let limits = store.open_counts()?;
     let grants = |commands: &PostgresOperatorStore, rights| {
         commands.run(async |client| grants::grants(client, role, rights).await)
     };

@@ -18,7 +18,7 @@ pub const MAX_ACCOUNTS: usize = 500;
 /// only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// With these settings, PostgreSQL plans the statement once, for look-ups of single rows. Commits
+/// With these settings, PostgreSQL plans the statement once, for lookups of single rows. Commits
 /// do not wait for the disk or a standby, so a crash or a failover may lose the last counts.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;

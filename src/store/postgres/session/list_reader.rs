@@ -121,7 +121,7 @@ impl ListReader {
 
     fn record_answer(&self) {
         if let Some(queries) = &mut *self.queries.lock() {
-            queries.answered();
+            queries.record_answer();
         }
     }
 
@@ -199,6 +199,8 @@ impl ListReader {
         let state = &self.state;
         let last_seen = state.replica.last_seen();
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
+        // A list of an earlier history is read again as a whole, so it needs no rows.
+        let list = list.filter(|list| list.history == state.history);
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
         let unconfirmed = link.unconfirmed();

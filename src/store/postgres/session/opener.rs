@@ -225,7 +225,7 @@ async fn open_other_connections(
     target: &Target,
     writer: Connection,
 ) -> Result<[Arc<Connection>; 6], ConnectError> {
-    let limits = url.limits();
+    let limits = url.counts_database();
     let open = |url, role| connect_to(url, target, role, CONNECT_LIMIT);
     let (freshness, reader, maintenance, heartbeat, limits) = tokio::join!(
         open(url, &FRESHNESS),

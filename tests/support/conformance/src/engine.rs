@@ -7,7 +7,7 @@ use store_orders::store::OperatorStore;
 pub trait Engine: Sync {
     /// Opens the store like a running server. A second call may return the same server or, if the
     /// engine supports several servers, another one.
-    fn serving(&self) -> anyhow::Result<ServedStore>;
+    fn server_store(&self) -> anyhow::Result<ServedStore>;
 
     /// Opens the store like a command that runs beside servers and other commands. Use the result
     /// on the calling thread, which must not belong to a runtime.

@@ -13,7 +13,7 @@ use store_orders::store::{
 
 /// Queries the last changes, as a server does for each list request.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
-    Ok(block_on(store.freshness(None)?.wait())?.last_changes)
+    Ok(block_on(store.query_freshness(None)?.wait())?.last_changes)
 }
 
 /// Returns the id of the changed order and a text. The text is the order's JSON of v1, with the

@@ -23,7 +23,7 @@ impl Embedded {
 }
 
 impl Engine for Embedded {
-    fn serving(&self) -> anyhow::Result<ServedStore> {
+    fn server_store(&self) -> anyhow::Result<ServedStore> {
         ServedStore::embedded(&self.store)
     }
 

@@ -136,7 +136,7 @@ pub enum KeyPoll {
     Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
-/// A look-up of the key, with the changes that its row contains.
+/// A lookup of the key, with the changes that its row contains.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyLookUp {
     #[default]
@@ -246,14 +246,14 @@ impl Replica {
     /// Applies the replica's own cancellation in memory. This happens before the 204 is sent.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
         let (positions, change) = self.unapplied.take()?;
-        self.orders.cancelled(Some(positions), |removals| *removals |= change);
+        self.orders.add_removals(Some(positions), |removals| *removals |= change);
         Some(change)
     }
 
     /// A request for the list arrives. Its answer must reflect the changes `must_reflect`, which
     /// include all changes that earlier requests required.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
-        let list = self.orders.reflected_after_removals();
+        let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
         Some(())
     }
@@ -284,7 +284,7 @@ impl Replica {
         }
         let Query { must_reflect, answer, rows } = session.under_way[0].take()?;
         session.under_way.rotate_left(1);
-        session.queries.answered();
+        session.queries.record_answer();
         let (history, lease) = (session.history, session.lease);
         match answer.accept_under_lease(history, &lease, NOW, &mut self.seen) {
             Ok(last_changes) => {
@@ -453,7 +453,7 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the look-up: caches the key if allowed, and authorises the request if
+    /// Handles the answer to the lookup: caches the key if allowed, and authorises the request if
     /// the answer is recent.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {

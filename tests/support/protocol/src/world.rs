@@ -24,7 +24,7 @@ pub struct Scope {
     pub has_restores: bool,
     /// True if the part of the store that is not `change_scope` changes, too.
     pub has_other_changes: bool,
-    /// True if other steps may come between a look-up of the key and its answer, and between the
+    /// True if other steps may come between a lookup of the key and its answer, and between the
     /// answer to a poll and its use.
     pub delays_key_answers: bool,
 }
@@ -276,7 +276,7 @@ impl World {
             let [orders, keys] =
                 [ChangeScope::Orders, ChangeScope::Keys].map(|scope| journal.set(scope, 0));
             let history = session.history;
-            let follows_orders = list.reflected_after_removals().history == history;
+            let follows_orders = list.position().history == history;
             let cached = replica.cached.filter(|_| replica.reflected.history == history);
             if (follows_orders && (list.snapshot | list.pending_removals) & !orders != 0)
                 || cached.is_some_and(|key| key & !keys != 0)

@@ -3,7 +3,7 @@
 //! rustc compiles the copies directly.
 //!
 //! Some removals break no promise, so they are not mutants:
-//! - The comparisons of `publish` that move `reflected_after_removals`, `read.max` of a page, and
+//! - The comparisons of `publish` that move `position`, `read.max` of a page, and
 //!   `Opening::record` of the first change. If they are removed, lists are read again and again, or
 //!   all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL find
 //!   these mutants. Recording a change before the commit is confirmed does not compile.
@@ -46,11 +46,11 @@ const MUTANTS: [(&str, &str); 32] = [
     ("!cached.has_more_than(read)", "true"),
     ("KeysCatchUp::Empty(stored)", "KeysCatchUp::Current"),
     // list.rs
-    ("stored.has_more_than(self.applied)", "stored.has_more_than(self.reflected_after_removals)"),
-    ("if stored.history != reflected.history {", "if false {"),
-    ("if !stored.has_more_than(reflected) {", "if true {"),
-    ("if !after.has_more_than(reflected) =>", "=>"),
-    ("if reflected != self.reflected_after_removals {", "if true {"),
+    ("stored.has_more_than(self.snapshot_position)", "stored.has_more_than(self.position)"),
+    ("if stored.history != self.position.history {", "if false {"),
+    ("if !stored.has_more_than(self.position) {", "if true {"),
+    ("if !after.has_more_than(self.position) =>", "=>"),
+    ("if position != self.position {", "if true {"),
     ("self.pending_removals = R::default();", "remove_done(&mut self.pending_removals);"),
     // position.rs
     ("before == self =>", "before.history == self.history =>"),

@@ -97,7 +97,7 @@ impl FaultyStore {
         self.unanswered.lock().len()
     }
 
-    /// Answers all pending freshness queries and look-ups of keys.
+    /// Answers all pending freshness queries and lookups of keys.
     pub async fn answer_queries(&self) -> Result<(), StoreError> {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
@@ -133,13 +133,13 @@ impl FaultyStore {
 
 #[async_trait]
 impl Store for FaultyStore {
-    fn freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
+    fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
             let (sender, answer) = watch::channel(None);
             self.unanswered.lock().push(sender);
             return Ok(Freshness::Awaited(answer));
         }
-        self.store()?.freshness(list)
+        self.store()?.query_freshness(list)
     }
 
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {

@@ -186,17 +186,17 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the limits file, as the server's thread for this file does.
+    /// Calls `write` with the counts file, as the server's thread for this file does.
     pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }
 
-    /// Writes the limits to the limits file.
+    /// Writes the limits to the counts file.
     pub fn write_counts(&self) {
         self.with_counts_file(CountsFile::write);
     }
 
-    /// Closes the limits file, so that a test can change it.
+    /// Closes the counts file, so that a test can change it.
     pub fn close_limits_file(&self) {
         *self.counts_file.lock().unwrap() = None;
     }

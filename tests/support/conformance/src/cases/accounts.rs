@@ -40,7 +40,7 @@ pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyh
 }
 
 pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     commands.create_account("  acme ", Plan::Pro, None, now())?;
     commands.create_account("globex", Plan::Free, None, now())?;
     let issued = commands.issue_key(&new_key("acme"), NOW_MS)?;
@@ -62,7 +62,7 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
 }
 
 pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     for name in ["acme", "globex"] {
         commands.create_account(name, Plan::Pro, None, now())?;
     }
@@ -93,7 +93,7 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
 }
 
 pub fn plans_have_fixed_limits_except_enterprise(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let limits_of_account = PlanLimits { per_minute: u32::MAX, per_day: 0 };
     commands.create_account("acme", Plan::Enterprise, Some(limits_of_account), now())?;
     commands.issue_key(&new_key("acme"), NOW_MS)?;

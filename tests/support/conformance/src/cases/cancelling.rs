@@ -15,7 +15,7 @@ const CONCURRENT_REQUESTS: usize = 64;
 pub fn the_outcome_of_a_cancellation_depends_on_the_order(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
     // The first of several requests for an order cancels it; later ones find no pending order.
@@ -35,7 +35,7 @@ pub fn the_outcome_of_a_cancellation_depends_on_the_order(
 }
 
 pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1, 2, 3])?;
     let time = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
     let other = Cancellation { key_id: "key_other".into(), at: time, ..cancellation(2) };
@@ -69,7 +69,7 @@ pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Re
 }
 
 pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, 1..=3)?;
     let late = |id| Cancellation { deadline: Instant::now(), ..cancellation(id) };
     let before = last_changes(&store)?.orders;
@@ -83,7 +83,7 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
 }
 
 pub fn of_64_concurrent_cancellations_one_succeeds(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;
     let barrier = Barrier::new(CONCURRENT_REQUESTS);
     let cancel = || -> anyhow::Result<Vec<CancelOutcome>> {
@@ -104,7 +104,7 @@ pub fn of_64_concurrent_cancellations_one_succeeds(engine: &dyn Engine) -> anyho
 pub fn a_batch_raises_the_change_number_by_one_or_not_at_all(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, 1..=10)?;
     let imported = last_changes(&store)?;
     let batch: Vec<_> = [8, 2, 2, 99].map(cancellation).to_vec();

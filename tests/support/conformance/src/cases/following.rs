@@ -16,7 +16,7 @@ use store_orders::store::{CancelOutcome, OrderUpdate};
 pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [30, 10, 20, 40, 50])?;
     let first = last_changes(&store)?.orders;
     ensure!(changed_ids(&store, first)?.is_empty());
@@ -37,7 +37,7 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
 /// Order 1 changes before a list is requested, and again before the changes for this list are read
 /// (in several pages). The list must contain at least the first change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;
     let log = Logger::root(Discard, o!());
     let opened = OrderList::open(store.store.clone(), batch_sizes()?, 1_000_000, &log);
@@ -66,7 +66,7 @@ pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::
 /// Three threads commit concurrently: a server that cancels, and two commands that import and ship.
 /// A reader that fetches only changes must end with the same list as the store.
 fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;
     import(&*commands, cancelled.clone())?;
     let is_done = AtomicBool::new(false);

@@ -9,7 +9,7 @@ use store_orders::store::{CheckReport, OrderCounts, Records, Structure};
 use store_orders_api::types::Pet;
 
 pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let id = commands.id()?;
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     ensure!(id.len() == 32 && id.chars().all(is_hex), "{id}");
@@ -40,7 +40,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
 }
 
 pub fn check_counts_the_rows_of_the_store(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, 1..=5)?;
     commands.ship_orders(&[1, 2])?;
     cancel(&store, &[3])?;

@@ -41,7 +41,7 @@ fn expect_unfinished(
 }
 
 pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let outcome = commands.import(Records::Orders(&orders(1..=100)), false)?;
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 0 }, "{outcome:?}");
     let (before, all) = (last_changes(&store)?, list(&store)?);
@@ -64,7 +64,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
 
 /// Each step is an ordinary change: its orders are listed and can be cancelled at once.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     // The number of this change depends on the engine, because only one of the engines numbers all
     // changes. The other engine numbers changes of orders only.
     import(&*commands, [-1])?;
@@ -99,7 +99,7 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
 }
 
 pub fn a_failed_step_keeps_the_steps_before_it(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let existing = LONG - 1;
     import(&*commands, [existing])?;
     let all = orders(1..=LONG);
@@ -122,7 +122,7 @@ pub fn a_failed_step_keeps_the_steps_before_it(engine: &dyn Engine) -> anyhow::R
 }
 
 pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let all = orders(1..=LONG);
     let stop = &mut |_| ControlFlow::Break(());
     let stopped =
@@ -137,7 +137,7 @@ pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result
 }
 
 pub fn a_repeated_id_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
     let refused = refusal(commands.import(Records::Orders(&orders), false))?;
     ensure!(refused == "two orders have the same id", "{refused}");
@@ -153,7 +153,7 @@ pub fn a_repeated_id_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Resul
 }
 
 pub fn an_id_of_a_cancelled_order_is_never_used_again(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;
     cancel(&store, &[1])?;
     ensure!(commands.existing(RecordKind::Order, &[1, 2])? == [1]);
@@ -178,7 +178,7 @@ pub fn existing_ids_are_returned_in_the_order_of_the_query(
 }
 
 pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
-    let store = engine.serving()?;
+    let store = engine.server_store()?;
     // These are short and long imports with overlapping ids.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
@@ -207,7 +207,7 @@ pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyh
 /// Cancels orders one after the other while these records are imported.
 fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
     const CANCELLED: i64 = 100_000;
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, -CANCELLED..0)?;
     let cancel = |id| -> anyhow::Result<()> {
         let deadline = Instant::now() + CANCEL_TIMEOUT;

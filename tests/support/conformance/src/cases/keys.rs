@@ -35,7 +35,7 @@ fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<KeyRow> {
 }
 
 pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
     let second = issue(&*commands, Some(60))?;
     let first_row = served(&store, &first.key.digest())?;
@@ -79,7 +79,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
 }
 
 pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let old = account_and_key(&*commands)?;
     let limited = issue(&*commands, Some(3_600))?;
     let rotate = |key_id: &str, hours: u64, now_ms| {
@@ -134,7 +134,7 @@ pub fn a_rotation_keeps_the_label_unless_a_new_one_is_given(
 }
 
 pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let key = account_and_key(&*commands)?;
     commands.revoke_key(&key.id, NOW_MS + 5)?;
     let row = served(&store, &key.key.digest())?;
@@ -147,7 +147,7 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
 
 /// If two servers decide on the same ban, the second server does not extend the ban.
 pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
     let row = |issued: &IssuedKey| served(&store, &issued.key.digest());
     let (key_row, other_row) = (row(&key)?.row, row(&other)?.row);
@@ -189,7 +189,7 @@ pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Re
 }
 
 pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
     let row = served(&store, &key.key.digest())?.row;
     let before = last_changes(&store)?;
@@ -215,7 +215,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
 
 /// A change of an account is one changed row, regardless of the number of the account's keys.
 pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
     let mut last_known =
         keys_since(&store, Position::beginning(last_changes(&store)?.keys.history))?.1;

@@ -17,7 +17,7 @@ fn parse_date(text: &str) -> anyhow::Result<Option<DateTime<Utc>>> {
 }
 
 pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     // Each field takes its extreme values.
     let orders = [
         NewOrder { pet_id: i64::MIN, quantity: i32::MAX, complete: true, ..pending(i64::MAX) },

@@ -1,4 +1,4 @@
-//! Imports and look-ups of pets.
+//! Imports and lookups of pets.
 
 use crate::engine::Engine;
 use crate::records::refusal;
@@ -11,7 +11,7 @@ fn pet(id: i64, name: &str) -> Pet {
 }
 
 pub fn pets_are_imported_all_or_none_and_found(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     let name = |id| -> anyhow::Result<Option<String>> { Ok(store.pet(id)?.map(|pet| pet.name)) };
     let first = [pet(i64::MAX, "Rex"), pet(i64::MIN, ""), pet(0, "Zoë \u{1f415} 'x' \"y\" \\N\t")];
     let outcome = commands.import(Records::Pets(&first), false)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use store_orders::store::{CancelOutcome, Status};
 
 pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, 1..=5)?;
     cancel(&store, &[5])?;
     let mut follower = Follower::new(&store)?;

@@ -18,7 +18,7 @@ impl Server {
     /// Opens the list like a server that starts.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
-        let store = engine.serving()?;
+        let store = engine.server_store()?;
         let opened = OrderList::open(store.store.clone(), batch_sizes()?, 1_000_000, &log);
         Ok(Server { orders: store.wait(opened)?, store })
     }
@@ -49,7 +49,7 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
     let mut tags = vec![tag("an import")?];
     account_and_key(&*commands)?;
     ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
-    cancel(&engine.serving()?, &[1])?;
+    cancel(&engine.server_store()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);
     // The orders of version 1 have no status, so the list with a shipped order is the same.
     commands.ship_orders(&[2])?;

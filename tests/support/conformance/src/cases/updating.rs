@@ -8,7 +8,7 @@ use chrono::DateTime;
 use store_orders::store::OrderUpdate;
 
 pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [i64::MAX, 1, 2, 3])?;
     cancel(&store, &[3])?;
     commands.ship_orders(&[2])?;

@@ -294,7 +294,7 @@ impl Drop for Database<'_> {
 }
 
 impl Engine for Database<'_> {
-    fn serving(&self) -> anyhow::Result<ServedStore> {
+    fn server_store(&self) -> anyhow::Result<ServedStore> {
         Ok(self.server_of_owner()?.served)
     }
 

@@ -13,7 +13,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
+    let (store, commands) = (database.server_store()?, database.commands()?);
     import(&*commands, 1..=3)?;
     database.execute(
         "CREATE TABLE saved_orders AS SELECT * FROM orders;
@@ -38,7 +38,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
 
 pub fn old_changes_are_removed_except_the_last(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
+    let (store, commands) = (database.server_store()?, database.commands()?);
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
@@ -58,7 +58,7 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
+    let (store, commands) = (database.server_store()?, database.commands()?);
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
@@ -83,7 +83,7 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
 /// server must detect this and refuse the list.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
+    let (store, commands) = (database.server_store()?, database.commands()?);
     import(&*commands, 1..=3)?;
     let before = last_changes(&store)?;
     // Use one transaction, so that the session cannot query the journal in between.

@@ -44,7 +44,7 @@ fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
 
 pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
-    for refused in [refusal(database.commands())?, refusal(database.serving())?] {
+    for refused in [refusal(database.commands())?, refusal(database.server_store())?] {
         ensure!(refused.contains("`store-orders migrate`"), "{refused}");
     }
     let (mut output, created) = (database.migrate()?, database.url_counting_in(None)?);
@@ -178,7 +178,7 @@ pub fn the_tables_are_created_in_the_first_schema_of_the_search_path(
     database.migrate()?;
     let commands = database.commands()?;
     import(&*commands, [1, 2])?;
-    ensure!(list(&database.serving()?)?.len() == 2);
+    ensure!(list(&database.server_store()?)?.len() == 2);
     let tables = tables(&database)?;
     let ours = tables.iter().filter(|table| table.starts_with("Our Shop.")).count();
     ensure!(ours == tables.len() - 1, "{tables:?}");
@@ -208,14 +208,14 @@ pub fn a_compatible_migration_does_not_disturb_servers(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    let (store, commands) = (database.serving()?, database.commands()?);
+    let (store, commands) = (database.server_store()?, database.commands()?);
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&store)?.len() == 3);
     let output = migrate_to(&database, &[COMPATIBLE])?;
     let expected = format!("schema {}: {}", STORE.migrations.len() + 1, COMPATIBLE.what);
     ensure!(output == [expected], "{output:?}");
     // The first server started before the migration, the second one after it.
-    for store in [store, database.serving()?] {
+    for store in [store, database.server_store()?] {
         store.require_ready()?;
         ensure!(list(&store)?.len() == 3);
     }
@@ -223,7 +223,7 @@ pub fn a_compatible_migration_does_not_disturb_servers(
         import(&*commands, [id])?;
         ensure!(commands.order(id)?.is_some() && commands.check()?.problems.is_empty());
     }
-    ensure!(cancel(&database.serving()?, &[1])? == [CancelOutcome::Cancelled]);
+    ensure!(cancel(&database.server_store()?, &[1])? == [CancelOutcome::Cancelled]);
     let refused = refusal(database.migrate())?;
     ensure!(refused.contains("use a newer store-orders"), "{refused}");
     Ok(())
@@ -237,7 +237,7 @@ pub fn a_migration_that_requires_a_newer_program_makes_servers_unready(
     store.require_ready()?;
     migrate_to(&database, &[NEEDS_NEWER])?;
     let expected = "needs store-orders 99.0.0 or newer";
-    for refused in [refusal(database.commands())?, refusal(database.serving())?] {
+    for refused in [refusal(database.commands())?, refusal(database.server_store())?] {
         ensure!(refused.contains(expected), "{refused}");
     }
     let reason =

@@ -224,7 +224,7 @@ pub fn a_server_warns_if_not_every_standby_must_confirm(
     Ok(())
 }
 
-/// Look-ups are pipelined: each is sent without waiting for earlier answers, because a round trip
+/// Lookups are pipelined: each is sent without waiting for earlier answers, because a round trip
 /// may take long.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
@@ -240,8 +240,8 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // On a slow disk, the session may be lost, and each look-up then fails. So repeat the attempt.
-    wait_blocking("all look-ups are sent without an answer", WAIT_TIMEOUT, || {
+    // On a slow disk, the session may be lost, and each lookup then fails. So repeat the attempt.
+    wait_blocking("all lookups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;
         let asked = || {
@@ -279,7 +279,7 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     let server = servers_at(&[port]);
     let database = server.new_store()?;
     import(&*database.commands()?, 1..=3)?;
-    let stores = [database.serving()?, database.serving()?];
+    let stores = [database.server_store()?, database.server_store()?];
     for (id, store) in (1..).zip(&stores) {
         ensure!(cancel(store, &[id])? == [CancelOutcome::Cancelled], "order {id}");
     }

@@ -24,7 +24,7 @@ pub fn a_server_is_named_with_its_program_and_address(
     ensure!(replica.program == env!("CARGO_PKG_VERSION"), "{replica:?}");
     ensure!(replica.heard_seconds_ago < 30, "{replica:?}");
     ensure!(replica.started_at.ends_with('Z') && replica.started_at.len() == 20, "{replica:?}");
-    let _second = database.serving()?;
+    let _second = database.server_store()?;
     ensure!(commands.replicas()?.len() == 2);
     Ok(())
 }

@@ -184,7 +184,7 @@ pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
-    let (quiet, cancels) = (database.serving()?, database.server_of_owner()?);
+    let (quiet, cancels) = (database.server_store()?, database.server_of_owner()?);
     import(&*database.commands()?, 1..=3)?;
     ensure!(list(&quiet)?.len() == 3);
     let (file, url) = (directory.path().join("backup"), database.url());

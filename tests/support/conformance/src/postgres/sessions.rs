@@ -14,7 +14,7 @@ use store_orders::api_key::{ApiKey, Digest, Environment};
 use store_orders::clock::Now;
 use store_orders::rate_limiter::{Decision, KeyBan, KeyedRequest, NewBan, RateLimiter};
 use store_orders::store::postgres::{COMMAND, connect};
-use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOK_UPS, Records, Status};
+use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOKUPS, Records, Status};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -105,7 +105,7 @@ pub fn a_failed_statement_does_not_end_the_session(
     ensure!(polled.is_ok(), "polling reads keys although nothing changed");
     let are_refused = database.before_commit("LOCK TABLE pets", || {
         std::thread::scope(|scope| {
-            let pets: Vec<_> = (0..ROW_LOOK_UPS).map(|_| scope.spawn(|| store.pet(1))).collect();
+            let pets: Vec<_> = (0..ROW_LOOKUPS).map(|_| scope.spawn(|| store.pet(1))).collect();
             pets.into_iter().map(|pet| Ok(join(pet)?.is_err())).collect::<anyhow::Result<Vec<_>>>()
         })
     })?;
@@ -287,7 +287,7 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     Ok(())
 }
 
-/// A server must learn that a key was revoked even while a look-up of a pet is waiting.
+/// A server must learn that a key was revoked even while a lookup of a pet is waiting.
 pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

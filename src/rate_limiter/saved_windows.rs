@@ -1,11 +1,11 @@
-//! The windows of all accounts, as saved in the limits file.
+//! The windows of all accounts, as saved in the counts file.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 
 /// The windows of all accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LimitsSnapshot {
+pub struct SavedWindows {
     /// Rows of accounts in the store, and their windows.
     pub accounts: Vec<(i64, AccountWindows)>,
 }

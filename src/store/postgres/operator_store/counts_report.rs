@@ -17,7 +17,7 @@ pub struct PostgresCountsReport(PostgresOperatorStore);
 impl PostgresCountsReport {
     /// Connects to the database of the counts. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresCountsReport, StoreError> {
-        let commands = PostgresOperatorStore::open(&url.limits())?;
+        let commands = PostgresOperatorStore::open(&url.counts_database())?;
         commands.run(async |client| require_current(client, LIMITS).await)?;
         Ok(PostgresCountsReport(commands))
     }
