@@ -5,7 +5,7 @@ use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::ServedStore;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, last_changes, list, stored_lines};
-use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
+use crate::records::{NOW_MS, cancel, import, new_key, now, refusal, shipped};
 use crate::threads::join;
 use anyhow::ensure;
 use std::cell::OnceCell;
@@ -17,7 +17,7 @@ use store_orders::rate_limiter::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation,
+    AccountCommands, KeyCommands, NewKey, OperatorStore, Order, Records, Rotation,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -33,7 +33,8 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let embedded = SqliteStore::open(directory)?;
     let (commands, store): (&dyn OperatorStore, _) = (&embedded, ServedStore::embedded(&embedded)?);
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
-    let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
+    let ship_date = Some("2026-12-24T09:30:00Z".into());
+    let dated = Order { ship_date, complete: true, ..shipped(9) };
     commands.import(Records::Orders(&[dated]), false)?;
     cancel(&store, &[2, i64::MAX])?;
     commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false)?;
