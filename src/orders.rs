@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::metrics::batch_sizes;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, OrderCommands, Records};
+    use crate::store::{OperatorStore, Order, OrderCommands, Records};
     use futures::poll;
     use std::pin::pin;
     use tempfile::TempDir;
@@ -256,7 +256,7 @@ mod tests {
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
+        store.import(Records::Orders(&[Order::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
         let batches = batch_sizes().unwrap();
         let orders = OrderList::open(Arc::new(store.clone()), batches, 1, &log).await.unwrap();
@@ -328,7 +328,7 @@ mod tests {
         store.ship_orders(&[1]).unwrap();
         let newer = orders.readers.register(&orders.list().await.unwrap());
         assert!(oldest.snapshot().is_ok());
-        store.import(Records::Orders(&[NewOrder::pending(2)]), false).unwrap();
+        store.import(Records::Orders(&[Order::pending(2)]), false).unwrap();
         orders.list().await.unwrap();
         assert!(oldest.snapshot().is_err() && newer.snapshot().is_ok());
         assert_eq!(orders.lists_cut_off().get(), 1);

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `operator_store` | the interface of the operator's commands, and the SQL that both engines share |
 //! | `error` | the errors of a store |
+//! | `row` | describes a row in one place: fields, columns and SQL types |
 //! | `order_rows`, `account_rows` | the rows, as plain values for both engines |
 //! | `freshness` | types for querying the last changes |
 //! | `agreement` | the decisions by which several servers share one store consistently |
@@ -20,6 +21,7 @@ mod freshness;
 mod operator_store;
 mod order_rows;
 pub mod postgres;
+mod row;
 mod rules;
 pub mod sqlite;
 mod statements;
@@ -40,9 +42,9 @@ pub use operator_store::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 pub use order_rows::{
-    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
-    ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
-    StoredOrder,
+    CancelOutcome, Cancellation, Cancelled, CancelledBatch, ChangedOrder, ImportOutcome,
+    ListedOrder, Order, OrderChange, OrderCounts, OrderStatus, OrderUpdate, RecordKind, Records,
+    Status,
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
 
@@ -158,11 +160,7 @@ pub trait Store: Send + Sync {
     /// Returns the order if it is cancelled and no failover can lose this. `list` is the position
     /// of the list that lacks the order. Fails if the store has left the list's history: there the
     /// order may be pending again, and would be found neither in the list nor here.
-    async fn cancelled_order(
-        &self,
-        id: i64,
-        list: Position,
-    ) -> Result<Option<CancelledOrder>, StoreError>;
+    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError>;
 
     /// The pet with this id.
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::clock::ManualClock;
-use store_orders::store::{NewOrder, OperatorStore, Records};
+use store_orders::store::{OperatorStore, Order, OrderStatus, Records};
 use store_orders_api::plans::Plan;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
 use test_server::{TestSetup, pending_order};
@@ -67,8 +67,11 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let key = setup.key(Plan::Business);
     // Pet 7 has 160 orders. Every fourth has shipped, and the other 120 are listed on three pages
     // of 50.
-    let order =
-        |id: i64| NewOrder { pet_id: 7 + id % 2, shipped: id % 8 == 0, ..pending_order(id) };
+    let order = |id: i64| Order {
+        pet_id: 7 + id % 2,
+        status: if id % 8 == 0 { OrderStatus::Shipped } else { OrderStatus::Pending },
+        ..pending_order(id)
+    };
     let orders: Vec<_> = (1..=320).map(order).collect();
     setup.store.import(Records::Orders(&orders), false).unwrap();
     let server = setup.serve().await;

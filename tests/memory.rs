@@ -17,7 +17,7 @@ use store_orders::rate_limiter::{
     Decision, InMemoryRateLimiter, KeyBan, KeyedRequest, MAX_ADDRESSES, RateLimiter,
 };
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{AccountRow, KeyRow, NewOrder, OperatorStore, Position, Records};
+use store_orders::store::{AccountRow, KeyRow, OperatorStore, Order, Position, Records};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -107,14 +107,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
-    let order = |id: i64| NewOrder {
-        id,
-        pet_id: id * 7_919 % 900_000,
-        quantity: 1,
-        ship_date: None,
-        complete: false,
-        shipped: false,
-    };
+    let order = |id: i64| Order::new(id, id * 7_919 % 900_000, 1);
     let orders: Vec<_> = (1..=ORDERS).map(order).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -3,9 +3,10 @@
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::Read;
-use store_orders::store::{NewOrder, OperatorStore, OrderCommands, Records};
+use store_orders::store::{OperatorStore, Order, OrderCommands, OrderStatus, Records};
 use store_orders_api::documents::V2;
 use store_orders_api::plans::Plan;
+use store_orders_api::types::utc_text;
 use store_orders_client::v2::OrderPage;
 use test_server::{Answer, TestServer, TestSetup, pending_order};
 use testbed::Key;
@@ -58,10 +59,10 @@ async fn the_pages_in_the_document_are_true() {
             let page: OrderPage = serde_json::from_str(body).unwrap();
             page.orders
         })
-        .map(|order| NewOrder {
+        .map(|order| Order {
             pet_id: *order.pet_id,
             quantity: order.quantity.try_into().unwrap(),
-            ship_date: order.ship_date,
+            ship_date: order.ship_date.map(|date| utc_text(&date).into()),
             complete: order.complete,
             ..pending_order(*order.id)
         })
@@ -152,11 +153,11 @@ async fn the_pages_together_are_the_list() {
 async fn filters_can_be_combined() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
-    let order = |id: i64| NewOrder {
+    let order = |id: i64| Order {
         pet_id: id % 3 - 1,
         complete: id % 2 == 0,
-        shipped: id % 5 == 0,
-        ship_date: (id % 4 != 0).then(|| format!("2026-12-{id:02}T00:00:00Z").parse().unwrap()),
+        status: if id % 5 == 0 { OrderStatus::Shipped } else { OrderStatus::Pending },
+        ship_date: (id % 4 != 0).then(|| format!("2026-12-{id:02}T00:00:00Z").into()),
         ..pending_order(id)
     };
     let orders: Vec<_> = (1..=30).map(order).collect();

@@ -5,7 +5,7 @@ use crate::api_key::Environment;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, Records, StoreError};
+use crate::store::{IssuedKey, NewKey, OperatorStore, Order, OrderStatus, Records, StoreError};
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
@@ -15,7 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
-use store_orders_api::types::Pet;
+use store_orders_api::types::{Pet, utc_text};
 
 /// The names of the pets. [`order`] assigns each order to the next pet, and marks every third order
 /// as shipped. Shipped orders and every second order have a ship date. 13 is not a multiple of 2 or
@@ -79,7 +79,7 @@ fn free_address(address: ListenAddress) -> ListenAddress {
 fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     let now_ms = SystemClock::start().now().wall_ms();
     let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
-    let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(number, now)).collect();
+    let orders: Vec<Order> = (0..ORDERS).map(|number| order(number, now)).collect();
     let pets: Vec<Pet> =
         (1..).zip(PETS).map(|(id, name)| Pet { id, name: name.to_string() }).collect();
     store.import(Records::Orders(&orders), false)?;
@@ -96,18 +96,18 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
 
 /// Returns a sample order. Every third order has shipped, and every sixth is complete. All shipped
 /// orders and every second order have a ship date.
-fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
+fn order(number: i64, now: DateTime<Utc>) -> Order {
     let midnight =
         now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
     let shipped = number % 3 == 0;
     let days = if shipped { -number } else { number % 14 };
-    NewOrder {
-        id: 1_000 + number,
-        pet_id: 1 + number % PETS.len() as i64,
-        quantity: 1 + (number % 5) as i32,
-        ship_date: (shipped || number % 2 == 0).then(|| midnight + TimeDelta::days(days)),
+    let pet_id = 1 + number % PETS.len() as i64;
+    Order {
+        ship_date: (shipped || number % 2 == 0)
+            .then(|| utc_text(&(midnight + TimeDelta::days(days))).into()),
         complete: number % 6 == 0,
-        shipped,
+        status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
+        ..Order::new(1_000 + number, pet_id, 1 + (number % 5) as i32)
     }
 }
 

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::table::{Column, record_text};
 use super::values;
-use crate::store::{NewOrder, Status, StoreError};
+use crate::store::{Order, Status, StoreError};
 use clap::Subcommand;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ Examples:
 impl OrdersCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         match self {
-            OrdersCommand::Import(args) => import::<NewOrder>(args, options, printer),
+            OrdersCommand::Import(args) => import::<Order>(args, options, printer),
             OrdersCommand::Ship { ids, file } => {
                 let (ids, is_input) = ShipArg::split(ids);
                 let input = is_input.then_some(Path::new("-"));
@@ -196,4 +196,26 @@ const CANCELLED: [Column; 2] = [Column::minute("cancelledAt"), Column::text("can
 
 fn columns() -> impl Iterator<Item = Column> {
     COLUMNS.into_iter().chain(CANCELLED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Cancelled, OrderStatus};
+
+    #[test]
+    fn the_table_has_a_column_for_each_field() {
+        let cancelled = Cancelled { at: "2026-06-15T12:00:00Z".into(), by: "key_1".into() };
+        let order = Order {
+            id: 1,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: Some("2026-06-16T12:00:00Z".into()),
+            complete: true,
+            status: OrderStatus::Cancelled(Box::new(cancelled)),
+        };
+        let json = serde_json::to_value(order).unwrap();
+        let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(columns().map(|column| column.name).collect::<Vec<_>>(), fields);
+    }
 }

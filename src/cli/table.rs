@@ -27,7 +27,8 @@ enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    name: &'static str,
+    /// The name, which is the name of a field of the record.
+    pub name: &'static str,
     kind: Kind,
 }
 

@@ -8,7 +8,7 @@ use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{
     CancelError, ListError, Payload, PayloadBody, Snapshot, content_tag, find_order,
 };
-use crate::store::{CancelOutcome, CancelledOrder, Position, Store, StoreError};
+use crate::store::{CancelOutcome, Order, OrderStatus, Position, Store, StoreError};
 use chrono::DateTime;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -210,15 +210,20 @@ async fn read_cancelled_order(
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {
     let row =
         look_up(request, |store| async move { store.cancelled_order(id, list).await }).await?;
-    let to_order = |row: CancelledOrder| -> Result<v2::Order, chrono::ParseError> {
+    let to_order = |row: Order| -> Result<v2::Order, chrono::ParseError> {
+        let (status, cancelled_at) = match row.status {
+            OrderStatus::Pending => (v2::OrderStatus::Pending, None),
+            OrderStatus::Shipped => (v2::OrderStatus::Shipped, None),
+            OrderStatus::Cancelled(cancelled) => (v2::OrderStatus::Cancelled, Some(cancelled.at)),
+        };
         Ok(v2::Order {
             id,
             pet_id: row.pet_id,
             quantity: row.quantity.into(),
             ship_date: row.ship_date.map(|date| date.parse()).transpose()?,
             complete: row.complete,
-            status: v2::OrderStatus::Cancelled,
-            cancelled_at: Some(row.cancelled_at.parse()?),
+            status,
+            cancelled_at: cancelled_at.map(|date| date.parse()).transpose()?,
         })
     };
     let order = row.map(to_order).transpose();

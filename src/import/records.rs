@@ -3,30 +3,29 @@
 
 use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};
-use crate::store::{NewOrder, OrderUpdate, RecordKind, Records};
-use chrono::{DateTime, Utc};
-use store_orders_api::types::{Pet, parse_date_time, plain_int64};
+use crate::store::{Order, OrderStatus, OrderUpdate, RecordKind, Records};
+use store_orders_api::types::{Pet, parse_date_time, plain_int64, utc_text};
 
-impl Record for NewOrder {
+impl Record for Order {
     const KIND: RecordKind = RecordKind::Order;
     const FIELDS: &'static [&'static str] =
         &["id", "petId", "quantity", "shipDate", "complete", "status"];
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
 
-    fn read(fields: &mut RecordFields<'_>) -> Option<NewOrder> {
+    fn read(fields: &mut RecordFields<'_>) -> Option<Order> {
         // Every field is read, so that all problems are reported.
         let (id, pet_id) = (fields.required("id", int64), fields.required("petId", int64));
         let quantity = fields.required("quantity", quantity);
         let ship_date = fields.optional("shipDate", date_time);
         let complete = fields.optional("complete", boolean);
-        let shipped = fields.optional("status", shipped);
-        Some(NewOrder {
+        let status = fields.optional("status", status);
+        Some(Order {
             id: id?,
             pet_id: pet_id?,
             quantity: quantity?,
             ship_date: ship_date?,
             complete: complete?.unwrap_or(false),
-            shipped: shipped?.unwrap_or(false),
+            status: status?.unwrap_or(OrderStatus::Pending),
         })
     }
 
@@ -35,12 +34,12 @@ impl Record for NewOrder {
     }
 }
 
-impl NewRecord for NewOrder {
+impl NewRecord for Order {
     fn integers(&self) -> impl Iterator<Item = i64> {
         [self.id, self.pet_id].into_iter()
     }
 
-    fn records(records: &[NewOrder]) -> Records<'_> {
+    fn records(records: &[Order]) -> Records<'_> {
         Records::Orders(records)
     }
 }
@@ -125,17 +124,19 @@ fn boolean(value: FieldValue<'_>) -> Result<bool, &'static str> {
 }
 
 /// Refuses `cancelled`, because cancelled orders are not imported.
-fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
+fn status(value: FieldValue<'_>) -> Result<OrderStatus, &'static str> {
     match value.text().as_deref() {
-        Some("pending") => Ok(false),
-        Some("shipped") => Ok(true),
+        Some("pending") => Ok(OrderStatus::Pending),
+        Some("shipped") => Ok(OrderStatus::Shipped),
         _ => Err("pending or shipped"),
     }
 }
 
-fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
+/// Returns the date in the store's format.
+fn date_time(value: FieldValue<'_>) -> Result<Box<str>, &'static str> {
     let time = value.text().and_then(|text| parse_date_time(&text));
-    time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
+    time.map(|time| utc_text(&time).into())
+        .ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
 /// Refuses control characters, because an unclosed quote in a CSV file would otherwise swallow the

@@ -7,8 +7,8 @@ use crate::rate_limiter::NewBan;
 use crate::store::agreement::key_cache::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, Freshness, GivesUp, KeyCommands,
-    LastChanges, NewKey, OrderSender, OrdersRead, Position, Structure,
+    AccountCommands, Cancellation, CancelledBatch, Freshness, GivesUp, KeyCommands, LastChanges,
+    NewKey, Order, OrderSender, OrdersRead, Position, Structure,
 };
 use async_trait::async_trait;
 use chrono::DateTime;
@@ -133,11 +133,7 @@ impl Store for TestStore {
         unreachable!()
     }
 
-    async fn cancelled_order(
-        &self,
-        _: i64,
-        _: Position,
-    ) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(&self, _: i64, _: Position) -> Result<Option<Order>, StoreError> {
         unreachable!()
     }
 

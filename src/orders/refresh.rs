@@ -236,7 +236,7 @@ mod tests {
     use super::super::snapshot::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{ChangedOrders, LastChanges, NewOrder, OperatorStore, Records, Status};
+    use crate::store::{ChangedOrders, LastChanges, OperatorStore, Order, Records, Status};
 
     /// A position in an embedded store, whose history is 0.
     fn change(number: i64) -> Position {
@@ -360,7 +360,7 @@ mod tests {
     async fn in_a_new_history_everything_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
+        store.import(Records::Orders(&[Order::pending(901)]), false).unwrap();
         let applied = Position { history: 1, number: 5 };
         let state = Mutex::new(ListInMemory::new(Arc::new(snapshot(200)), applied));
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));

@@ -14,13 +14,58 @@ use store_orders_api::plans::{Plan, PlanLimits};
 /// The maximum number of changed accounts and keys that one poll reads.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
+/// A column of [`KeyChange::read`].
+struct Selected {
+    /// Its name in the result.
+    name: &'static str,
+    /// Its expression, on the tables `accounts` and `keys`.
+    expression: &'static str,
+    /// The type of the expression.
+    sql_type: &'static str,
+}
+
+const fn column(name: &'static str, expression: &'static str, sql_type: &'static str) -> Selected {
+    Selected { name, expression, sql_type }
+}
+
+/// The column with the account's id, which is never NULL in the row of an account or key.
+pub const ACCOUNT_ID: &str = "account_id";
+
+/// The columns of an account.
+const ACCOUNT: [Selected; 6] = [
+    column(ACCOUNT_ID, "accounts.id", "bigint"),
+    column("account_name", "accounts.name", "text"),
+    column("plan", "accounts.plan", "text"),
+    column("per_minute", "accounts.per_minute", "bigint"),
+    column("per_day", "accounts.per_day", "bigint"),
+    column("is_closed", "accounts.closed_at IS NOT NULL", "boolean"),
+];
+
+/// The columns of a key.
+const KEY: [Selected; 9] = [
+    column("digest", "keys.digest", "bytea"),
+    column("key_row", "keys.\"row\"", "bigint"),
+    column("key_id", "keys.id", "text"),
+    column("expires_at", "keys.expires_at", "bigint"),
+    column("is_revoked", "keys.revoked_at IS NOT NULL", "boolean"),
+    column("used_at", "keys.used_at", "bigint"),
+    column("banned_until", "keys.banned_until", "bigint"),
+    column("ban_seconds", "keys.ban_seconds", "integer"),
+    column("ban_number", "keys.ban_number", "integer"),
+];
+
+/// Selects these columns.
+fn select(columns: &[Selected]) -> String {
+    let columns = columns.iter().map(|column| format!("{} AS {}", column.expression, column.name));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
 /// Selects the columns of [`KeyChange::read`] for the keys in `keys`, a table or subquery.
 pub fn select_keys(keys: &str) -> String {
     format!(
-        "SELECT accounts.id, plan, per_minute, per_day, closed_at IS NOT NULL, name,
-                keys.digest, keys.\"row\", keys.id, keys.expires_at, keys.revoked_at IS NOT NULL,
-                keys.used_at, keys.banned_until, keys.ban_seconds, keys.ban_number
-         FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account"
+        "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
+        select(&ACCOUNT),
+        select(&KEY)
     )
 }
 
@@ -37,13 +82,12 @@ pub fn select_changed_keys(after: &str) -> String {
         )
     };
     let (accounts, keys) = (changed("accounts"), select_keys(&changed("keys")));
+    let no_key =
+        KEY.map(|Selected { name, sql_type, .. }| format!("CAST(NULL AS {sql_type}) AS {name}"));
     format!(
-        "SELECT id, plan, per_minute, per_day, closed_at IS NOT NULL, name,
-                CAST(NULL AS bytea), CAST(NULL AS bigint), CAST(NULL AS text),
-                CAST(NULL AS bigint), CAST(NULL AS boolean), CAST(NULL AS bigint),
-                CAST(NULL AS bigint), CAST(NULL AS integer), CAST(NULL AS integer)
-         FROM {accounts} AS accounts
-         UNION ALL {keys} LIMIT {most}"
+        "SELECT {}, {} FROM {accounts} AS accounts UNION ALL {keys} LIMIT {most}",
+        select(&ACCOUNT),
+        no_key.join(", ")
     )
 }
 
@@ -57,25 +101,24 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads the columns of `select_changed_keys`, starting at the column `first`: six of the
-    /// account, then nine of the key. The nine are NULL if the row is only an account.
-    pub fn read(row: &Row<'_>, first: usize) -> Result<KeyChange, StoreError> {
-        let (plan, limits) = row.plan_and_limits(first + 1)?;
+    /// Reads a row of [`select_keys`] or [`select_changed_keys`].
+    pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
+        let (plan, limits) = row.plan_and_limits()?;
         let account = AccountRow {
-            id: row.get(first)?,
-            name: row.get::<String>(first + 5)?.into(),
+            id: row.get(ACCOUNT_ID)?,
+            name: row.get("account_name")?,
             plan,
             limits,
-            is_closed: row.get(first + 4)?,
+            is_closed: row.get("is_closed")?,
         };
-        let Some(digest) = row.get(first + 6)? else { return Ok(KeyChange::Account(account)) };
+        let Some(digest) = row.get("digest")? else { return Ok(KeyChange::Account(account)) };
         let key = KeyRow {
-            row: row.get(first + 7)?,
-            id: row.get(first + 8)?,
-            expires_at_ms: row.get(first + 9)?,
-            is_revoked: row.get(first + 10)?,
-            used_at_ms: row.get::<Option<i64>>(first + 11)?.unwrap_or(0),
-            ban: key_ban(row, first + 12)?,
+            row: row.get("key_row")?,
+            id: row.get("key_id")?,
+            expires_at_ms: row.get("expires_at")?,
+            is_revoked: row.get("is_revoked")?,
+            used_at_ms: row.get::<Option<i64>>("used_at")?.unwrap_or(0),
+            ban: key_ban(row)?,
             account,
         };
         Ok(KeyChange::Key(Digest(digest), key))
@@ -90,11 +133,11 @@ impl KeyChange {
     }
 }
 
-/// Reads the latest ban of a key from three columns, starting at the column `first`.
-pub fn key_ban(row: &Row<'_>, first: usize) -> Result<KeyBan, StoreError> {
-    let ends_at_ms = row.get::<Option<i64>>(first)?.unwrap_or(0);
-    let seconds = row.get::<Option<u32>>(first + 1)?.unwrap_or(0);
-    Ok(KeyBan { ends_at_ms, seconds, number: row.get(first + 2)? })
+/// Reads the latest ban of a key from its three columns.
+pub fn key_ban(row: &Row<'_>) -> Result<KeyBan, StoreError> {
+    let ends_at_ms = row.get::<Option<i64>>("banned_until")?.unwrap_or(0);
+    let seconds = row.get::<Option<u32>>("ban_seconds")?.unwrap_or(0);
+    Ok(KeyBan { ends_at_ms, seconds, number: row.get("ban_number")? })
 }
 
 /// The fields of an account that a server needs to handle requests.

@@ -3,13 +3,14 @@
 
 use super::agreement::position::Position;
 use super::error::StoreError;
-use super::statements::Row;
+use super::row::{Cells, Cursor, Field, StoredRow, row};
+use super::value::{Parameter, Value};
 use chrono::{DateTime, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::types::{Pet, utc_text};
+use store_orders_api::types::Pet;
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// The status of an order in the store. v1's record has no such field.
@@ -29,6 +30,126 @@ impl Status {
     /// The status on the command line and in the store.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+}
+
+row! {
+    /// An order with all its fields. The type of its rows on every engine, which have a change number
+    /// as well.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Order {
+        /// Unique order identifier.
+        pub id: i64 = [id bigint],
+        /// Identifier of the animal in the order.
+        pub pet_id: i64 = [pet_id bigint],
+        /// Number of units ordered, at least 1.
+        pub quantity: i32 = [quantity integer],
+        /// Expected or actual ship date in the wire format: RFC 3339 in UTC with `Z`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ship_date: Option<Box<str>> = [ship_date text],
+        /// True if the order has been fulfilled.
+        pub complete: bool = [complete boolean],
+        /// Its status, with its cancellation if it is cancelled.
+        #[serde(flatten)]
+        pub status: OrderStatus = [status text, cancelled_at text, cancelled_by text],
+    }
+}
+
+impl Order {
+    /// A pending order with the default of every optional field.
+    pub fn new(id: i64, pet_id: i64, quantity: i32) -> Order {
+        let (ship_date, complete, status) = (None, false, OrderStatus::Pending);
+        Order { id, pet_id, quantity, ship_date, complete, status }
+    }
+
+    /// A pending order with this id, for unit tests.
+    #[cfg(test)]
+    pub fn pending(id: i64) -> Order {
+        Order::new(id, 7, 1)
+    }
+
+    /// Selects the order with the id `$1` if it is cancelled, on every engine. The last column is
+    /// `change_number`.
+    pub fn select_cancelled() -> String {
+        let names = Order::names();
+        format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
+    }
+}
+
+/// The status of an order, with its cancellation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum OrderStatus {
+    /// Can be cancelled.
+    Pending,
+    /// Can no longer be cancelled.
+    Shipped,
+    /// In no list. In a box, so that the orders of an import take little memory.
+    Cancelled(Box<Cancelled>),
+}
+
+/// The cancellation of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cancelled {
+    /// The time, in the wire format.
+    #[serde(rename = "cancelledAt")]
+    pub at: Box<str>,
+    /// `key_…` of the key that cancelled it.
+    #[serde(rename = "cancelledBy")]
+    pub by: Box<str>,
+}
+
+impl OrderStatus {
+    /// The status without the cancellation.
+    pub fn status(&self) -> Status {
+        match self {
+            OrderStatus::Pending => Status::Pending,
+            OrderStatus::Shipped => Status::Shipped,
+            OrderStatus::Cancelled(_) => Status::Cancelled,
+        }
+    }
+}
+
+impl Field for OrderStatus {
+    const COLUMNS: usize = 3;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<OrderStatus, StoreError> {
+        let status = match cells.word()? {
+            Status::Pending => OrderStatus::Pending,
+            Status::Shipped => OrderStatus::Shipped,
+            Status::Cancelled => {
+                let (at, by) = (cells.cell()?, cells.cell()?);
+                return Ok(OrderStatus::Cancelled(Box::new(Cancelled { at, by })));
+            }
+        };
+        cells.skip(2);
+        Ok(status)
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        self.status().write(values);
+        match self {
+            OrderStatus::Pending | OrderStatus::Shipped => {
+                values.extend([Value::Null, Value::Null])
+            }
+            OrderStatus::Cancelled(cancelled) => {
+                let Cancelled { at, by } = &**cancelled;
+                values.extend([at.value(), by.value()]);
+            }
+        }
+    }
+}
+
+impl Field for Status {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Status, StoreError> {
+        cells.word()
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(self.as_str().value());
     }
 }
 
@@ -52,56 +173,26 @@ pub struct ListedOrder<'a> {
     pub is_shipped: bool,
 }
 
-/// A cancelled order. Times are in the wire format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CancelledOrder {
-    /// Identifier of the animal in the order.
-    pub pet_id: i64,
-    /// Number of units ordered.
-    pub quantity: i32,
-    /// Ship date.
-    pub ship_date: Option<String>,
-    /// True if the order has been fulfilled.
-    pub complete: bool,
-    /// The time of cancellation.
-    pub cancelled_at: String,
-}
-
-impl CancelledOrder {
-    /// Selects the cancelled order with the id `$1`, on every engine.
-    pub const SELECT: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
-                              FROM orders WHERE id = $1 AND status = 'cancelled'";
-
-    /// Reads a row of [`Self::SELECT`].
-    pub fn read(row: &Row<'_>) -> Result<CancelledOrder, StoreError> {
-        Ok(CancelledOrder {
-            pet_id: row.get(0)?,
-            quantity: row.get(1)?,
-            ship_date: row.get(2)?,
-            complete: row.get(3)?,
-            cancelled_at: row.get(4)?,
-        })
-    }
-}
-
 /// Selects the name of the pet with the id `$1`, on every engine.
 pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 
-/// The current state of an order whose row changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedOrder {
-    /// Unique order identifier.
-    pub id: i64,
-    /// Identifier of the animal in the order.
-    pub pet_id: i64,
-    /// Number of units ordered.
-    pub quantity: i32,
-    /// Ship date in the wire format.
-    pub ship_date: Option<String>,
-    /// True if the order has been fulfilled.
-    pub complete: bool,
-    /// Its status.
-    pub status: Status,
+row! {
+    /// The columns of a changed order that a list needs.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ChangedOrder {
+        /// Unique order identifier.
+        pub id: i64 = [id bigint],
+        /// Identifier of the animal in the order.
+        pub pet_id: i64 = [pet_id bigint],
+        /// Number of units ordered.
+        pub quantity: i32 = [quantity integer],
+        /// Ship date in the wire format.
+        pub ship_date: Option<Box<str>> = [ship_date text],
+        /// True if the order has been fulfilled.
+        pub complete: bool = [complete boolean],
+        /// Its status.
+        pub status: Status = [status text],
+    }
 }
 
 impl ChangedOrder {
@@ -111,8 +202,8 @@ impl ChangedOrder {
             Status::Cancelled => return OrderChange::Removed(self.id),
             status => status == Status::Shipped,
         };
-        let ChangedOrder { id, pet_id, quantity, complete, .. } = *self;
-        let ship_date = self.ship_date.as_deref();
+        let ChangedOrder { id, pet_id, quantity, ref ship_date, complete, status: _ } = *self;
+        let ship_date = ship_date.as_deref();
         OrderChange::Listed(ListedOrder { id, pet_id, quantity, ship_date, complete, is_shipped })
     }
 }
@@ -164,9 +255,9 @@ pub struct CancelledBatch {
 
 /// Selects [`OrderCounts`] on every engine. GROUP BY would sort and take twice as long.
 pub const COUNT_ORDERS: &str = "
-    SELECT count(*) FILTER (WHERE status = 'pending'),
-           count(*) FILTER (WHERE status = 'shipped'),
-           count(*) FILTER (WHERE status = 'cancelled')
+    SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
+           count(*) FILTER (WHERE status = 'shipped') AS shipped,
+           count(*) FILTER (WHERE status = 'cancelled') AS cancelled
     FROM orders";
 
 /// The number of orders in each status.
@@ -180,47 +271,17 @@ pub struct OrderCounts {
     pub cancelled: i64,
 }
 
-/// An order to import. Its fields have been validated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewOrder {
-    /// Unique order identifier.
-    pub id: i64,
-    /// Identifier of the animal in the order.
-    pub pet_id: i64,
-    /// Number of units ordered, at least 1.
-    pub quantity: i32,
-    /// Expected or actual ship date.
-    pub ship_date: Option<DateTime<Utc>>,
-    /// True if the order has been fulfilled.
-    pub complete: bool,
-    /// True if it has shipped and so cannot be cancelled.
-    pub shipped: bool,
-}
-
-/// New values for an order that is pending or shipped. The fields have been validated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OrderUpdate {
-    /// The id of the order.
-    pub id: i64,
-    /// The new ship date. `None` leaves it unchanged.
-    #[serde(serialize_with = "as_stored")]
-    pub ship_date: Option<DateTime<Utc>>,
-    /// The new value of `complete`. `None` leaves it unchanged.
-    pub complete: Option<bool>,
-}
-
-/// Serializes a date in the store's format.
-fn as_stored<S: Serializer>(date: &Option<DateTime<Utc>>, to: S) -> Result<S::Ok, S::Error> {
-    date.as_ref().map(utc_text).serialize(to)
-}
-
-#[cfg(test)]
-impl NewOrder {
-    /// A pending order with this id, for unit tests.
-    pub fn pending(id: i64) -> NewOrder {
-        let (ship_date, complete, shipped) = (None, false, false);
-        NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
+row! {
+    /// New values for an order that is pending or shipped. The fields have been validated. `None`
+    /// leaves a field of the order unchanged, so this is not an [`Order`].
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct OrderUpdate {
+        /// The id of the order.
+        pub id: i64 = [id bigint],
+        /// The new ship date, in the wire format.
+        pub ship_date: Option<Box<str>> = [ship_date text],
+        /// The new value of `complete`.
+        pub complete: Option<bool> = [complete boolean],
     }
 }
 
@@ -255,7 +316,7 @@ impl RecordKind {
 #[derive(Clone, Copy, Debug)]
 pub enum Records<'a> {
     /// Orders.
-    Orders(&'a [NewOrder]),
+    Orders(&'a [Order]),
     /// Pets.
     Pets(&'a [Pet]),
 }
@@ -303,27 +364,24 @@ pub struct ImportOutcome {
     pub skipped: usize,
 }
 
-/// An order with all its fields in the store.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StoredOrder {
-    /// Unique order identifier.
-    pub id: i64,
-    /// Identifier of the animal in the order.
-    pub pet_id: i64,
-    /// Number of units ordered.
-    pub quantity: i32,
-    /// Ship date, RFC 3339 in UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ship_date: Option<String>,
-    /// True if the order has been fulfilled.
-    pub complete: bool,
-    /// Its status.
-    pub status: Status,
-    /// The time of cancellation, RFC 3339 in UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancelled_at: Option<String>,
-    /// `key_…` of the key that cancelled it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancelled_by: Option<String>,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::row::StoredColumn;
+
+    #[test]
+    fn parts_of_an_order_have_its_columns() {
+        let describes = |part: &StoredColumn| Order::COLUMNS.contains(part);
+        for part in [ChangedOrder::COLUMNS, OrderUpdate::COLUMNS].concat() {
+            assert!(describes(&part), "`Order` has no column {part:?}");
+        }
+    }
+
+    #[test]
+    fn the_objects_of_an_update_have_the_names_of_its_columns() {
+        let update = OrderUpdate { id: 7, ship_date: None, complete: None };
+        let json = serde_json::to_value(update).unwrap();
+        let names = OrderUpdate::COLUMNS.iter().map(|column| column.name);
+        assert!(json.as_object().unwrap().keys().eq(names), "{json}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Executes SQL statements that both engines share. `$1` is the first parameter.
 
 use super::error::StoreError;
+use super::row::{Cell, Cells};
 use super::value::{FromValue, Parameter, Value};
 use chrono::{DateTime, Utc};
 use std::fmt::Display;
@@ -26,6 +27,25 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
+    /// Inserts a row with these columns, as part of the change whose number is the SQL expression
+    /// `change_number`.
+    pub fn insert(
+        &self,
+        table: &str,
+        columns: &[(&str, &dyn Parameter)],
+        change_number: &str,
+    ) -> Result<(), StoreError> {
+        let (names, values): (Vec<_>, Vec<_>) = columns.iter().copied().unzip();
+        let places: Vec<_> = (1..=values.len()).map(|number| format!("${number}")).collect();
+        let (names, places) = (names.join(", "), places.join(", "));
+        self.execute(
+            &format!(
+                "INSERT INTO {table} ({names}, change_number) VALUES ({places}, {change_number})"
+            ),
+            &values,
+        )
+    }
+
     /// Returns all rows of a query.
     pub fn query_all<T>(
         &self,
@@ -54,45 +74,79 @@ impl dyn Statements + '_ {
 
 /// A row of a query.
 pub struct Row<'a> {
-    /// Returns a column's name, for errors.
-    pub name: &'a dyn Fn(usize) -> String,
+    /// Returns the name of a column.
+    pub name: &'a dyn Fn(usize) -> Option<&'a str>,
     /// The values of its columns.
     pub values: Vec<Value>,
 }
 
 impl Row<'_> {
-    /// The value in this column.
-    pub fn get<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
-        let value = self.values.get(column).unwrap_or(&Value::Null);
-        T::from_value(value).ok_or_else(|| self.damaged_column(column, "its type is another"))
+    /// The value in the column with this name.
+    pub fn get<T: FromValue>(&self, name: &str) -> Result<T, StoreError> {
+        self.value(self.column(name)?)
     }
 
-    /// Parses the text in this column. The schema only allows texts that parse.
-    pub fn parse<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
-        self.get::<String>(column)?.parse().map_err(|error| self.damaged_column(column, error))
+    /// Parses the text in the column with this name. The schema only allows texts that parse.
+    pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
+        self.word(self.column(name)?)
     }
 
-    /// The date in this column, in Unix milliseconds.
-    pub fn date_ms(&self, column: usize) -> Result<Option<i64>, StoreError> {
-        let text: Option<String> = self.get(column)?;
-        let parsed = text.map(|_| self.parse::<DateTime<Utc>>(column)).transpose()?;
+    /// The value of a query with one column.
+    pub fn only<T: FromValue>(&self) -> Result<T, StoreError> {
+        self.value(0)
+    }
+
+    /// The date in the column with this name, in Unix milliseconds.
+    pub fn date_ms(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        let text: Option<String> = self.get(name)?;
+        let parsed = text.map(|_| self.parse::<DateTime<Utc>>(name)).transpose()?;
         Ok(parsed.map(|date| date.timestamp_millis()))
     }
 
-    /// The plan in the column `first`, and the limits in force. Enterprise's limits are in the next
-    /// two columns; the other plans have fixed limits.
-    pub fn plan_and_limits(&self, first: usize) -> Result<(Plan, PlanLimits), StoreError> {
-        let plan: Plan = self.parse(first)?;
+    /// The column `plan`, and the limits in force. Enterprise's limits are in the columns
+    /// `per_minute` and `per_day`; the other plans have fixed limits.
+    pub fn plan_and_limits(&self) -> Result<(Plan, PlanLimits), StoreError> {
+        let plan: Plan = self.parse("plan")?;
         let limits = match plan.limits() {
             Some(limits) => limits,
-            None => PlanLimits { per_minute: self.get(first + 1)?, per_day: self.get(first + 2)? },
+            None => {
+                let (per_minute, per_day) = (self.get("per_minute")?, self.get("per_day")?);
+                PlanLimits { per_minute, per_day }
+            }
         };
         Ok((plan, limits))
     }
 
+    /// Finds the column with this name. A row has at most 20 columns, so the search costs less than
+    /// copying the row's texts.
+    fn column(&self, name: &str) -> Result<usize, StoreError> {
+        let mut columns = 0..self.values.len();
+        columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {
+            let source = format!("a query has no column {name}");
+            StoreError::Engine { doing: "read", source: source.into() }
+        })
+    }
+
+    fn value<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
+        let value = self.values.get(column).unwrap_or(&Value::Null);
+        T::from_value(value).ok_or_else(|| self.damaged_column(column, "its type is another"))
+    }
+
     fn damaged_column(&self, column: usize, why: impl Display) -> StoreError {
-        let source = format!("the column {} is damaged: {why}", (self.name)(column));
+        let name = (self.name)(column).unwrap_or_default();
+        let source = format!("the column {name} is damaged: {why}");
         StoreError::Engine { doing: "read", source: source.into() }
+    }
+}
+
+impl Cells for Row<'_> {
+    fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError> {
+        self.value(column)
+    }
+
+    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
+        let text: String = self.value(column)?;
+        text.parse().map_err(|error| self.damaged_column(column, error))
     }
 }
 
@@ -103,20 +157,22 @@ mod tests {
     #[test]
     fn errors_name_the_column_whose_value_has_the_wrong_type() {
         let values = vec![Value::Integer(1 << 32), Value::Text("gold".to_string()), Value::Null];
-        let row = Row { name: &|column| ["quantity", "plan", "label"][column].to_string(), values };
-        assert_eq!(row.get::<i64>(0).unwrap(), 1 << 32);
-        assert_eq!(row.get::<Option<String>>(2).unwrap(), None);
+        let row = Row { name: &|column| Some(["quantity", "plan", "label"][column]), values };
+        assert_eq!(row.get::<i64>("quantity").unwrap(), 1 << 32);
+        assert_eq!(row.get::<Option<String>>("label").unwrap(), None);
         let damage = |error: StoreError| {
             std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
         };
         for (error, column) in [
-            (row.get::<i32>(0).unwrap_err(), "quantity"),
-            (row.get::<u32>(0).unwrap_err(), "quantity"),
-            (row.parse::<Plan>(1).unwrap_err(), "plan"),
-            (row.get::<String>(2).unwrap_err(), "label"),
+            (row.get::<i32>("quantity").unwrap_err(), "quantity"),
+            (row.get::<u32>("quantity").unwrap_err(), "quantity"),
+            (row.parse::<Plan>("plan").unwrap_err(), "plan"),
+            (row.get::<String>("label").unwrap_err(), "label"),
         ] {
             let damage = damage(error);
             assert!(damage.starts_with(&format!("the column {column} is damaged: ")), "{damage}");
         }
+        let missing = damage(row.get::<i64>("note").unwrap_err());
+        assert_eq!(missing, "a query has no column note");
     }
 }

@@ -50,9 +50,12 @@ macro_rules! columns {
 
 parameters! {
     i64: number => Value::Integer(*number);
+    i32: number => Value::Integer((*number).into());
     u32: number => Value::Integer((*number).into());
+    bool: is_true => Value::Integer((*is_true).into());
     &str: text => Value::Text(text.to_string());
     String: text => Value::Text(text.clone());
+    Box<str>: text => Value::Text(text.to_string());
     [u8; 32]: bytes => Value::Blob(bytes.to_vec());
 }
 
@@ -62,6 +65,7 @@ columns! {
     u32: Integer(number) => u32::try_from(*number).ok();
     bool: Integer(number) => Some(*number != 0);
     String: Text(text) => Some(text.clone());
+    Box<str>: Text(text) => Some(Box::from(&**text));
     Arc<str>: Text(text) => Some(Arc::from(&**text));
     [u8; 32]: Blob(bytes) => bytes.as_slice().try_into().ok();
 }

@@ -321,7 +321,8 @@ fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let existing_id = LONG as i64 - 1;
     let trigger = format!(
         "CREATE TRIGGER other AFTER INSERT ON orders WHEN new.id = 1 BEGIN
-             INSERT INTO orders VALUES ({existing_id}, 7, 1, NULL, 0, 'pending', 1, NULL, NULL);
+             INSERT INTO orders (id, pet_id, quantity, complete, status, change_number)
+             VALUES ({existing_id}, 7, 1, 0, 'pending', 1);
          END"
     );
     rusqlite::Connection::open(store.path()).unwrap().execute_batch(&trigger).unwrap();

@@ -18,7 +18,7 @@ const WAVE: usize = 250;
 /// Makes a pet's name take forever to compute, so that a lookup never releases the connection that
 /// reads pets.
 const HANG: &str = "
-    INSERT INTO pets VALUES (7, 'Rex');
+    INSERT INTO pets (id, name) VALUES (7, 'Rex');
     ALTER TABLE pets RENAME TO named_pets;
     CREATE VIEW pets AS
         SELECT id, (WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number)

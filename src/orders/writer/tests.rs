@@ -3,7 +3,7 @@
 use super::*;
 use crate::orders::snapshot::Sizes;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{NewOrder, OperatorStore, REQUEST_TIMEOUT, Records};
+use crate::store::{OperatorStore, Order, REQUEST_TIMEOUT, Records};
 use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ use testbed::wait_until;
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
-    let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
+    let orders: Vec<_> = (1..=20).map(Order::pending).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let batches = crate::metrics::batch_sizes().unwrap();
     let log = Logger::root(slog::Discard, o!());

@@ -5,6 +5,7 @@ use crate::store::rules::{
     account_closed, account_exists, account_name, no_account, require_limits,
 };
 use crate::store::statements::{Parameters, Row, Statements};
+use crate::store::value::Parameter;
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -53,18 +54,18 @@ impl<E: Engine> AccountCommands for E {
         require_limits(plan, own)?;
         let name = account_name(name)?;
         let (per_minute, per_day) = limit_columns(own);
-        let insert = format!(
-            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, change_number)
-             VALUES ($1, $2, $3, $4, $5, {})",
-            E::KEYS_CHANGE
-        );
         self.change(Scope::Keys, |statements| {
             if find_account(statements, name)?.is_some() {
                 return Err(account_exists(name));
             }
-            let parameters: Parameters<'_> =
-                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at)];
-            statements.execute(&insert, parameters)
+            let row: [(&str, &dyn Parameter); 5] = [
+                ("name", &name),
+                ("plan", &plan.as_str()),
+                ("per_minute", &per_minute),
+                ("per_day", &per_day),
+                ("created_at", &utc_text(&at)),
+            ];
+            statements.insert("accounts", &row, E::KEYS_CHANGE)
         })
     }
 
@@ -101,7 +102,7 @@ impl<E: Engine> AccountCommands for E {
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
-            .read(|statements| statements.query_optional(count, &[&account], |row| row.get(0)))?;
+            .read(|statements| statements.query_optional(count, &[&account], |row| row.only()))?;
         Ok(ended.unwrap_or(0))
     }
 
@@ -129,7 +130,7 @@ impl<E: Engine> AccountCommands for E {
         let id: Option<i64> = name_or_id.parse().ok();
         let parameters: Parameters<'_> = &[&name_or_id, &id];
         let name =
-            self.read(|statements| statements.query_optional(query, parameters, |row| row.get(0)))?;
+            self.read(|statements| statements.query_optional(query, parameters, |row| row.only()))?;
         name.ok_or_else(|| no_account(name_or_id))
     }
 
@@ -144,23 +145,22 @@ impl<E: Engine> AccountCommands for E {
 
 /// Selects the columns of [`account`]; `$1` is the time in Unix milliseconds.
 const SELECT_ACCOUNTS: &str = "
-    SELECT name, plan, per_minute, per_day, created_at,
+    SELECT name, plan, per_minute, per_day, created_at, closed_at, id,
            (SELECT count(*) FROM keys
             WHERE account = accounts.id AND accounts.closed_at IS NULL AND revoked_at IS NULL
-              AND (expires_at IS NULL OR expires_at > $1)),
-           id, closed_at
+              AND (expires_at IS NULL OR expires_at > $1)) AS keys
     FROM accounts";
 
 fn account(row: &Row<'_>) -> Result<Account, StoreError> {
-    let (plan, limits) = row.plan_and_limits(1)?;
+    let (plan, limits) = row.plan_and_limits()?;
     Ok(Account {
-        name: row.get(0)?,
+        name: row.get("name")?,
         plan,
         limits,
-        created_at: row.get(4)?,
-        keys: row.get(5)?,
-        id: row.get(6)?,
-        closed_at: row.get(7)?,
+        created_at: row.get("created_at")?,
+        keys: row.get("keys")?,
+        id: row.get("id")?,
+        closed_at: row.get("closed_at")?,
     })
 }
 
@@ -173,8 +173,8 @@ fn find_account(
     statements: &dyn Statements,
     name: &str,
 ) -> Result<Option<(i64, bool)>, StoreError> {
-    let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
-    statements.query_optional(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))
+    let query = "SELECT id, closed_at IS NOT NULL AS is_closed FROM accounts WHERE name = $1";
+    statements.query_optional(query, &[&name], |row| Ok((row.get("id")?, row.get("is_closed")?)))
 }
 
 /// Like [`find_account`], but fails if no account has this name.

@@ -99,7 +99,7 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     report.orders = report.read("orders", orders.map_err(cause)).flatten();
     let mut count = |table: &str| {
         let query = format!("SELECT count(*) FROM {table}");
-        let rows = statements.query_optional(&query, &[], |row| row.get(0));
+        let rows = statements.query_optional(&query, &[], |row| row.only());
         report.read(table, rows.map_err(cause)).flatten()
     };
     let (pets, accounts, keys) = (count("pets"), count("accounts"), count("keys"));
@@ -115,7 +115,11 @@ fn cause(error: StoreError) -> String {
 }
 
 fn order_counts(row: &Row<'_>) -> Result<OrderCounts, StoreError> {
-    Ok(OrderCounts { pending: row.get(0)?, shipped: row.get(1)?, cancelled: row.get(2)? })
+    Ok(OrderCounts {
+        pending: row.get("pending")?,
+        shipped: row.get("shipped")?,
+        cancelled: row.get("cancelled")?,
+    })
 }
 
 fn bad_dates(
@@ -130,7 +134,7 @@ fn bad_dates(
     while let Some(first) = from {
         let mut last = None;
         statements.query(&query, &[&first], &mut |row| {
-            let (id, text): (i64, Option<String>) = (row.get(0)?, row.get(1)?);
+            let (id, text): (i64, Option<String>) = (row.get("id")?, row.get(column)?);
             last = Some(id);
             if let Some(text) = text.filter(|text| !is_date_in_utc(text))
                 && bad.len() < MAX_PROBLEMS

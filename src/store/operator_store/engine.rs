@@ -33,9 +33,8 @@ pub trait Engine {
     /// A query that returns the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
 
-    /// A query that returns the columns `id`, `ship_date` and `complete` of the objects in `$1`, a
-    /// JSON array.
-    const UPDATES: &'static str;
+    /// A table with the column `value`: the objects in `$1`, a JSON array.
+    const OBJECTS: &'static str;
 
     /// Runs `work`, which only reads.
     fn read<T>(

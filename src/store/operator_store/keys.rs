@@ -6,6 +6,7 @@ use crate::api_key::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::account_rows::key_ban;
 use crate::store::rules::{add_ms, key_label, no_key, rotation_expiries};
 use crate::store::statements::{Parameters, Row, Statements};
+use crate::store::value::Parameter;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// Commands on keys.
@@ -87,7 +88,7 @@ impl<E: Engine> KeyCommands for E {
 
 /// Selects the columns of [`key_record`].
 const SELECT_KEYS: &str = "
-    SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
+    SELECT keys.id, accounts.name AS account_name, environment, issued_at, expires_at, revoked_at,
            used_at, successor, \"row\", label, closed_at, banned_until,
            ban_seconds, ban_number
     FROM keys JOIN accounts ON accounts.id = keys.account";
@@ -98,19 +99,20 @@ fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, Sto
 }
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-    let (revoked_at, account_closed_at): (Option<i64>, _) = (row.get(5)?, row.date_ms(10)?);
+    let (revoked_at, account_closed_at): (Option<i64>, _) =
+        (row.get("revoked_at")?, row.date_ms("closed_at")?);
     Ok(KeyRecord {
-        id: row.get(0)?,
-        account: row.get(1)?,
-        environment: row.parse(2)?,
-        issued_at: row.get(3)?,
-        expires_at: row.get(4)?,
+        id: row.get("id")?,
+        account: row.get("account_name")?,
+        environment: row.parse("environment")?,
+        issued_at: row.get("issued_at")?,
+        expires_at: row.get("expires_at")?,
         revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
-        used_at: row.get(6)?,
-        successor: row.get(7)?,
-        row: row.get(8)?,
-        label: row.get(9)?,
-        ban: key_ban(row, 11)?,
+        used_at: row.get("used_at")?,
+        successor: row.get("successor")?,
+        row: row.get("row")?,
+        label: row.get("label")?,
+        ban: key_ban(row)?,
     })
 }
 
@@ -139,15 +141,15 @@ fn insert<E: Engine>(
 ) -> Result<IssuedKey, StoreError> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
-    let insert = format!(
-        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, label, change_number)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, {})",
-        E::KEYS_CHANGE
-    );
-    let environment = environment.as_str();
-    statements.execute(
-        &insert,
-        &[&issued.id, &account, &environment, &digest, &issued_at, &expires_at, &label],
-    )?;
+    let row: [(&str, &dyn Parameter); 7] = [
+        ("id", &issued.id),
+        ("account", &account),
+        ("environment", &environment.as_str()),
+        ("digest", &digest),
+        ("issued_at", &issued_at),
+        ("expires_at", &expires_at),
+        ("label", &label),
+    ];
+    statements.insert("keys", &row, E::KEYS_CHANGE)?;
     Ok(issued)
 }

@@ -1,14 +1,12 @@
 //! The operator's commands on orders: show, list, ship and update; and lookups of existing ids.
 
 use super::engine::{Engine, Scope};
+use crate::store::row::{StoredColumn, StoredRow, join};
 use crate::store::rules::{can_ship, can_update};
 use crate::store::statements::{Row, Statements};
-use crate::store::{OrderUpdate, RecordKind, Status, StoreError, StoredOrder};
+use crate::store::{Order, OrderUpdate, RecordKind, Status, StoreError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
-
-const COLUMNS: &str =
-    "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
 
 /// Orders per query. Reading them takes some milliseconds, so the round trip to the engine, about a
 /// millisecond, adds little.
@@ -17,15 +15,11 @@ pub const PAGE_ORDERS: usize = 5_000;
 /// Commands on orders.
 pub trait OrderCommands {
     /// Returns the order with this id, in any status.
-    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError>;
+    fn order(&self, id: i64) -> Result<Option<Order>, StoreError>;
 
     /// Returns a page of the orders from id `first` on, in ascending order of id, optionally of
     /// only one status. The page after the last order is empty.
-    fn orders_from(
-        &self,
-        first: i64,
-        status: Option<Status>,
-    ) -> Result<Vec<StoredOrder>, StoreError>;
+    fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError>;
 
     /// Visits every order in ascending order of id, optionally of only one status, until `visit`
     /// breaks. Each page is a separate read, so that a slow visitor delays neither a checkpoint nor
@@ -33,7 +27,7 @@ pub trait OrderCommands {
     fn for_each_order(
         &self,
         status: Option<Status>,
-        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Order) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let mut from = Some(i64::MIN);
         while let Some(first) = from {
@@ -64,30 +58,27 @@ pub trait OrderCommands {
 }
 
 impl<E: Engine> OrderCommands for E {
-    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
-        let query = format!("SELECT {COLUMNS} FROM orders WHERE id = $1");
-        self.read(|statements| statements.query_optional(&query, &[&id], read_stored_order))
+    fn order(&self, id: i64) -> Result<Option<Order>, StoreError> {
+        let query = format!("SELECT {} FROM orders WHERE id = $1", Order::names());
+        self.read(|statements| statements.query_optional(&query, &[&id], read_order))
     }
 
-    fn orders_from(
-        &self,
-        first: i64,
-        status: Option<Status>,
-    ) -> Result<Vec<StoredOrder>, StoreError> {
+    fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError> {
         let query = format!(
-            "SELECT {COLUMNS} FROM orders
+            "SELECT {} FROM orders
              WHERE id >= $1 AND (CAST($2 AS text) IS NULL OR status = $2)
-             ORDER BY id LIMIT {PAGE_ORDERS}"
+             ORDER BY id LIMIT {PAGE_ORDERS}",
+            Order::names()
         );
         let status = status.map(Status::as_str);
-        self.read(|statements| statements.query_all(&query, &[&first, &status], read_stored_order))
+        self.read(|statements| statements.query_all(&query, &[&first, &status], read_order))
     }
 
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         let query = format!("SELECT id FROM {} WHERE id IN ({})", kind.table(), E::NUMBERS);
         let json = format!("{ids:?}");
         let rows =
-            self.read(|statements| statements.query_all(&query, &[&json], |row| row.get(0)))?;
+            self.read(|statements| statements.query_all(&query, &[&json], |row| row.only()))?;
         let existing: HashSet<i64> = rows.into_iter().collect();
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }
@@ -100,12 +91,17 @@ impl<E: Engine> OrderCommands for E {
         let ids: Vec<i64> = updates.iter().map(|update| update.id).collect();
         let json = serde_json::to_string(updates)
             .map_err(|error| StoreError::Engine { doing: "written", source: error.into() })?;
+        let values = join(OrderUpdate::COLUMNS, |StoredColumn { name, sql_type }| {
+            format!("CAST(value ->> '{name}' AS {sql_type}) AS {name}")
+        });
+        let assignments = join(OrderUpdate::COLUMNS, |StoredColumn { name, .. }| {
+            format!("{name} = coalesce(updates.{name}, orders.{name})")
+        });
         let update = format!(
-            "UPDATE orders SET ship_date = coalesce(updates.ship_date, orders.ship_date),
-                               complete = coalesce(updates.complete, orders.complete), change_number = {}
-             FROM ({}) AS updates WHERE orders.id = updates.id",
+            "UPDATE orders SET {assignments}, change_number = {}
+             FROM (SELECT {values} FROM {}) AS updates WHERE orders.id = updates.id",
             E::ORDERS_CHANGE,
-            E::UPDATES
+            E::OBJECTS
         );
         self.change(Scope::Orders(&ids), |statements| {
             let statuses = statuses::<E>(statements, &ids)?;
@@ -142,19 +138,11 @@ fn statuses<E: Engine>(
 ) -> Result<HashMap<i64, Status>, StoreError> {
     let select = format!("SELECT id, status FROM orders WHERE id IN ({})", E::NUMBERS);
     let json = format!("{ids:?}");
-    let rows = statements.query_all(&select, &[&json], |row| Ok((row.get(0)?, row.parse(1)?)))?;
+    let rows = statements
+        .query_all(&select, &[&json], |row| Ok((row.get("id")?, row.parse("status")?)))?;
     Ok(rows.into_iter().collect())
 }
 
-fn read_stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
-    Ok(StoredOrder {
-        id: row.get(0)?,
-        pet_id: row.get(1)?,
-        quantity: row.get(2)?,
-        ship_date: row.get(3)?,
-        complete: row.get(4)?,
-        status: row.parse(5)?,
-        cancelled_at: row.get(6)?,
-        cancelled_by: row.get(7)?,
-    })
+fn read_order(row: &Row<'_>) -> Result<Order, StoreError> {
+    Order::read(row, 0)
 }

@@ -21,13 +21,17 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
+/// The number of columns of [`select_last_and_known`]. Statements that also select rows have them in
+/// the columns after these.
+pub const ANSWER_COLUMNS: usize = 5;
+
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
 /// `$2`.
 pub fn select_last_and_known() -> String {
     format!(
         "
-    SELECT change_number, {CHANGE_ID}, orders, keys,
-           EXISTS (SELECT FROM changes WHERE change_number = $1 AND {CHANGE_ID} = $2)
+    SELECT change_number, {CHANGE_ID} AS id, orders, keys,
+           EXISTS (SELECT FROM changes WHERE change_number = $1 AND {CHANGE_ID} = $2) AS is_known
     FROM changes ORDER BY change_number DESC LIMIT 1"
     )
 }

@@ -149,10 +149,8 @@ impl Engine for PostgresOperatorStore {
     const NUMBERS: &'static str = "
         SELECT CAST(value AS bigint)
         FROM json_array_elements_text(CAST(CAST($1 AS text) AS json)) AS numbers (value)";
-    const UPDATES: &'static str = "
-        SELECT CAST(value ->> 'id' AS bigint) AS id, value ->> 'shipDate' AS ship_date,
-               CAST(value ->> 'complete' AS boolean) AS complete
-        FROM json_array_elements(CAST(CAST($1 AS text) AS json)) AS updates (value)";
+    const OBJECTS: &'static str =
+        "json_array_elements(CAST(CAST($1 AS text) AS json)) AS objects (value)";
 
     fn read<T>(
         &self,

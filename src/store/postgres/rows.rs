@@ -1,11 +1,13 @@
 //! Reads values from rows of PostgreSQL.
 
 use super::error::{PostgresError, read_error};
+use crate::store::StoreError;
+use crate::store::row::{Cell, Cells};
 use crate::store::statements::Row;
 use crate::store::value::Value;
-use crate::store::{ChangedOrder, StoreError};
 use std::fmt::Display;
 use std::str::FromStr;
+use tokio_postgres::Column;
 use tokio_postgres::types::{FromSql, Type};
 
 /// Reads the value in this column.
@@ -23,20 +25,27 @@ pub fn parse_value<T: FromStr<Err: Display>>(
     column: usize,
 ) -> Result<T, StoreError> {
     value::<&str>(row, column)?.parse().map_err(|error| {
-        let why = format!("the column {} is damaged: {error}", name(row, column));
+        let name = name(row, column).unwrap_or_default();
+        let why = format!("the column {name} is damaged: {error}");
         StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
     })
 }
 
-/// Reads an order from six columns, starting at the column `first`.
-pub fn read_order(row: &tokio_postgres::Row, first: usize) -> Result<ChangedOrder, StoreError> {
-    Ok(ChangedOrder {
-        id: value(row, first)?,
-        pet_id: value(row, first + 1)?,
-        quantity: value(row, first + 2)?,
-        ship_date: value(row, first + 3)?,
-        complete: value(row, first + 4)?,
-        status: parse_value(row, first + 5)?,
+impl Cells for tokio_postgres::Row {
+    fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError> {
+        value(self, column)
+    }
+
+    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
+        parse_value(self, column)
+    }
+}
+
+/// Finds the column with this name, once for all rows of a query.
+pub fn column_index(columns: &[Column], name: &str) -> Result<usize, StoreError> {
+    columns.iter().position(|column| column.name() == name).ok_or_else(|| {
+        let why = format!("a query has no column {name}");
+        StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
     })
 }
 
@@ -49,8 +58,8 @@ pub fn read_row<T>(
     read(&Row { name: &|column| name(row, column), values })
 }
 
-fn name(row: &tokio_postgres::Row, column: usize) -> String {
-    row.columns().get(column).map_or(String::new(), |column| column.name().to_string())
+fn name(row: &tokio_postgres::Row, column: usize) -> Option<&str> {
+    row.columns().get(column).map(Column::name)
 }
 
 fn plain_value(row: &tokio_postgres::Row, column: usize) -> Result<Value, StoreError> {

@@ -6,7 +6,7 @@ use super::error::{postgres_error, read_error, unreachable_because};
 use super::journal::{query_journal, read_last};
 use super::operator_store::write_at_once;
 use super::rate_limiter::PostgresRateLimiter;
-use super::rows::{read_order, value};
+use super::rows::{column_index, value};
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{Batch, OpenError, Session, time_to_send, too_late, with_time_limit};
@@ -16,11 +16,12 @@ use crate::log::ErrorChain;
 use crate::rate_limiter::NewBan;
 use crate::store::agreement::reading::ReadScope;
 use crate::store::operator_store::Scope;
+use crate::store::row::StoredRow;
 use crate::store::value::Value;
 use crate::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, Freshness, GivesUp, LastChanges,
-    LookedUpKeys, OrderSender, OrdersRead, PolledKeys, Position, REQUEST_TIMEOUT, SENT_ORDERS,
-    Standbys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, ChangedOrder, Freshness, GivesUp, LastChanges, LookedUpKeys,
+    Order, OrderSender, OrdersRead, PolledKeys, Position, REQUEST_TIMEOUT, SENT_ORDERS, Standbys,
+    Store, StoreError, Structure,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, pin_mut};
@@ -181,11 +182,7 @@ impl Store for PostgresStore {
         Ok(cancelled)
     }
 
-    async fn cancelled_order(
-        &self,
-        id: i64,
-        list: Position,
-    ) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError> {
         self.session_after(list)?.0.cancelled_order(id).await
     }
 
@@ -276,27 +273,34 @@ fn is_transient(error: &StoreError) -> bool {
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of all orders, from the id `$1` on.
-const ALL_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
-    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
+fn all_orders() -> String {
+    format!(
+        "SELECT {} FROM orders WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
+        ChangedOrder::names()
+    )
+}
 
 /// Selects a page of the orders that changed after the change `$1`. A page has only whole changes,
 /// so it may have a few rows more than [`PAGE_ROWS`].
-const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status, change_number
-    FROM orders WHERE change_number > $1 AND change_number <= coalesce(
-        (SELECT change_number FROM orders WHERE change_number > $1 ORDER BY change_number
-         LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
-    ORDER BY id";
+fn changed_orders() -> String {
+    format!(
+        "SELECT {}, change_number
+         FROM orders WHERE change_number > $1 AND change_number <= coalesce(
+             (SELECT change_number FROM orders WHERE change_number > $1 ORDER BY change_number
+              LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
+         ORDER BY id",
+        ChangedOrder::names()
+    )
+}
 
 /// Sends every order, page by page. An order that changes meanwhile may be sent in its old or new
 /// state. The caller reads such an order again later, because the returned change is the last one
 /// before the read.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
-        let (id_column, mut from) = (0, Some(i64::MIN));
+        let (query, mut from) = (all_orders(), Some(i64::MIN));
         while let Some(first) = from {
-            let last = send_page(client, ALL_ORDERS, id_column, first, to).await?.1;
+            let last = send_page(client, &query, "id", first, to).await?.1;
             from = last.and_then(|last| last.checked_add(1));
         }
         Ok(before)
@@ -311,10 +315,9 @@ async fn send_changed(
     after: Position,
     to: &OrderSender,
 ) -> Result<OrdersRead, StoreError> {
-    let change_column = 6;
     let read = with_scan_connection(session, async |client, before| {
         let (rows, last) =
-            send_page(client, CHANGED_ORDERS, change_column, after.number, to).await?;
+            send_page(client, &changed_orders(), "change_number", after.number, to).await?;
         Ok(OrdersRead::page(after, before.orders, last, rows >= PAGE_ROWS))
     });
     Ok(read.await?.0)
@@ -349,7 +352,7 @@ async fn with_scan_connection<T>(
 async fn send_page(
     client: &Client,
     query: &str,
-    column: usize,
+    column: &str,
     from: i64,
     to: &OrderSender,
 ) -> Result<(i64, Option<i64>), StoreError> {
@@ -357,10 +360,15 @@ async fn send_page(
     let rows = with_time_limit(LONG_READ_LIMIT, async { rows.await.map_err(read_error) }).await?;
     pin_mut!(rows);
     let (mut count, mut highest, mut orders) = (0, None, Vec::new());
+    let mut index = None;
     while let Some(row) = with_time_limit(READ_LIMIT, async { Ok(rows.next().await) }).await? {
         let row = row.map_err(read_error)?;
-        (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, column)?)));
-        orders.push(read_order(&row, 0)?);
+        let index = match index {
+            Some(index) => index,
+            None => *index.insert(column_index(row.columns(), column)?),
+        };
+        (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, index)?)));
+        orders.push(ChangedOrder::read(&row, 0)?);
         if orders.len() == SENT_ORDERS {
             send(to, std::mem::take(&mut orders)).await?;
         }

@@ -50,7 +50,7 @@ use super::connecting::{
 };
 use super::error::unreachable_because;
 use super::timeouts::{CONNECT_LIMIT, READ_LIMIT};
-use crate::store::{CancelledOrder, StoreError};
+use crate::store::{Order, StoreError};
 use counter::Counter;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -106,7 +106,7 @@ pub enum OpenError {
 
 impl Session {
     /// Reads a cancelled order, once its cancellation is confirmed.
-    pub async fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
         // The heartbeat can confirm the last seen change while the row is read.
         self.heartbeat.confirm_last_seen();
         let Some((order, number)) = self.rows.cancelled_order(id).await? else { return Ok(None) };

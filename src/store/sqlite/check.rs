@@ -106,7 +106,7 @@ fn rows<T>(
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{OperatorStore, Order, Records};
 
     #[test]
     fn the_snapshot_of_the_structures_check_is_not_kept() {
@@ -116,7 +116,7 @@ mod tests {
         let mut connection = open_existing(store.path(), access).unwrap();
         // SQLite calls this during the first check.
         let change = move || {
-            store.import(Records::Orders(&[NewOrder::pending(1)]), true).unwrap();
+            store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false
         };
         connection.progress_handler(50, Some(change)).unwrap();

@@ -40,13 +40,13 @@ fn first_problem(row: rusqlite::Result<String>) -> Result<Option<String>, StoreE
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{OperatorStore, Order, Records};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 
     fn store(directory: &Path, orders: i64) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
-        let orders: Vec<_> = (1..=orders).map(NewOrder::pending).collect();
+        let orders: Vec<_> = (1..=orders).map(Order::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();
         store
     }

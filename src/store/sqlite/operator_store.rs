@@ -7,23 +7,21 @@ use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
 use crate::store::operator_store::{Engine, Scope};
+use crate::store::row::{StoredRow, join};
 use crate::store::rules::import_outcome;
 use crate::store::statements::Statements;
+use crate::store::value::Value;
 use crate::store::{
-    ChangeScope, CheckReport, ImportOutcome, OperatorStore, Records, Status, StoreError,
+    ChangeScope, CheckReport, ImportOutcome, OperatorStore, Order, Records, StoreError,
 };
-use rusqlite::params;
+use rusqlite::params_from_iter;
 use std::path::Path;
-use store_orders_api::types::utc_text;
 
 impl Engine for SqliteStore {
     const ORDERS_CHANGE: &'static str = "(SELECT orders FROM last_changes)";
     const KEYS_CHANGE: &'static str = "(SELECT keys FROM last_changes)";
     const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
-    const UPDATES: &'static str = "
-        SELECT value ->> 'id' AS id, value ->> 'shipDate' AS ship_date,
-               value ->> 'complete' AS complete
-        FROM json_each($1)";
+    const OBJECTS: &'static str = "json_each($1)";
 
     fn read<T>(
         &self,
@@ -65,24 +63,16 @@ impl OperatorStore for SqliteStore {
             match records {
                 Records::Orders(orders) => {
                     let change_number = raise_change_number(transaction, ChangeScope::Orders)?;
-                    let mut insert = transaction.prepare_cached(
-                        "INSERT INTO orders
-                             (id, pet_id, quantity, ship_date, complete, status, change_number)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
-                    )?;
+                    let (names, places) =
+                        (Order::names(), join(Order::COLUMNS, |_| "?".to_string()));
+                    let mut insert = transaction.prepare_cached(&format!(
+                        "INSERT INTO orders ({names}, change_number) VALUES ({places}, ?)
+                         ON CONFLICT (id) DO NOTHING"
+                    ))?;
                     for order in orders {
-                        let status = if order.shipped { Status::Shipped } else { Status::Pending };
-                        let ship_date = order.ship_date.as_ref().map(utc_text);
-                        let inserted = insert.execute(params![
-                            order.id,
-                            order.pet_id,
-                            order.quantity,
-                            ship_date,
-                            order.complete,
-                            status.as_str(),
-                            change_number,
-                        ])?;
-                        count(order.id, inserted);
+                        let mut values = order.values();
+                        values.push(Value::Integer(change_number));
+                        count(order.id, insert.execute(params_from_iter(values))?);
                     }
                 }
                 Records::Pets(pets) => {
@@ -113,7 +103,6 @@ impl OperatorStore for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::NewOrder;
     use crate::store::operator_store::{OrderCommands, PAGE_ORDERS};
     use rusqlite::Connection;
     use std::ops::ControlFlow;
@@ -122,7 +111,7 @@ mod tests {
     fn for_each_order_leaves_no_read_open() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        let orders: Vec<_> = (0..=PAGE_ORDERS as i64).map(NewOrder::pending).collect();
+        let orders: Vec<_> = (0..=PAGE_ORDERS as i64).map(Order::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();
         let other = Connection::open(store.path()).unwrap();
         store

@@ -97,16 +97,44 @@ fn newer(path: &Path, found: i64) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::row::{StoredColumn, StoredRow};
     use crate::store::sqlite::SqliteStore;
     use crate::store::sqlite::identity::store_id;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{OperatorStore, Order, Records};
+    use std::collections::BTreeMap;
+
+    /// The statements on orders take their columns from the description.
+    #[test]
+    fn the_description_of_an_order_has_the_columns_of_the_table() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        apply_missing(&mut connection).unwrap();
+        let query = "SELECT name, type FROM pragma_table_info('orders')";
+        let mut columns = connection.prepare(query).unwrap();
+        let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let mut columns: BTreeMap<String, String> = columns.map(Result::unwrap).collect();
+        columns.remove("change_number").unwrap();
+        for StoredColumn { name, sql_type } in Order::COLUMNS {
+            let expected = if *sql_type == "text" { "TEXT" } else { "INTEGER" };
+            assert_eq!(
+                columns.remove(*name).as_deref(),
+                Some(expected),
+                "`Order` in src/store/order_rows.rs has the column {name} of the type {sql_type}: \
+                 add it to the table in a migration"
+            );
+        }
+        assert!(
+            columns.is_empty(),
+            "a migration adds these columns: add them to `Order` in src/store/order_rows.rs: \
+             {columns:?}"
+        );
+    }
 
     #[test]
     fn the_next_migration_keeps_a_stores_rows_and_id() {
-        const NEXT: &str = "ALTER TABLE orders ADD COLUMN note TEXT NOT NULL DEFAULT 'none'";
+        const NEXT: &str = "ALTER TABLE orders ADD COLUMN added TEXT NOT NULL DEFAULT 'none'";
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(7)]), false).unwrap();
+        store.import(Records::Orders(&[Order::pending(7)]), false).unwrap();
         let path = store.path().to_path_buf();
         drop(store);
         let mut connection = Connection::open(&path).unwrap();
@@ -115,7 +143,7 @@ mod tests {
         // The second time, nothing is missing.
         for _ in 0..2 {
             apply(&mut connection, &migrations).unwrap();
-            let row = connection.query_row("SELECT id, note FROM orders", [], |row| {
+            let row = connection.query_row("SELECT id, added FROM orders", [], |row| {
                 Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
             });
             assert_eq!(row.unwrap(), (7, "none".to_string()));

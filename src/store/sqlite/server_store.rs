@@ -13,16 +13,17 @@ use crate::log::ErrorChain;
 use crate::rate_limiter::{KeyBan, NewBan};
 use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
 use crate::store::order_rows::SELECT_PET;
+use crate::store::row::StoredRow;
 use crate::store::rules::not_cancelled_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeScope, ChangedOrder,
-    Freshness, FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS,
-    OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Status, Store,
-    StoreError, Structure,
+    CancelOutcome, Cancellation, CancelledBatch, ChangeScope, ChangedOrder, Freshness,
+    FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order,
+    OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError,
+    Structure,
 };
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 use slog::{Logger, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,8 +74,7 @@ impl Store for SqliteStore {
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
             let statements: &dyn Statements = &*transaction;
             let query = select_changed_keys("$1");
-            let changes =
-                statements.query_all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
+            let changes = statements.query_all(&query, &[&after.number], KeyChange::read)?;
             let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
             Ok(PolledKeys { polled, changes })
         })
@@ -92,8 +92,7 @@ impl Store for SqliteStore {
             let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
             let mut keys = Vec::new();
             for digest in &digests {
-                let row = statements
-                    .query_optional(&query, &[&digest.0], |row| KeyChange::read(row, 0))?;
+                let row = statements.query_optional(&query, &[&digest.0], KeyChange::read)?;
                 keys.extend(row.and_then(KeyChange::into_key));
             }
             Ok(LookedUpKeys { polled, keys })
@@ -144,14 +143,10 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn cancelled_order(
-        &self,
-        id: i64,
-        _: Position,
-    ) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(&self, id: i64, _: Position) -> Result<Option<Order>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
-            statements.query_optional(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
+            statements.query_optional(&Order::select_cancelled(), &[&id], |row| Order::read(row, 0))
         })
         .await
     }
@@ -159,7 +154,7 @@ impl Store for SqliteStore {
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
-            let name = statements.query_optional(SELECT_PET, &[&id], |row| row.get(0))?;
+            let name = statements.query_optional(SELECT_PET, &[&id], |row| row.only())?;
             Ok(name.map(|name| Pet { id, name }))
         })
         .await
@@ -262,10 +257,6 @@ struct Sending<'a> {
     last_id: Option<i64>,
 }
 
-/// The columns that [`changed_order`] reads.
-const CHANGED_ORDER: &str = "
-    id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'";
-
 impl Sending<'_> {
     fn new(to: &OrderSender) -> Sending<'_> {
         Sending { to, unsent: Vec::new(), last_id: None }
@@ -274,22 +265,23 @@ impl Sending<'_> {
     /// Sends the orders that changed after this change. If `after` is 0, the receiver's list is
     /// empty, so cancelled orders need not be removed from it.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
+        let names = ChangedOrder::names();
         let select = if needs_full_scan(connection, after)? {
             // Scans the table in order of id.
             format!(
-                "SELECT {CHANGED_ORDER} FROM orders NOT INDEXED
+                "SELECT {names} FROM orders NOT INDEXED
                  WHERE change_number > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
             )
         } else {
             format!(
-                "SELECT {CHANGED_ORDER} FROM orders INDEXED BY orders_by_change
+                "SELECT {names} FROM orders INDEXED BY orders_by_change
                  WHERE change_number > ?1 ORDER BY id"
             )
         };
         let mut statement = connection.prepare_cached(&select)?;
         let mut rows = statement.query([after])?;
         while let Some(row) = rows.next()? {
-            self.push(changed_order(row)?)?;
+            self.push(ChangedOrder::read(row, 0)?)?;
         }
         self.flush()
     }
@@ -305,13 +297,17 @@ impl Sending<'_> {
             ids.push(row.get(0)?);
         }
         ids.sort_unstable();
-        let select =
-            format!("SELECT {CHANGED_ORDER} FROM orders WHERE id = ?1 AND status <> 'cancelled'");
+        let names = ChangedOrder::names();
+        let select = format!("SELECT {names} FROM orders WHERE id = ?1 AND status <> 'cancelled'");
         let mut statement = connection.prepare(&select)?;
         let sent = self.last_id;
         for id in ids.into_iter().filter(|id| sent.is_none_or(|last| *id > last)) {
-            let order = statement.query_row([id], changed_order).optional();
-            if let Some(order) = unless_damaged(order.map_err(StoreError::from))?.flatten() {
+            let mut rows = statement.query([id])?;
+            let order = match unless_damaged(rows.next().map_err(StoreError::from))?.flatten() {
+                Some(row) => unless_damaged(ChangedOrder::read(row, 0))?,
+                None => None,
+            };
+            if let Some(order) = order {
                 self.push(order)?;
             }
         }
@@ -339,22 +335,6 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
         Err(StoreError::Damaged(_)) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn changed_order(row: &Row<'_>) -> rusqlite::Result<ChangedOrder> {
-    let status = match (row.get(5)?, row.get(6)?) {
-        (true, _) => Status::Cancelled,
-        (false, true) => Status::Shipped,
-        (false, false) => Status::Pending,
-    };
-    Ok(ChangedOrder {
-        id: row.get(0)?,
-        pet_id: row.get(1)?,
-        quantity: row.get(2)?,
-        ship_date: row.get(3)?,
-        complete: row.get(4)?,
-        status,
-    })
 }
 
 /// The maximum number of changed orders to sort in memory, about 10 MB. If there are more, reading
@@ -401,13 +381,15 @@ fn cancel_one(
     }
     let statements: &dyn Statements = connection;
     let select = "SELECT status FROM orders WHERE id = $1";
-    Ok(not_cancelled_outcome(statements.query_optional(select, &[order_id], |row| row.parse(0))?))
+    Ok(not_cancelled_outcome(
+        statements.query_optional(select, &[order_id], |row| row.parse("status"))?,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{OperatorStore, Records, Status};
     use futures::FutureExt;
     use tempfile::TempDir;
     use tokio::sync::mpsc;
@@ -420,7 +402,7 @@ mod tests {
 
     /// Imports pending orders with these ids.
     fn import(store: &SqliteStore, ids: impl Iterator<Item = i64>) {
-        let orders: Vec<_> = ids.map(NewOrder::pending).collect();
+        let orders: Vec<_> = ids.map(Order::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();
     }
 
@@ -481,6 +463,18 @@ mod tests {
         assert_eq!(batch.positions, Some((before, after)));
         assert_eq!(changed, [-1]);
         assert_eq!(changes(&store, beginning).await.0, [2]);
+    }
+
+    #[tokio::test]
+    async fn an_order_with_an_unknown_status_is_reported_as_damage_and_left_out() {
+        let (store, _directory) = store();
+        import(&store, 1..=3);
+        let damage = "PRAGMA ignore_check_constraints = ON;
+                      UPDATE orders SET status = 'lost' WHERE id = 2";
+        store.writer.lock().execute_batch(damage).unwrap();
+        assert_eq!(changes(&store, Position::default()).await.0, [1, 3]);
+        let reported = store.damage().unwrap();
+        assert!(reported.starts_with("the column status is damaged: "), "{reported}");
     }
 
     #[tokio::test]

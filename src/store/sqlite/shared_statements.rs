@@ -1,10 +1,13 @@
 //! Executes on SQLite the statements that both engines share.
 
 use crate::store::StoreError;
+use crate::store::row::{Cell, Cells};
 use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::value::Value;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
+use std::fmt::Display;
+use std::str::FromStr;
 
 impl Statements for Connection {
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
@@ -23,7 +26,7 @@ impl Statements for Connection {
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
             let values = (0..columns).map(|column| row.get(column)).collect::<Result<_, _>>()?;
-            let name = |column| row.as_ref().column_name(column).unwrap_or_default().to_string();
+            let name = |column| row.as_ref().column_name(column).ok();
             visit(&Row { name: &name, values })?;
         }
         Ok(())
@@ -43,6 +46,20 @@ fn prepare<'a>(
         }
     }
     Ok(statement)
+}
+
+impl Cells for rusqlite::Row<'_> {
+    fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError> {
+        Ok(self.get(column)?)
+    }
+
+    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
+        let text = self.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
+        text.parse().map_err(|error| {
+            let name = self.as_ref().column_name(column).unwrap_or_default();
+            StoreError::Damaged(format!("the column {name} is damaged: {error}").into())
+        })
+    }
 }
 
 impl ToSql for Value {

@@ -41,7 +41,7 @@ impl StoreHeader {
 mod tests {
     use super::*;
     use crate::store::sqlite::{SqliteStore, back_up};
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{OperatorStore, Order, Records};
     use std::time::Duration;
 
     #[test]
@@ -50,7 +50,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let header = StoreHeader::open(store.path()).unwrap();
         let path = |name: &str| directory.path().join(name);
-        let orders: Vec<_> = (1..1_000).map(NewOrder::pending).collect();
+        let orders: Vec<_> = (1..1_000).map(Order::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();
         assert!(store.checkpoint(Duration::from_secs(60)).unwrap() && header.uses_log());
         std::fs::copy(store.path(), path("current")).unwrap();

@@ -5,27 +5,38 @@ use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{postgres_error, require_one_row, write_error};
 use crate::store::postgres::journal::LOCK_CHANGES;
 use crate::store::postgres::rows::value;
-use crate::store::{NewOrder, Status, StoreError};
-use store_orders_api::types::{Pet, utc_text};
+use crate::store::row::{StoredRow, join};
+use crate::store::{Order, StoreError};
+use store_orders_api::types::Pet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 /// Inserts orders, and records the change. The transaction takes the change lock before this
 /// statement starts. With READ COMMITTED, a statement gets its snapshot when it starts, so `last`
 /// is the store's last change.
-const INSERT_ORDERS: &str = "
+fn insert_orders(skip_existing: bool) -> String {
+    let names = Order::names();
+    let mut number = 0;
+    let arrays = join(Order::COLUMNS, |column| {
+        number += 1;
+        format!("${number}::{}[]", column.sql_type)
+    });
+    let on_conflict = on_conflict(skip_existing);
+    format!(
+        "
     WITH last AS (SELECT changes.change_number, keys FROM changes, change_lock
                   ORDER BY changes.change_number DESC LIMIT 1),
     inserted AS (
-        INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, change_number)
-        SELECT u.*, change_number + 1
-        FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::boolean[],
-                    $6::text[]) u, last
+        INSERT INTO orders ({names}, change_number)
+        SELECT u.*, last.change_number + 1
+        FROM unnest({arrays}) u, last
         {on_conflict} RETURNING id),
     change AS (
         INSERT INTO changes (change_number, orders, keys)
         SELECT change_number + 1, change_number + 1, keys FROM last RETURNING change_number)
-    SELECT (SELECT count(*) FROM inserted) FROM change";
+    SELECT (SELECT count(*) FROM inserted) FROM change"
+    )
+}
 
 fn on_conflict(skip_existing: bool) -> &'static str {
     if skip_existing { "ON CONFLICT (id) DO NOTHING" } else { "" }
@@ -40,23 +51,15 @@ impl PostgresOperatorStore {
     /// lock while it waits for an answer.
     pub fn insert_orders(
         &self,
-        orders: &[NewOrder],
+        orders: &[Order],
         skip_existing: bool,
     ) -> Result<usize, StoreError> {
-        let column = |field: fn(&NewOrder) -> i64| orders.iter().map(field).collect::<Vec<_>>();
-        let (ids, pet_ids) = (column(|order| order.id), column(|order| order.pet_id));
-        let quantities: Vec<i32> = orders.iter().map(|order| order.quantity).collect();
-        let ship_dates: Vec<Option<String>> =
-            orders.iter().map(|order| order.ship_date.as_ref().map(utc_text)).collect();
-        let complete: Vec<bool> = orders.iter().map(|order| order.complete).collect();
-        let status = |order: &NewOrder| match order.shipped {
-            true => Status::Shipped.as_str(),
-            false => Status::Pending.as_str(),
-        };
-        let statuses: Vec<&str> = orders.iter().map(status).collect();
-        let columns: [&(dyn ToSql + Sync); 6] =
-            [&ids, &pet_ids, &quantities, &ship_dates, &complete, &statuses];
-        let insert = INSERT_ORDERS.replace("{on_conflict}", on_conflict(skip_existing));
+        let mut columns = vec![Vec::with_capacity(orders.len()); Order::COLUMNS.len()];
+        for order in orders {
+            columns.iter_mut().zip(order.values()).for_each(|(column, value)| column.push(value));
+        }
+        let columns: Vec<_> = columns.iter().map(|column| column as &(dyn ToSql + Sync)).collect();
+        let insert = insert_orders(skip_existing);
         let connection = self.connection.lock();
         let Connection { client, link, .. } = &*connection;
         self.runtime.block_on(async {

@@ -46,14 +46,14 @@ pub fn restore(
             let change_number = lock_store(transaction).await?;
             require_empty(transaction).await?;
             refuse_names_with_nul(&backup)?;
-            let copy = async |table, columns, change_number| {
-                copy_table(transaction, &backup, table, columns, change_number).await
+            let copy = async |table, change_number| {
+                copy_table(transaction, &backup, table, change_number).await
             };
-            copy("orders", ORDERS, change_number).await?;
+            copy("orders", change_number).await?;
             record_change(transaction, change_number, ChangeScope::Orders).await?;
-            copy("pets", PETS, change_number).await?;
-            copy("accounts", ACCOUNTS, change_number + 1).await?;
-            copy("keys", KEYS, change_number + 1).await?;
+            copy("pets", change_number).await?;
+            copy("accounts", change_number + 1).await?;
+            copy("keys", change_number + 1).await?;
             record_change(transaction, change_number + 1, ChangeScope::Keys).await?;
             copy_ids(transaction, &backup).await
         })
@@ -75,32 +75,30 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// The columns to copy. `copy_table` replaces the change numbers of the backup.
-const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
-                      cancelled_by, change_number";
-const PETS: &str = "id, name";
-const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at, change_number";
-const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
-                    revoked_at, used_at, successor, banned_until, ban_seconds, ban_number, label, change_number";
-
-/// Copies these columns of all rows of a table. Sets their change number to `change_number`.
+/// Copies all rows of a table, with all columns that the embedded store has. Fails if PostgreSQL
+/// lacks one of them. Sets the column `change_number`, if there is one, to `change_number`.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
     table: &str,
-    columns: &str,
     change_number: i64,
 ) -> Result<(), StoreError> {
+    let mut names = backup.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let names = names.query_map([table], |row| row.get(0))?;
+    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
+    let quote = |name: &String| format!("\"{name}\"");
+    let columns = names.iter().map(quote).collect::<Vec<_>>().join(", ");
     let select = format!("SELECT {columns} FROM {table}");
     let target = transaction.prepare(&select).await.map_err(read_error)?;
-    let names = columns.split(", ").zip(target.columns());
-    let typed: Vec<_> = names.map(|(name, column)| (name, column.type_().clone())).collect();
-    let mut copy = TableCopy::begin(transaction, table, &typed).await?;
-    let columns = columns.replace("change_number", &change_number.to_string());
-    let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
+    let types: Vec<_> = target.columns().iter().map(|column| column.type_().clone()).collect();
+    let mut copy = TableCopy::begin(transaction, table, &columns, &types).await?;
+    let mut statement = backup.prepare(&format!("{select} ORDER BY 1"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let values = (0..typed.len()).map(|column| row.get(column));
+        let values = names.iter().enumerate().map(|(column, name)| match &**name {
+            "change_number" => Ok(Value::Integer(change_number)),
+            _ => row.get(column),
+        });
         let values = values.collect::<rusqlite::Result<Vec<Value>>>()?;
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
         copy.write(&values).await?;
@@ -138,18 +136,16 @@ struct TableCopy {
 }
 
 impl TableCopy {
-    /// Begins a copy into this table. `columns` are names and types.
+    /// Begins a copy into these columns of a table.
     async fn begin(
         transaction: &Transaction<'_>,
         table: &str,
-        columns: &[(&str, Type)],
+        columns: &str,
+        types: &[Type],
     ) -> Result<TableCopy, StoreError> {
-        let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
-        let types: Vec<_> = columns.iter().map(|(_, kind)| kind.clone()).collect();
-        let names = names.join(", ");
-        let statement = format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)");
+        let statement = format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)");
         let sink = transaction.copy_in(&statement).await.map_err(write_error)?;
-        Ok(TableCopy { writer: Box::pin(BinaryCopyInWriter::new(sink, &types)) })
+        Ok(TableCopy { writer: Box::pin(BinaryCopyInWriter::new(sink, types)) })
     }
 
     /// Adds a row, with its values in the order of the columns.

@@ -4,20 +4,16 @@
 use super::state::SessionState;
 use crate::api_key::Digest;
 use crate::clock::BootInstant;
-use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_keys};
+use crate::store::account_rows::{ACCOUNT_ID, MAX_CHANGED_KEYS, select_changed_keys, select_keys};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read_error;
-use crate::store::postgres::journal::{parse_answer, select_last_and_known};
-use crate::store::postgres::rows::{read_row, value};
+use crate::store::postgres::journal::{ANSWER_COLUMNS, parse_answer, select_last_and_known};
+use crate::store::postgres::rows::{column_index, read_row, value};
 use crate::store::postgres::timeouts::READ_LIMIT;
 use crate::store::{KeyChange, LookedUpKeys, PolledChanges, PolledKeys, Position, StoreError};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Statement};
-
-/// The first column of a [`KeyChange`] in the rows of [`KeyReader`]'s statements. The columns
-/// before it are for [`parse_answer`].
-const KEY_COLUMNS: usize = 5;
 
 /// Polls and looks up keys. The parameters `$1` and `$2` of its statements are the number and id of
 /// the last seen change.
@@ -99,10 +95,13 @@ impl KeyReader {
             .state
             .accept(|history, lease, seen| answer.with_as_of(history, lease, asked_at, seen))?;
         let mut keys = Vec::new();
-        for row in &rows {
-            // Without any keys there is one row, in which the columns of the key are NULL.
-            if row.len() > KEY_COLUMNS && value::<Option<i64>>(row, KEY_COLUMNS)?.is_some() {
-                keys.push(read_row(row, |row| KeyChange::read(row, KEY_COLUMNS))?);
+        if statement.columns().len() > ANSWER_COLUMNS {
+            let account_id = column_index(statement.columns(), ACCOUNT_ID)?;
+            for row in &rows {
+                // Without any keys there is one row, in which the columns of the account are NULL.
+                if value::<Option<i64>>(row, account_id)?.is_some() {
+                    keys.push(read_row(row, KeyChange::read)?);
+                }
             }
         }
         Ok((polled, keys))

@@ -14,12 +14,13 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::shared_queries::{SharedQueries, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read_error, unreachable_because};
-use crate::store::postgres::journal::{CHANGE_ID, parse_answer};
-use crate::store::postgres::rows::{read_order, value};
+use crate::store::postgres::journal::{ANSWER_COLUMNS, parse_answer, select_last_and_known};
+use crate::store::postgres::rows::{column_index, value};
 use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};
+use crate::store::row::StoredRow;
 use crate::store::{
-    ChangedOrders, FreshnessAnswer, FreshnessReport, LARGEST_BATCH, LastChanges, Position,
-    StoreError,
+    ChangedOrder, ChangedOrders, FreshnessAnswer, FreshnessReport, LARGEST_BATCH, LastChanges,
+    Position, StoreError,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -39,25 +40,27 @@ const MAX_COMMITTING_QUERIES: usize = 1;
 /// change. Larger changes, by imports or the operator, are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
+/// The column that tells whether the row of the replica was locked.
+const IS_LOCKED: &str = "is_locked";
+
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
 /// and the orders that changed after the list's change `$3`, up to one more than
 /// [`MAX_CHANGED_ORDERS`]. If `$3` is NULL, selects no orders. With `commits`, the statement also
 /// locks the row of the replica `$4`, in a mode compatible with the heartbeat's lock. The lock
-/// writes to the WAL, so the statement's commit waits for the standby. The last column is true if
-/// the row was locked.
+/// writes to the WAL, so the statement's commit waits for the standby. The column [`IS_LOCKED`] is
+/// true if the row was locked.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
         "
     WITH locked AS (SELECT FROM replicas WHERE id = $4 {lock})
-    SELECT change_number, last.id, orders, keys,
-           EXISTS (SELECT FROM changes WHERE change_number = $1 AND {CHANGE_ID} = $2),
-           changed.id, pet_id, quantity, ship_date, complete, status, EXISTS (SELECT FROM locked)
-    FROM (SELECT change_number, {CHANGE_ID} AS id, orders, keys
-          FROM changes ORDER BY change_number DESC LIMIT 1) last
+    SELECT last.*, changed.*, EXISTS (SELECT FROM locked) AS {IS_LOCKED}
+    FROM ({}) last
     LEFT JOIN LATERAL (
-        SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
-        WHERE change_number > $3 ORDER BY change_number LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true"
+        SELECT {} FROM orders
+        WHERE change_number > $3 ORDER BY change_number LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true",
+        select_last_and_known(),
+        ChangedOrder::names()
     )
 }
 
@@ -210,7 +213,8 @@ impl ListReader {
         if commits {
             link.require_confirmed_since(unconfirmed)?;
             // Without the row nothing was written, so the commit did not wait for the standby.
-            if !rows.iter().all(|row| value(row, 11).unwrap_or_default()) {
+            let is_locked = column_index(select.columns(), IS_LOCKED)?;
+            if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));
             }
         }
@@ -240,8 +244,8 @@ fn read_changes(
     let mut orders = Vec::with_capacity(rows.len());
     for row in rows {
         // Without changed orders there is one row, in which the columns of the order are NULL.
-        if value::<Option<i64>>(row, 5)?.is_some() {
-            orders.push(read_order(row, 5)?);
+        if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
+            orders.push(ChangedOrder::read(row, ANSWER_COLUMNS)?);
         }
     }
     orders.sort_unstable_by_key(|order| order.id);

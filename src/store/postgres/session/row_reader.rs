@@ -6,8 +6,9 @@ use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read_error;
 use crate::store::postgres::rows::read_row;
 use crate::store::postgres::timeouts::READ_LIMIT;
+use crate::store::row::StoredRow;
 use crate::store::statements::Row;
-use crate::store::{CancelledOrder, StoreError};
+use crate::store::{Order, StoreError};
 use std::sync::Arc;
 use store_orders_api::types::Pet;
 use tokio_postgres::types::Type;
@@ -25,20 +26,14 @@ impl RowReader {
 
     /// Reads a cancelled order, and the number of the change that cancelled it, which may still be
     /// unconfirmed.
-    pub async fn cancelled_order(
-        &self,
-        id: i64,
-    ) -> Result<Option<(CancelledOrder, i64)>, StoreError> {
-        let query = format!(
-            "SELECT cancelled.*, change_number FROM ({}) AS cancelled, orders WHERE id = $1",
-            CancelledOrder::SELECT
-        );
-        self.read(&query, id, |row| Ok((CancelledOrder::read(row)?, row.get(5)?))).await
+    pub async fn cancelled_order(&self, id: i64) -> Result<Option<(Order, i64)>, StoreError> {
+        let query = Order::select_cancelled();
+        self.read(&query, id, |row| Ok((Order::read(row, 0)?, row.get("change_number")?))).await
     }
 
     /// Reads the pet with this id.
     pub async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let name = self.read(SELECT_PET, id, |row| row.get(0)).await?;
+        let name = self.read(SELECT_PET, id, |row| row.only()).await?;
         Ok(name.map(|name| Pet { id, name }))
     }
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::api_key::Digest;
 use store_orders::store::{
-    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange, OrdersRead, PolledKeys,
-    Position, Status, StoredOrder,
+    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, Order, OrderChange, OrdersRead,
+    PolledKeys, Position, Status,
 };
 
 /// Queries the last changes, as a server does for each list request.
@@ -93,10 +93,7 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
 }
 
 /// Reads all orders, or only the orders with this status, like an operator's command.
-pub fn stored(
-    commands: &dyn OperatorStore,
-    status: Option<Status>,
-) -> anyhow::Result<Vec<StoredOrder>> {
+pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {
         orders.push(order);

@@ -63,6 +63,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         importing::changes_before_a_command_gets_the_lock_are_not_ignored,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
+        restoring::the_tables_have_the_columns_of_the_embedded_store,
+        restoring::a_restore_copies_every_column_or_fails,
         restoring::other_files_and_non_empty_stores_are_refused_without_changes,
         restoring::a_database_that_a_server_uses_is_not_restored,
         restoring::a_server_that_starts_during_a_restore_fails_with_the_reason,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::api_key::Environment;
 use store_orders::store::{
-    CancelOutcome, Cancellation, IssuedKey, NewKey, NewOrder, OperatorStore, Records,
+    CancelOutcome, Cancellation, IssuedKey, NewKey, OperatorStore, Order, OrderStatus, Records,
 };
 use store_orders_api::plans::Plan;
 
@@ -23,14 +23,13 @@ pub fn now() -> DateTime<Utc> {
 }
 
 /// A pending order with this id.
-pub fn pending(id: i64) -> NewOrder {
-    let (ship_date, complete, shipped) = (None, false, false);
-    NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
+pub fn pending(id: i64) -> Order {
+    Order::new(id, 7, 1)
 }
 
 /// A shipped order with this id.
-pub fn shipped(id: i64) -> NewOrder {
-    NewOrder { shipped: true, ..pending(id) }
+pub fn shipped(id: i64) -> Order {
+    Order { status: OrderStatus::Shipped, ..pending(id) }
 }
 
 /// Imports pending orders with these ids.

@@ -6,8 +6,8 @@ use store_orders::api_key::Digest;
 use store_orders::rate_limiter::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, LookedUpKeys, OrdersRead,
-    PolledChanges, PolledKeys, Position, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, ChangedOrder, LookedUpKeys, Order, OrdersRead, PolledChanges,
+    PolledKeys, Position, Store, StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -92,7 +92,7 @@ impl ServedStore {
         self.wait(self.store.cancel(batch.into()))
     }
 
-    pub fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+    pub fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
         let list = self.poll_changes()?.last_changes.orders;
         self.wait(self.store.cancelled_order(id, list))
     }

@@ -8,8 +8,8 @@ use store_orders::api_key::Digest;
 use store_orders::rate_limiter::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, Freshness, FreshnessAnswer, FreshnessReport,
-    GivesUp, LookedUpKeys, OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, Store,
+    Cancellation, CancelledBatch, Freshness, FreshnessAnswer, FreshnessReport, GivesUp,
+    LookedUpKeys, Order, OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, Store,
     StoreError, Structure,
 };
 use store_orders_api::types::Pet;
@@ -168,11 +168,7 @@ impl Store for FaultyStore {
         self.store()?.cancel(batch.into()).await
     }
 
-    async fn cancelled_order(
-        &self,
-        id: i64,
-        list: Position,
-    ) -> Result<Option<CancelledOrder>, StoreError> {
+    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError> {
         self.order_reads.fetch_add(1, Ordering::SeqCst);
         self.wait_while_silent().await;
         if list.history != self.failovers.load(Ordering::SeqCst) {

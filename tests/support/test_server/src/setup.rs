@@ -14,7 +14,7 @@ use store_orders::rate_limiter::{CountsFile, InMemoryRateLimiter, RateLimiter};
 use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Store,
+    AccountCommands, KeyCommands, NewKey, OperatorStore, Order, OrderStatus, Records, Store,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -157,7 +157,7 @@ impl TestSetup {
 
     /// Adds a shipped order with this id.
     pub fn shipped(&self, id: i64) -> &TestSetup {
-        let order = NewOrder { shipped: true, ..pending_order(id) };
+        let order = Order { status: OrderStatus::Shipped, ..pending_order(id) };
         self.store.import(Records::Orders(&[order]), false).unwrap();
         self
     }
@@ -228,7 +228,9 @@ pub fn unknown_key() -> Key {
 }
 
 /// Returns a pending order with this id, and a ship date if the id is even.
-pub fn pending_order(id: i64) -> NewOrder {
-    let ship_date = (id % 2 == 0).then(|| DateTime::from_timestamp(1_782_000_000, 0).unwrap());
-    NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete: false, shipped: false }
+pub fn pending_order(id: i64) -> Order {
+    Order {
+        ship_date: (id % 2 == 0).then(|| "2026-06-21T00:00:00Z".into()),
+        ..Order::new(id, 7, 1)
+    }
 }

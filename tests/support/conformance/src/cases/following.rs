@@ -5,7 +5,6 @@ use crate::listing::{Follower, changed_ids, last_changes, list};
 use crate::records::{cancel, import};
 use crate::threads::join;
 use anyhow::{Context, ensure};
-use chrono::DateTime;
 use slog::{Discard, Logger, o};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders::metrics::batch_sizes;
@@ -42,7 +41,7 @@ pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Resul
     let log = Logger::root(Discard, o!());
     let opened = OrderList::open(store.store.clone(), batch_sizes()?, 1_000_000, &log);
     let orders = store.wait(opened)?;
-    let ship_date = DateTime::from_timestamp(1_796_112_000, 0);
+    let ship_date = Some("2026-12-01T08:00:00Z".into());
     commands.update_orders(&[OrderUpdate { id: 1, ship_date, complete: None }])?;
     import(&*commands, 2..=PAGE_ROWS)?;
     import(&*commands, [PAGE_ROWS + 1])?;

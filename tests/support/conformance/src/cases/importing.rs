@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders::store::{
-    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records,
+    CancelOutcome, Cancellation, ImportOutcome, Order, RecordKind, Records,
     STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS, Status, UnfinishedImport, import_in_steps,
 };
 use store_orders_api::types::Pet;
@@ -24,7 +24,7 @@ const LONGER: i64 = STEP_RECORDS as i64 * 30;
 /// Maximum time for a cancellation, like the timeout of a client.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<NewOrder> {
+fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<Order> {
     ids.into_iter().map(pending).collect()
 }
 
@@ -138,7 +138,7 @@ pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result
 
 pub fn a_repeated_id_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
-    let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
+    let orders = [pending(3), Order { quantity: 9, ..pending(3) }];
     let refused = refusal(commands.import(Records::Orders(&orders), false))?;
     ensure!(refused == "two orders have the same id", "{refused}");
     ensure!(list(&store)?.is_empty());

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use store_orders::store::postgres::PostgresOperatorStore;
 use store_orders::store::{
-    OperatorStore, OrderUpdate, RecordKind, Records, Rotation, STEP_RECORDS, Status, StoreError,
-    import_in_steps,
+    OperatorStore, OrderStatus, OrderUpdate, RecordKind, Records, Rotation, STEP_RECORDS,
+    StoreError, import_in_steps,
 };
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
@@ -150,7 +150,7 @@ pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     let refused = refusal(after(cancel, &|store| store.ship_orders(&[1, 2]).map(drop))?)?;
     ensure!(refused.contains("order 1 is cancelled"), "{refused}");
     let order = database.commands()?.order(2)?.context("order 2 is missing")?;
-    ensure!(order.status == Status::Pending, "{order:?}");
+    ensure!(order.status == OrderStatus::Pending, "{order:?}");
     // A change of another order does not affect the command.
     let other = cancel.replace("id = 1", "id = 2");
     after(&other, &|store| store.ship_orders(&[3]).map(drop))??;

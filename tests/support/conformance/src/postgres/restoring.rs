@@ -5,11 +5,12 @@ use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::ServedStore;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, last_changes, list, stored_lines};
-use crate::records::{NOW_MS, cancel, import, new_key, now, pending, refusal};
+use crate::records::{NOW_MS, cancel, import, new_key, now, refusal, shipped};
 use crate::threads::join;
 use anyhow::ensure;
+use rusqlite::Connection;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders::api_key::Environment;
@@ -17,7 +18,7 @@ use store_orders::rate_limiter::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation,
+    AccountCommands, KeyCommands, NewKey, OperatorStore, Order, Records, Rotation,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -33,7 +34,8 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let embedded = SqliteStore::open(directory)?;
     let (commands, store): (&dyn OperatorStore, _) = (&embedded, ServedStore::embedded(&embedded)?);
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
-    let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
+    let ship_date = Some("2026-12-24T09:30:00Z".into());
+    let dated = Order { ship_date, complete: true, ..shipped(9) };
     commands.import(Records::Orders(&[dated]), false)?;
     cancel(&store, &[2, i64::MAX])?;
     commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false)?;
@@ -98,6 +100,54 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     new.issue_key(&new_key("next"), NOW_MS)?;
     let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
     ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
+    Ok(())
+}
+
+/// The names of the columns of a table, sorted.
+fn columns(store: &Connection, table: &str) -> anyhow::Result<BTreeSet<String>> {
+    let mut names = store.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let names = names.query_map([table], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+pub fn the_tables_have_the_columns_of_the_embedded_store(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (_directory, file) = backup()?;
+    let (embedded, database) = (Connection::open(file)?, server.new_store()?);
+    for (table, own) in
+        [("orders", &["cancelled_in"] as &[_]), ("pets", &[]), ("accounts", &[]), ("keys", &[])]
+    {
+        let query = "SELECT column_name::text FROM information_schema.columns
+                     WHERE table_schema = current_schema() AND table_name = $1";
+        let rows = database.with(async |client| Ok(client.query(query, &[&table]).await?))?;
+        let mut found: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+        let expected = columns(&embedded, table)?;
+        own.iter().for_each(|own: &&str| _ = found.remove(*own));
+        ensure!(found == expected, "{table}: PostgreSQL {found:?}, SQLite {expected:?}");
+    }
+    Ok(())
+}
+
+pub fn a_restore_copies_every_column_or_fails(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let (_directory, file) = backup()?;
+    Connection::open(&file)?.execute_batch(
+        "ALTER TABLE orders ADD COLUMN added TEXT; UPDATE orders SET added = 'fragile' WHERE id = 9;
+         ALTER TABLE keys ADD COLUMN added TEXT; UPDATE keys SET added = 'shared' WHERE \"row\" = 1",
+    )?;
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
+    ensure!(refused.contains("column \"added\" does not exist"), "{refused}");
+    database.execute(
+        "ALTER TABLE orders ADD COLUMN added text; ALTER TABLE keys ADD COLUMN added text",
+    )?;
+    restore(&file, &commands, &|_, _| ())?;
+    let query =
+        "SELECT (SELECT added FROM orders WHERE id = 9), (SELECT added FROM keys WHERE row = 1)";
+    let row = database.with(async |client| Ok(client.query_one(query, &[]).await?))?;
+    let added: [Option<String>; 2] = [row.get(0), row.get(1)];
+    ensure!(added == [Some("fragile".to_string()), Some("shared".to_string())], "{added:?}");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use store_orders::api_key::{ApiKey, Digest, Environment};
 use store_orders::clock::Now;
 use store_orders::rate_limiter::{Decision, KeyBan, KeyedRequest, NewBan, RateLimiter};
 use store_orders::store::postgres::{COMMAND, connect};
-use store_orders::store::{CancelOutcome, Cancellation, ROW_LOOKUPS, Records, Status};
+use store_orders::store::{CancelOutcome, Cancellation, OrderStatus, ROW_LOOKUPS, Records};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
@@ -78,7 +78,7 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
         join(batch)
     })?;
     let status = commands.order(1)?.context("the order is missing")?.status;
-    ensure!(status == Status::Pending, "{cancelled:?}");
+    ensure!(status == OrderStatus::Pending, "{cancelled:?}");
     Ok(())
 }
 

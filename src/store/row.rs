@@ -1,0 +1,168 @@
+//! Describes a stored row in one place: its struct's fields, with the columns and SQL types that
+//! hold each of them. Statements take their columns from the description, and rows are read in the
+//! same order, on either engine.
+
+use super::error::StoreError;
+use super::value::{FromValue, Parameter, Value};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredColumn {
+    /// Its name, on both engines.
+    pub name: &'static str,
+    /// Its type in PostgreSQL.
+    pub sql_type: &'static str,
+}
+
+/// A struct whose fields are columns. The macro [`row!`](row) implements it.
+pub trait StoredRow: Sized {
+    /// The columns, in the order in which [`StoredRow::read`] reads them.
+    const COLUMNS: &'static [StoredColumn];
+
+    /// Reads consecutive columns, starting at the column `first`.
+    fn read(row: &impl Cells, first: usize) -> Result<Self, StoreError>;
+
+    /// Returns the values of the columns.
+    fn values(&self) -> Vec<Value>;
+
+    /// Returns the names of the columns, for a statement.
+    fn names() -> String {
+        join(Self::COLUMNS, |column| column.name.to_string())
+    }
+}
+
+/// Joins a text for each column with commas.
+pub fn join(columns: &[StoredColumn], text: impl FnMut(&StoredColumn) -> String) -> String {
+    columns.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// Defines a struct with its columns: `field: Type = [column sql_type, ...]`. A field may have
+/// several columns, which its type reads and writes as a [`Field`].
+macro_rules! row {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $row:ident {$(
+            $(#[$field_meta:meta])*
+            $field_visibility:vis $field:ident: $type:ty = [$($column:ident $sql_type:ident),+],
+        )+}
+    ) => {
+        $(#[$meta])*
+        $visibility struct $row {$(
+            $(#[$field_meta])*
+            $field_visibility $field: $type,
+        )+}
+
+        impl $crate::store::row::StoredRow for $row {
+            const COLUMNS: &'static [$crate::store::row::StoredColumn] = {
+                $(assert!(
+                    <$type as $crate::store::row::Field>::COLUMNS
+                        == [$(stringify!($column)),+].len(),
+                    concat!("the type of ", stringify!($field), " has another number of columns"),
+                );)+
+                &[$($($crate::store::row::StoredColumn {
+                    name: stringify!($column),
+                    sql_type: stringify!($sql_type),
+                }),+),+]
+            };
+
+            fn read(
+                row: &impl $crate::store::row::Cells,
+                first: usize,
+            ) -> Result<$row, $crate::store::StoreError> {
+                let mut cells = $crate::store::row::Cursor::new(row, first);
+                Ok($row { $($field: $crate::store::row::Field::read(&mut cells)?),+ })
+            }
+
+            fn values(&self) -> Vec<$crate::store::value::Value> {
+                let $row { $($field),+ } = self;
+                let mut values = Vec::with_capacity(Self::COLUMNS.len());
+                $($crate::store::row::Field::write($field, &mut values);)+
+                values
+            }
+        }
+    };
+}
+
+pub(crate) use row;
+
+/// A type that a column can be read as, on either engine.
+pub trait Cell:
+    FromValue + rusqlite::types::FromSql + for<'a> tokio_postgres::types::FromSql<'a>
+{
+}
+
+impl<T> Cell for T where
+    T: FromValue + rusqlite::types::FromSql + for<'a> tokio_postgres::types::FromSql<'a>
+{
+}
+
+/// A row of an engine.
+pub trait Cells {
+    /// Reads the value in this column.
+    fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
+
+    /// Parses the word in this column, without a copy of the text if the engine can.
+    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError>;
+}
+
+/// Reads the columns of a row one after another.
+pub struct Cursor<'a, R> {
+    row: &'a R,
+    column: usize,
+}
+
+impl<'a, R: Cells> Cursor<'a, R> {
+    /// Starts at this column.
+    pub fn new(row: &'a R, column: usize) -> Cursor<'a, R> {
+        Cursor { row, column }
+    }
+
+    /// Reads the next column.
+    pub fn cell<T: Cell>(&mut self) -> Result<T, StoreError> {
+        self.row.cell(self.skip(1))
+    }
+
+    /// Parses the word in the next column.
+    pub fn word<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
+        self.row.word(self.skip(1))
+    }
+
+    /// Skips columns. Returns the first of them.
+    pub fn skip(&mut self, columns: usize) -> usize {
+        let column = self.column;
+        self.column += columns;
+        column
+    }
+}
+
+/// A field of a stored row.
+pub trait Field: Sized {
+    /// The number of its columns.
+    const COLUMNS: usize;
+
+    /// Reads the field from its columns. On success, all of its columns are consumed.
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Self, StoreError>;
+
+    /// Appends the values of its columns.
+    fn write(&self, values: &mut Vec<Value>);
+}
+
+macro_rules! fields {
+    ($($type:ty),+) => {$(
+        impl Field for $type {
+            const COLUMNS: usize = 1;
+
+            fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<$type, StoreError> {
+                cells.cell()
+            }
+
+            fn write(&self, values: &mut Vec<Value>) {
+                values.push(Parameter::value(self));
+            }
+        }
+    )+};
+}
+
+fields!(i64, i32, bool, Option<bool>, Option<Box<str>>);
