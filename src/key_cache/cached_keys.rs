@@ -260,8 +260,11 @@ mod tests {
             let (cached, revoked) = (CachedKeys::new(position(5)), vec![(DIGEST, key(true, true))]);
             cached.insert_looked_up([DIGEST].into_iter(), revoked, position(7));
             cached.catch_up(position(6), position(5), Some(vec![change]));
-            let known = cached.get(&DIGEST).unwrap();
-            assert!(known.row.is_revoked && known.row.account.is_closed, "{known:?}");
+            let cached_key = cached.get(&DIGEST).unwrap();
+            assert!(
+                cached_key.row.is_revoked && cached_key.row.account.is_closed,
+                "{cached_key:?}"
+            );
             let reopened = KeyChange::Account(key(true, false).account);
             cached.catch_up(position(8), position(6), Some(vec![reopened]));
             assert!(!cached.get(&DIGEST).unwrap().row.account.is_closed);

@@ -91,8 +91,8 @@ impl Row<'_> {
         self.word(self.column(name)?)
     }
 
-    /// The value of a query with one column.
-    pub fn only<T: FromValue>(&self) -> Result<T, StoreError> {
+    /// The value of the first column.
+    pub fn first<T: FromValue>(&self) -> Result<T, StoreError> {
         self.value(0)
     }
 

@@ -79,11 +79,11 @@ fn a_beta_may_be_removed_once_its_stable_version_is_published() {
     git(root, &["init", "--quiet", "--initial-branch", "main"]);
     commit(&checkout);
     fs::remove_file(root.join(beta)).unwrap();
-    let found = published_problems(checkout.check());
-    assert!(found.contains(beta) && found.contains("found:    absent"), "{found}");
+    let problems = published_problems(checkout.check());
+    assert!(problems.contains(beta) && problems.contains("found:    absent"), "{problems}");
     checkout.put("spec/published/1.5.0.json", &checkout.repository.read(V1.file).unwrap());
-    let found = published_problems(checkout.check());
-    assert!(!found.contains(beta), "{found}");
+    let problems = published_problems(checkout.check());
+    assert!(!problems.contains(beta), "{problems}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl<E: Engine> AccountCommands for E {
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
-            .read(|statements| statements.query_optional(count, &[&account], |row| row.only()))?;
+            .read(|statements| statements.query_optional(count, &[&account], |row| row.first()))?;
         Ok(ended.unwrap_or(0))
     }
 
@@ -129,8 +129,8 @@ impl<E: Engine> AccountCommands for E {
                      ORDER BY name = $1 DESC LIMIT 1";
         let id: Option<i64> = name_or_id.parse().ok();
         let parameters: Parameters<'_> = &[&name_or_id, &id];
-        let name =
-            self.read(|statements| statements.query_optional(query, parameters, |row| row.only()))?;
+        let name = self
+            .read(|statements| statements.query_optional(query, parameters, |row| row.first()))?;
         name.ok_or_else(|| no_account(name_or_id))
     }
 

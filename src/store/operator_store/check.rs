@@ -99,7 +99,7 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     report.orders = report.read("orders", orders.map_err(cause)).flatten();
     let mut count = |table: &str| {
         let query = format!("SELECT count(*) FROM {table}");
-        let rows = statements.query_optional(&query, &[], |row| row.only());
+        let rows = statements.query_optional(&query, &[], |row| row.first());
         report.read(table, rows.map_err(cause)).flatten()
     };
     let (pets, accounts, keys) = (count("pets"), count("accounts"), count("keys"));

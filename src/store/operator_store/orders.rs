@@ -78,7 +78,7 @@ impl<E: Engine> OrderCommands for E {
         let query = format!("SELECT id FROM {} WHERE id IN ({})", kind.table(), E::NUMBERS);
         let json = format!("{ids:?}");
         let rows =
-            self.read(|statements| statements.query_all(&query, &[&json], |row| row.only()))?;
+            self.read(|statements| statements.query_all(&query, &[&json], |row| row.first()))?;
         let existing: HashSet<i64> = rows.into_iter().collect();
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }

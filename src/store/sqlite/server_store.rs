@@ -154,7 +154,7 @@ impl Store for SqliteStore {
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
-            let name = statements.query_optional(SELECT_PET, &[&id], |row| row.only())?;
+            let name = statements.query_optional(SELECT_PET, &[&id], |row| row.first())?;
             Ok(name.map(|name| Pet { id, name }))
         })
         .await

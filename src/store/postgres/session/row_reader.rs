@@ -33,7 +33,7 @@ impl RowReader {
 
     /// Reads the pet with this id.
     pub async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let name = self.read(SELECT_PET, id, |row| row.only()).await?;
+        let name = self.read(SELECT_PET, id, |row| row.first()).await?;
         Ok(name.map(|name| Pet { id, name }))
     }
 
