@@ -14,12 +14,13 @@ use store_orders_api::plans::{Plan, PlanLimits};
 /// The maximum number of changed accounts and keys that one poll reads.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
-/// A column of [`KeyChange::read`].
-struct Selected {
+/// A column of the queries for accounts and keys.
+#[derive(Clone, Copy)]
+pub struct Selected {
     /// Its name in the result.
     name: &'static str,
     /// Its expression, on the tables `accounts` and `keys`.
-    expression: &'static str,
+    pub expression: &'static str,
     /// The type of the expression.
     sql_type: &'static str,
 }
@@ -31,8 +32,8 @@ const fn column(name: &'static str, expression: &'static str, sql_type: &'static
 /// The column with the account's id, which is never NULL in the row of an account or key.
 pub const ACCOUNT_ID: &str = "account_id";
 
-/// The columns of an account.
-const ACCOUNT: [Selected; 6] = [
+/// The columns of an account that servers and commands read.
+pub const ACCOUNT: [Selected; 6] = [
     column(ACCOUNT_ID, "accounts.id", "bigint"),
     column("account_name", "accounts.name", "text"),
     column("plan", "accounts.plan", "text"),
@@ -41,8 +42,14 @@ const ACCOUNT: [Selected; 6] = [
     column("is_closed", "accounts.closed_at IS NOT NULL", "boolean"),
 ];
 
-/// The columns of a key.
-const KEY: [Selected; 9] = [
+/// The columns of an account that only commands read.
+pub const ACCOUNT_DETAILS: [Selected; 2] = [
+    column("created_at", "accounts.created_at", "text"),
+    column("closed_at", "accounts.closed_at", "text"),
+];
+
+/// The columns of a key that servers and commands read.
+pub const KEY: [Selected; 9] = [
     column("digest", "keys.digest", "bytea"),
     column("key_row", "keys.\"row\"", "bigint"),
     column("key_id", "keys.id", "text"),
@@ -53,6 +60,38 @@ const KEY: [Selected; 9] = [
     column("ban_seconds", "keys.ban_seconds", "integer"),
     column("ban_number", "keys.ban_number", "integer"),
 ];
+
+/// The columns of a key that only commands read.
+pub const KEY_DETAILS: [Selected; 5] = [
+    column("environment", "keys.environment", "text"),
+    column("issued_at", "keys.issued_at", "bigint"),
+    column("revoked_at", "keys.revoked_at", "bigint"),
+    column("successor", "keys.successor", "text"),
+    column("label", "keys.label", "text"),
+];
+
+/// Selects the columns of [`Account::read`] from `accounts`; `$1` is the time in Unix milliseconds.
+pub fn select_accounts() -> String {
+    format!(
+        "SELECT {}, {}, (SELECT count(*) FROM keys
+                         WHERE account = accounts.id AND accounts.closed_at IS NULL
+                           AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS keys
+         FROM accounts",
+        select(&ACCOUNT),
+        select(&ACCOUNT_DETAILS)
+    )
+}
+
+/// Selects the columns of [`KeyRecord::read`] from `keys` and `accounts`.
+pub fn select_key_records() -> String {
+    format!(
+        "SELECT {}, {}, {}, {} FROM keys JOIN accounts ON accounts.id = keys.account",
+        select(&ACCOUNT),
+        select(&ACCOUNT_DETAILS),
+        select(&KEY),
+        select(&KEY_DETAILS)
+    )
+}
 
 /// Selects these columns.
 fn select(columns: &[Selected]) -> String {
@@ -103,14 +142,7 @@ pub enum KeyChange {
 impl KeyChange {
     /// Reads a row of [`select_keys`] or [`select_changed_keys`].
     pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
-        let (plan, limits) = row.plan_and_limits()?;
-        let account = AccountRow {
-            id: row.get(ACCOUNT_ID)?,
-            name: row.get("account_name")?,
-            plan,
-            limits,
-            is_closed: row.get("is_closed")?,
-        };
+        let account = AccountRow::read(row)?;
         let Some(digest) = row.get("digest")? else { return Ok(KeyChange::Account(account)) };
         let key = KeyRow {
             row: row.get("key_row")?,
@@ -134,7 +166,7 @@ impl KeyChange {
 }
 
 /// Reads the latest ban of a key from its three columns.
-pub fn key_ban(row: &Row<'_>) -> Result<KeyBan, StoreError> {
+fn key_ban(row: &Row<'_>) -> Result<KeyBan, StoreError> {
     let ends_at_ms = row.get::<Option<i64>>("banned_until")?.unwrap_or(0);
     let seconds = row.get::<Option<u32>>("ban_seconds")?.unwrap_or(0);
     Ok(KeyBan { ends_at_ms, seconds, number: row.get("ban_number")? })
@@ -174,6 +206,20 @@ pub struct KeyRow {
     pub account: AccountRow,
 }
 
+impl AccountRow {
+    /// Reads the columns of an account.
+    fn read(row: &Row<'_>) -> Result<AccountRow, StoreError> {
+        let (plan, limits) = row.plan_and_limits()?;
+        Ok(AccountRow {
+            id: row.get(ACCOUNT_ID)?,
+            name: row.get("account_name")?,
+            plan,
+            limits,
+            is_closed: row.get("is_closed")?,
+        })
+    }
+}
+
 /// A customer's account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -194,6 +240,22 @@ pub struct Account {
     /// RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
+}
+
+impl Account {
+    /// Reads a row of [`select_accounts`].
+    pub fn read(row: &Row<'_>) -> Result<Account, StoreError> {
+        let AccountRow { id, name, plan, limits, is_closed: _ } = AccountRow::read(row)?;
+        Ok(Account {
+            id,
+            name: name.into(),
+            plan,
+            limits,
+            keys: row.get("keys")?,
+            created_at: row.get("created_at")?,
+            closed_at: row.get("closed_at")?,
+        })
+    }
 }
 
 fn in_camel_case<S: Serializer>(limits: &PlanLimits, serializer: S) -> Result<S::Ok, S::Error> {
@@ -258,4 +320,25 @@ pub struct KeyRecord {
     pub ban: KeyBan,
     /// The operator's name for the key.
     pub label: Option<String>,
+}
+
+impl KeyRecord {
+    /// Reads a row of [`select_key_records`].
+    pub fn read(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
+        let (revoked_at, account_closed_at): (Option<i64>, _) =
+            (row.get("revoked_at")?, row.date_ms("closed_at")?);
+        Ok(KeyRecord {
+            row: row.get("key_row")?,
+            id: row.get("key_id")?,
+            account: row.get("account_name")?,
+            environment: row.parse("environment")?,
+            issued_at: row.get("issued_at")?,
+            expires_at: row.get("expires_at")?,
+            revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
+            used_at: row.get("used_at")?,
+            successor: row.get("successor")?,
+            ban: key_ban(row)?,
+            label: row.get("label")?,
+        })
+    }
 }

@@ -117,8 +117,8 @@ impl Row<'_> {
         Ok((plan, limits))
     }
 
-    /// Finds the column with this name. A row has at most 20 columns, so the search costs less than
-    /// copying the row's texts.
+    /// Finds the column with this name. A row has few columns, so the search costs less than copying
+    /// the row's texts.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
         let mut columns = 0..self.values.len();
         columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {

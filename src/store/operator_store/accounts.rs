@@ -1,10 +1,11 @@
 //! The operator's commands on accounts: create, rename, close, change the plan, find and list.
 
 use super::engine::{Engine, Scope};
+use crate::store::account_rows::select_accounts;
 use crate::store::rules::{
     account_closed, account_exists, account_name, no_account, require_limits,
 };
-use crate::store::statements::{Parameters, Row, Statements};
+use crate::store::statements::{Parameters, Statements};
 use crate::store::value::Parameter;
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
@@ -120,8 +121,8 @@ impl<E: Engine> AccountCommands for E {
     }
 
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
-        let query = format!("{SELECT_ACCOUNTS} ORDER BY name");
-        self.read(|statements| statements.query_all(&query, &[&now_ms], account))
+        let query = format!("{} ORDER BY name", select_accounts());
+        self.read(|statements| statements.query_all(&query, &[&now_ms], Account::read))
     }
 
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
@@ -136,32 +137,12 @@ impl<E: Engine> AccountCommands for E {
 
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError> {
         let name = self.resolve_account(name_or_id)?;
-        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
-        let account =
-            self.read(|statements| statements.query_optional(&query, &[&now_ms, &name], account))?;
+        let query = format!("{} WHERE name = $2", select_accounts());
+        let account = self.read(|statements| {
+            statements.query_optional(&query, &[&now_ms, &name], Account::read)
+        })?;
         account.ok_or_else(|| no_account(&name))
     }
-}
-
-/// Selects the columns of [`account`]; `$1` is the time in Unix milliseconds.
-const SELECT_ACCOUNTS: &str = "
-    SELECT name, plan, per_minute, per_day, created_at, closed_at, id,
-           (SELECT count(*) FROM keys
-            WHERE account = accounts.id AND accounts.closed_at IS NULL AND revoked_at IS NULL
-              AND (expires_at IS NULL OR expires_at > $1)) AS keys
-    FROM accounts";
-
-fn account(row: &Row<'_>) -> Result<Account, StoreError> {
-    let (plan, limits) = row.plan_and_limits()?;
-    Ok(Account {
-        name: row.get("name")?,
-        plan,
-        limits,
-        created_at: row.get("created_at")?,
-        keys: row.get("keys")?,
-        id: row.get("id")?,
-        closed_at: row.get("closed_at")?,
-    })
 }
 
 fn limit_columns(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {

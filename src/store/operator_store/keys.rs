@@ -3,9 +3,9 @@
 use super::accounts::open_account;
 use super::engine::{Engine, Scope};
 use crate::api_key::{ApiKey, Digest, Environment, new_key_id};
-use crate::store::account_rows::key_ban;
+use crate::store::account_rows::select_key_records;
 use crate::store::rules::{add_ms, key_label, no_key, rotation_expiries};
-use crate::store::statements::{Parameters, Row, Statements};
+use crate::store::statements::{Parameters, Statements};
 use crate::store::value::Parameter;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
@@ -72,13 +72,13 @@ impl<E: Engine> KeyCommands for E {
     }
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        let query = format!("{SELECT_KEYS} ORDER BY \"row\"");
-        self.read(|statements| statements.query_all(&query, &[], key_record))
+        let query = format!("{} ORDER BY \"row\"", select_key_records());
+        self.read(|statements| statements.query_all(&query, &[], KeyRecord::read))
     }
 
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
-        let query = format!("{SELECT_KEYS} WHERE digest = $1");
-        self.read(|statements| statements.query_optional(&query, &[&digest.0], key_record))
+        let query = format!("{} WHERE digest = $1", select_key_records());
+        self.read(|statements| statements.query_optional(&query, &[&digest.0], KeyRecord::read))
     }
 
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError> {
@@ -86,34 +86,9 @@ impl<E: Engine> KeyCommands for E {
     }
 }
 
-/// Selects the columns of [`key_record`].
-const SELECT_KEYS: &str = "
-    SELECT keys.id, accounts.name AS account_name, environment, issued_at, expires_at, revoked_at,
-           used_at, successor, \"row\", label, closed_at, banned_until,
-           ban_seconds, ban_number
-    FROM keys JOIN accounts ON accounts.id = keys.account";
-
 fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, StoreError> {
-    let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
-    statements.query_optional(&query, &[&key_id], key_record)?.ok_or_else(|| no_key(key_id))
-}
-
-fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-    let (revoked_at, account_closed_at): (Option<i64>, _) =
-        (row.get("revoked_at")?, row.date_ms("closed_at")?);
-    Ok(KeyRecord {
-        id: row.get("id")?,
-        account: row.get("account_name")?,
-        environment: row.parse("environment")?,
-        issued_at: row.get("issued_at")?,
-        expires_at: row.get("expires_at")?,
-        revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
-        used_at: row.get("used_at")?,
-        successor: row.get("successor")?,
-        row: row.get("row")?,
-        label: row.get("label")?,
-        ban: key_ban(row)?,
-    })
+    let query = format!("{} WHERE keys.id = $1", select_key_records());
+    statements.query_optional(&query, &[&key_id], KeyRecord::read)?.ok_or_else(|| no_key(key_id))
 }
 
 /// Updates the key with this id. The id must be the first parameter.

@@ -97,11 +97,12 @@ fn newer(path: &Path, found: i64) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::account_rows::{ACCOUNT, ACCOUNT_DETAILS, KEY, KEY_DETAILS};
     use crate::store::row::{StoredColumn, StoredRow};
     use crate::store::sqlite::SqliteStore;
     use crate::store::sqlite::identity::store_id;
     use crate::store::{OperatorStore, Order, Records};
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// The statements on orders take their columns from the description.
     #[test]
@@ -127,6 +128,31 @@ mod tests {
             "a migration adds these columns: add them to `Order` in src/store/order_rows.rs: \
              {columns:?}"
         );
+    }
+
+    #[test]
+    fn the_descriptions_of_accounts_and_keys_have_the_columns_of_the_tables() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        apply_missing(&mut connection).unwrap();
+        let query = "SELECT 'accounts.' || name FROM pragma_table_info('accounts')
+                     UNION ALL SELECT 'keys.' || name FROM pragma_table_info('keys')";
+        let mut columns = connection.prepare(query).unwrap();
+        let columns = columns.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let described: Vec<_> =
+            [&ACCOUNT[..], &ACCOUNT_DETAILS[..], &KEY[..], &KEY_DETAILS[..]].concat();
+        let described: BTreeSet<_> = described
+            .iter()
+            .filter_map(|column| column.expression.split(' ').next())
+            .map(|column| column.replace('"', ""))
+            .collect();
+        for column in columns.map(Result::unwrap) {
+            // A query joins the tables by `keys.account`, and compares change numbers.
+            let is_known = column == "keys.account" || column.ends_with(".change_number");
+            assert!(
+                is_known || described.contains(&column),
+                "no query selects {column}: add it to a description in src/store/account_rows.rs"
+            );
+        }
     }
 
     #[test]
