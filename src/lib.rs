@@ -24,6 +24,23 @@
 //! | `blocking` | blocking work, with a limit for each kind |
 //! | [`clock`] | clocks, which tests can set |
 //!
+//! # Where to look
+//!
+//! | Question | File |
+//! |---|---|
+//! | Which files does a request pass? | `http.rs` |
+//! | How is a request refused with 401, 429 or 503? | `http/middleware.rs` |
+//! | Which headers has every response? | `http/request_scope.rs` |
+//! | Where is an `ETag` made? | `orders/snapshot/tag.rs` |
+//! | What is a page of the list in memory, and what a page of version 2? | `orders/snapshot/page.rs`, `http/order_page.rs` |
+//! | How does a list learn of changes? | `orders.rs`, `orders/refresh.rs` |
+//! | What happens to a cancellation, also if the answer to its commit is lost? | `orders/writer.rs`, `store/postgres/session/writer.rs` |
+//! | What happens in a failover? | `store/postgres/session.rs`, `store/agreement/lease.rs`, `store/agreement/journal.rs` |
+//! | How soon is a revoked key refused? | `store/agreement/key_cache.rs` |
+//! | Where are requests counted? | `rate_limiter/in_memory.rs`, `store/postgres/rate_limiter/count.sql` |
+//! | Which columns has an order? | `store/order_rows.rs` |
+//! | What does a setting do? | `config/settings.rs` |
+//!
 //! # Words
 //!
 //! Each word means one thing, in code, SQL, commands and JSON.
