@@ -54,9 +54,16 @@ impl OpenFiles {
     /// Fails if a path no longer names the opened file, or if the store's file was overwritten.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let before = self.in_place_at_ms.load(Ordering::Relaxed);
         let result = self.check();
-        let in_place_at_ms = if result.is_ok() { now_ms } else { 0 };
-        self.in_place_at_ms.store(in_place_at_ms, Ordering::Relaxed);
+        match &result {
+            // If another check has failed meanwhile, its result is newer and stays.
+            Ok(()) => {
+                let relaxed = Ordering::Relaxed;
+                let _ = self.in_place_at_ms.compare_exchange(before, now_ms, relaxed, relaxed);
+            }
+            Err(_) => self.in_place_at_ms.store(0, Ordering::Relaxed),
+        }
         result
     }
 
