@@ -210,13 +210,14 @@ async fn with_curl_and_ss_the_runbook_shows_who_holds_connections() {
     let [connections] = sessions("StoreOrdersFilesRunOut");
     let server = site.serve(&[]);
     let address = server.address().unwrap();
-    let _open = [(); 40].map(|()| TcpStream::connect(address).unwrap());
     let metrics = format!("http://{}/metrics", site.admin);
-    let accepted = || async {
+    let are_open = async |connections: usize| {
         let text = reqwest::get(&metrics).await.unwrap().text().await.unwrap();
-        text.contains("\nstore_orders_open_connections 40")
+        text.contains(&format!("\nstore_orders_open_connections {connections}\n"))
     };
-    wait_until("the connections are accepted", accepted).await;
+    wait_until("the connection that waited for the start is closed", || are_open(0)).await;
+    let _open = [(); 40].map(|()| TcpStream::connect(address).unwrap());
+    wait_until("the connections are accepted", || are_open(40)).await;
     site.console(&connections, &[(":8080", format!(":{}", address.port()))]);
 }
 
