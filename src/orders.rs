@@ -18,9 +18,10 @@ mod search;
 mod sending;
 mod sent_lists;
 mod snapshot;
+mod versions;
 mod writer;
 
-pub use search::{OrderFilter, find_order, find_orders};
+pub use search::{Found, OrderFilter, find_order, find_orders};
 pub use sending::{Payload, PayloadBody};
 pub use snapshot::{Snapshot, content_tag};
 pub use writer::{CancelError, RunningBatch};

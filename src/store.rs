@@ -42,9 +42,8 @@ pub use operator_store::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 pub use order_rows::{
-    CancelOutcome, Cancellation, Cancelled, CancelledBatch, ChangedOrder, ImportOutcome,
-    ListedOrder, Order, OrderChange, OrderCounts, OrderStatus, OrderUpdate, RecordKind, Records,
-    Status,
+    CancelOutcome, Cancellation, Cancelled, CancelledBatch, ImportOutcome, Order, OrderCounts,
+    OrderStatus, OrderUpdate, RecordKind, Records, Status,
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
 
@@ -90,7 +89,7 @@ pub enum Structure {
 pub const SENT_ORDERS: usize = 1_000;
 
 /// Receives changed orders, at most [`SENT_ORDERS`] per message.
-pub type OrderSender = mpsc::Sender<Vec<ChangedOrder>>;
+pub type OrderSender = mpsc::Sender<Vec<Order>>;
 
 /// Returns true once a check should stop.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;

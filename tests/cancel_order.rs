@@ -22,7 +22,7 @@ async fn a_cancelled_order_leaves_the_list_for_good() {
     assert_eq!(error_of(client.cancel_order(2).await), (404, "order_not_found".to_string()));
 
     let row = server.setup.store.order(2).unwrap().unwrap();
-    let (at, by) = ("2026-06-15T12:00:00Z".into(), key.id.as_str().into());
+    let (at, by) = ("2026-06-15T12:00:00Z".parse().unwrap(), key.id.as_str().into());
     assert_eq!(row.status, OrderStatus::Cancelled(Box::new(Cancelled { at, by })));
     let again = server.setup.store.import(Records::Orders(&[pending_order(2)]), false);
     assert!(again.is_err(), "the id of a cancelled order is never used again");

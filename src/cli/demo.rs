@@ -15,7 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
-use store_orders_api::types::{Pet, utc_text};
+use store_orders_api::types::Pet;
 
 /// The names of the pets. [`order`] assigns each order to the next pet, and marks every third order
 /// as shipped. Shipped orders and every second order have a ship date. 13 is not a multiple of 2 or
@@ -103,8 +103,7 @@ fn order(number: i64, now: DateTime<Utc>) -> Order {
     let days = if shipped { -number } else { number % 14 };
     let pet_id = 1 + number % PETS.len() as i64;
     Order {
-        ship_date: (shipped || number % 2 == 0)
-            .then(|| utc_text(&(midnight + TimeDelta::days(days))).into()),
+        ship_date: (shipped || number % 2 == 0).then(|| midnight + TimeDelta::days(days)),
         complete: number % 6 == 0,
         status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
         ..Order::new(1_000 + number, pet_id, 1 + (number % 5) as i32)

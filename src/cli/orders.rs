@@ -205,12 +205,13 @@ mod tests {
 
     #[test]
     fn the_table_has_a_column_for_each_field() {
-        let cancelled = Cancelled { at: "2026-06-15T12:00:00Z".into(), by: "key_1".into() };
+        let cancelled =
+            Cancelled { at: "2026-06-15T12:00:00Z".parse().unwrap(), by: "key_1".into() };
         let order = Order {
             id: 1,
             pet_id: 7,
             quantity: 1,
-            ship_date: Some("2026-06-16T12:00:00Z".into()),
+            ship_date: Some("2026-06-16T12:00:00Z".parse().unwrap()),
             complete: true,
             status: OrderStatus::Cancelled(Box::new(cancelled)),
         };

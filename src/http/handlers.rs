@@ -2,13 +2,13 @@
 
 use super::caller::Caller;
 use super::negotiation::{accepts_gzip, field_matches_tag};
-use super::order_page::{PageAnswer, PageRequest};
+use super::order_page::PageRequest;
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{
     CancelError, ListError, Payload, PayloadBody, Snapshot, content_tag, find_order,
 };
-use crate::store::{CancelOutcome, Order, OrderStatus, Position, Store, StoreError};
+use crate::store::{CancelOutcome, Position, Store, StoreError};
 use chrono::DateTime;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -104,7 +104,8 @@ impl v2::Api for Handlers {
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
-        let PageAnswer { json, link } = page_request.page(&list).await;
+        let (page, link) = page_request.page(&list).await;
+        let json = encode(&request, &page).map_err(v2::ServerError::from)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
@@ -124,15 +125,21 @@ impl v2::Api for Handlers {
         let id = path.order_id;
         let (list, position) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
-            Some(order) => Some(order),
+            Some(order) => Some(v2::Order::from(order)),
+            // The list has no cancelled orders.
             None => {
-                read_cancelled_order(&request, id, position).await.map_err(v2::ServerError::from)?
+                let query = |store: Arc<dyn Store>| async move {
+                    store.cancelled_order(id, position).await
+                };
+                let row = look_up(&request, query).await.map_err(v2::ServerError::from)?;
+                row.as_ref().map(v2::Order::from)
             }
         };
-        let Some(json) = order else {
+        let Some(order) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
+        let json = encode(&request, &order).map_err(v2::ServerError::from)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
@@ -201,35 +208,9 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
     })
 }
 
-/// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
-/// `list` is the position of the list.
-async fn read_cancelled_order(
-    request: &Request<'_>,
-    id: i64,
-    list: Position,
-) -> Result<Option<Vec<u8>>, HandlerFailure> {
-    let row =
-        look_up(request, |store| async move { store.cancelled_order(id, list).await }).await?;
-    let to_order = |row: Order| -> Result<v2::Order, chrono::ParseError> {
-        let (status, cancelled_at) = match row.status {
-            OrderStatus::Pending => (v2::OrderStatus::Pending, None),
-            OrderStatus::Shipped => (v2::OrderStatus::Shipped, None),
-            OrderStatus::Cancelled(cancelled) => (v2::OrderStatus::Cancelled, Some(cancelled.at)),
-        };
-        Ok(v2::Order {
-            id,
-            pet_id: row.pet_id,
-            quantity: row.quantity.into(),
-            ship_date: row.ship_date.map(|date| date.parse()).transpose()?,
-            complete: row.complete,
-            status,
-            cancelled_at: cancelled_at.map(|date| date.parse()).transpose()?,
-        })
-    };
-    let order = row.map(to_order).transpose();
-    let order = order.map_err(|error| HandlerFailure::log_internal(request, error))?;
-    let json = order.map(|order| serde_json::to_vec(&order)).transpose();
-    json.map_err(|error| HandlerFailure::log_internal(request, error))
+/// Encodes a body whose tag is computed from its JSON.
+fn encode(request: &Request<'_>, body: &impl Serialize) -> Result<Vec<u8>, HandlerFailure> {
+    serde_json::to_vec(body).map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the

@@ -1,18 +1,15 @@
 //! Builds the pages of v2's order list and their cursors.
 
-use crate::orders::{OrderFilter, Snapshot, find_orders};
+use crate::orders::{Found, OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
 use store_orders_api::documents::V2;
 use store_orders_api::parameters::{Invalid, Location};
-use store_orders_api::v2::ListOrdersQuery;
+use store_orders_api::v2::{ListOrdersQuery, Order, OrderPage};
 
 /// The version of the cursor format, which is the first byte of a cursor.
 const CURSOR_VERSION: u8 = 1;
-
-/// The approximate size of an order in v2's JSON.
-const ORDER_BYTES: usize = 120;
 
 /// A request for a page.
 pub struct PageRequest {
@@ -20,14 +17,6 @@ pub struct PageRequest {
     /// The lowest id of the page.
     from: i64,
     limit: usize,
-}
-
-/// A page of the list, ready to send.
-pub struct PageAnswer {
-    /// The response body.
-    pub json: Vec<u8>,
-    /// The `Link` header to the next page, if there is one.
-    pub link: Option<HeaderValue>,
 }
 
 impl PageRequest {
@@ -44,22 +33,16 @@ impl PageRequest {
         Ok(PageRequest { filter, from, limit })
     }
 
-    /// Builds the page from this list.
-    pub async fn page(&self, list: &Snapshot) -> PageAnswer {
+    /// Builds the page from this list. Returns the `Link` header to the next page too, if there is
+    /// one.
+    pub async fn page(&self, list: &Snapshot) -> (OrderPage, Option<HeaderValue>) {
         let PageRequest { filter, from, limit } = self;
-        let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
-        json.extend_from_slice(b"{\"orders\":[");
-        let next = find_orders(list, filter, *from, *limit, &mut json).await;
-        json.push(b']');
-        let cursor = next.map(|next| encode(next, filter));
-        if let Some(cursor) = &cursor {
-            json.extend_from_slice(b",\"nextCursor\":\"");
-            json.extend_from_slice(cursor.as_bytes());
-            json.push(b'"');
-        }
-        json.push(b'}');
-        let link = cursor.map(|cursor| next_link(&cursor, *limit, filter));
-        PageAnswer { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) }
+        let Found { orders, next } = find_orders(list, filter, *from, *limit).await;
+        let next_cursor = next.map(|next| encode(next, filter));
+        let link = next_cursor.as_ref().map(|cursor| next_link(cursor, *limit, filter));
+        let orders = orders.into_iter().map(Order::from).collect();
+        let link = link.and_then(|link| HeaderValue::try_from(link).ok());
+        (OrderPage { orders, next_cursor }, link)
     }
 }
 

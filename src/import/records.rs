@@ -4,7 +4,8 @@
 use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};
 use crate::store::{Order, OrderStatus, OrderUpdate, RecordKind, Records};
-use store_orders_api::types::{Pet, parse_date_time, plain_int64, utc_text};
+use chrono::{DateTime, Utc};
+use store_orders_api::types::{Pet, parse_date_time, plain_int64};
 
 impl Record for Order {
     const KIND: RecordKind = RecordKind::Order;
@@ -132,11 +133,9 @@ fn status(value: FieldValue<'_>) -> Result<OrderStatus, &'static str> {
     }
 }
 
-/// Returns the date in the store's format.
-fn date_time(value: FieldValue<'_>) -> Result<Box<str>, &'static str> {
+fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
     let time = value.text().and_then(|text| parse_date_time(&text));
-    time.map(|time| utc_text(&time).into())
-        .ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
+    time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
 /// Refuses control characters, because an unclosed quote in a CSV file would otherwise swallow the

@@ -45,7 +45,7 @@ fn all_formats_give_the_same_orders() {
     assert_eq!(from_csv, read(&format!("\u{feff}{}", csv.replace('\n', "\r\n"))));
     let first = &from_csv[0];
     assert_eq!((first.id, first.pet_id, first.quantity), (-7, 3, 2));
-    assert_eq!(first.ship_date.as_deref(), Some("2026-11-30T23:00:00.500Z"));
+    assert_eq!(first.ship_date, Some("2026-11-30T23:00:00.500Z".parse().unwrap()));
     assert!(first.complete && first.status == OrderStatus::Shipped);
     let second = &from_csv[1];
     assert_eq!((&second.ship_date, second.complete), (&None, false));
@@ -58,7 +58,7 @@ fn the_json_of_a_stored_order_can_be_imported() {
         id: -7,
         pet_id: 3,
         quantity: 2,
-        ship_date: Some("2026-11-30T23:00:00.500Z".into()),
+        ship_date: Some("2026-11-30T23:00:00.500Z".parse().unwrap()),
         complete: true,
         status: OrderStatus::Shipped,
     };

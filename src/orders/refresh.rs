@@ -5,8 +5,7 @@ use super::snapshot::{Edit, Sizes, Snapshot};
 use crate::blocking::run;
 use crate::store::agreement::list::{CatchUp, ListState};
 use crate::store::{
-    CancelledBatch, ChangedOrder, FreshnessReport, OrderChange, OrderSender, OrdersRead, Position,
-    Store, StoreError,
+    CancelledBatch, FreshnessReport, Order, OrderSender, OrdersRead, Position, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -134,7 +133,7 @@ impl Refresh {
     }
 
     /// The rows in the store's answer if the plan applies them, otherwise none.
-    fn rows(&self) -> &[ChangedOrder] {
+    fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
             _ => &[],
@@ -167,27 +166,19 @@ impl ReadRefresh {
         let Refresh { catch_up, removals, .. } = &self.planned;
         let mut next = Arc::clone(&self.base);
         if matches!(catch_up, CatchUp::Rows(_)) {
-            let rows = self.planned.rows().iter().map(ChangedOrder::change);
-            next = apply_changes(&next, rows);
+            let mut edit = Edit::new(&next);
+            self.planned.rows().iter().for_each(|order| edit.apply(order.clone()));
+            next = Arc::new(edit.finish());
         }
         // After `ReadingAll`, the snapshot belongs to a new history, which may lack the
         // cancellations of the earlier history. So the pending removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
-            let removals = removals.iter().map(|id| OrderChange::Removed(*id));
-            next = apply_changes(&next, removals);
+            let mut edit = Edit::new(&next);
+            removals.iter().for_each(|id| edit.remove(*id));
+            next = Arc::new(edit.finish());
         }
         next
     }
-}
-
-/// Returns a copy of `base` with these changes, which must be in ascending order of id.
-fn apply_changes<'a>(
-    base: &Snapshot,
-    changes: impl Iterator<Item = OrderChange<'a>>,
-) -> Arc<Snapshot> {
-    let mut edit = Edit::new(base);
-    changes.for_each(|change| edit.apply(change));
-    Arc::new(edit.finish())
 }
 
 /// The maximum number of batches of rows that the store has sent and the edit has not applied yet.
@@ -216,11 +207,11 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
-        let (sender, mut changes) = mpsc::channel::<Vec<ChangedOrder>>(BATCHES_AHEAD);
+        let (sender, mut changes) = mpsc::channel::<Vec<Order>>(BATCHES_AHEAD);
         let editing = run(move || {
             let mut edit = Edit::new(&snapshot);
             while let Some(orders) = changes.blocking_recv() {
-                orders.iter().for_each(|order| edit.apply(order.change()));
+                orders.into_iter().for_each(|order| edit.apply(order));
             }
             edit.finish()
         });
@@ -233,10 +224,10 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::edit::tests::{snapshot, text};
+    use super::super::snapshot::edit::tests::{cancelled, snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{ChangedOrders, LastChanges, OperatorStore, Order, Records, Status};
+    use crate::store::{ChangedOrders, LastChanges, OperatorStore, OrderStatus, Records};
 
     /// A position in an embedded store, whose history is 0.
     fn change(number: i64) -> Position {
@@ -251,7 +242,7 @@ mod tests {
 
     /// Returns the report of a store whose last change is `stored`. If the report contains rows,
     /// `changes` is a change number with the orders that changed after it.
-    fn latest(stored: Position, changes: Option<(i64, Vec<ChangedOrder>)>) -> FreshnessReport {
+    fn latest(stored: Position, changes: Option<(i64, Vec<Order>)>) -> FreshnessReport {
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: change(after), orders }));
         let last_changes = LastChanges::new(stored.history, stored.number, 0);
@@ -270,11 +261,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         refresh.read(&store).await.unwrap().apply(state)
-    }
-
-    fn changed_order(id: i64, status: Status) -> ChangedOrder {
-        let (ship_date, complete) = (None, false);
-        ChangedOrder { id, pet_id: 7, quantity: 1, ship_date, complete, status }
     }
 
     /// Returns, for each id, true if the snapshot contains the order.
@@ -321,9 +307,9 @@ mod tests {
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
         // Order 7 was updated after change 5 by another server, and then cancelled here.
         let rows = vec![
-            changed_order(3, Status::Cancelled),
-            changed_order(7, Status::Pending),
-            changed_order(901, Status::Shipped),
+            cancelled(3),
+            Order::pending(7),
+            Order { status: OrderStatus::Shipped, ..Order::pending(901) },
         ];
         let refresh = plan(&state, latest(change(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
@@ -347,7 +333,7 @@ mod tests {
             assert_eq!(after, change(0));
             let (number, order) = reads.next().unwrap();
             async move {
-                to.send(vec![changed_order(order, Status::Pending)]).await.unwrap();
+                to.send(vec![Order::pending(order)]).await.unwrap();
                 Ok(OrdersRead { reached: change(2 * number), is_all: number == 1 })
             }
         })

@@ -263,8 +263,8 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, snapshot, text};
-    use crate::store::{OrderChange, Position};
+    use crate::orders::snapshot::edit::tests::{SMALL, apply_changes, cancelled, snapshot, text};
+    use crate::store::Position;
     use futures::poll;
     use http_body_util::BodyExt;
     use std::io::Read;
@@ -337,7 +337,7 @@ mod tests {
 
     /// Returns the list without some orders of every page.
     fn remove_some(list: &Snapshot, round: usize) -> Arc<Snapshot> {
-        Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
+        Arc::new(apply_changes(list, (0..1_000).skip(round).step_by(50).map(cancelled)))
     }
 
     #[tokio::test]

@@ -1,28 +1,27 @@
-//! An immutable list of all orders, as pages of JSON that are built once and sent many times.
+//! An immutable list of all orders, in pages. Each page has the orders and their JSON in version 1,
+//! which is built once and sent many times.
 //!
-//! The pages in sequence are the JSON array: the first begins with `[`, all others with `,`, and
+//! The JSON of the pages in sequence is the array: the first begins with `[`, all others with `,`, and
 //! the last ends with `]`.
 
 mod builder;
 pub mod edit;
 pub mod gzip;
-mod mark;
 mod page;
 mod sizes;
 mod tag;
 
 pub use edit::Edit;
-pub use mark::{Mark, MarkFilter};
 pub use page::Page;
 pub use sizes::Sizes;
 use tag::ContentHash;
 pub use tag::content_tag;
 
+use crate::store::OrderStatus;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use store_orders_api::v2::OrderStatus;
 
 /// The JSON array without orders.
 const EMPTY: &[u8] = b"[]";
@@ -91,9 +90,9 @@ impl Snapshot {
 
     /// The numbers of pending and of shipped orders.
     pub fn pending_and_shipped(&self) -> (usize, usize) {
-        let marks = || self.pages.iter().flat_map(|page| page.marks());
-        let shipped = marks().filter(|mark| mark.status() == OrderStatus::Shipped).count();
-        (marks().count() - shipped, shipped)
+        let orders = || self.pages.iter().flat_map(|page| page.orders());
+        let shipped = orders().filter(|order| order.status == OrderStatus::Shipped).count();
+        (orders().count() - shipped, shipped)
     }
 
     /// Returns the array in one buffer, if the list has at most one page.

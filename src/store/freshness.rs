@@ -6,7 +6,7 @@ pub use super::agreement::reading::OrdersRead;
 use super::account_rows::{KeyChange, KeyRow};
 use super::agreement::key_cache;
 use super::error::StoreError;
-use super::order_rows::ChangedOrder;
+use super::order_rows::Order;
 use crate::api_key::Digest;
 use crate::clock::BootInstant;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct ChangedOrders {
     /// The orders are those that changed after this change.
     pub after: Position,
     /// In ascending order of id.
-    pub orders: Vec<ChangedOrder>,
+    pub orders: Vec<Order>,
 }
 
 /// The answer of a pending query, `None` until it arrives. All waiting callers share an error.

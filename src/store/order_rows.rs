@@ -4,7 +4,7 @@
 use super::agreement::position::Position;
 use super::error::StoreError;
 use super::row::{Cells, Cursor, Field, StoredRow, row};
-use super::value::{Parameter, Value};
+use super::value::{Parameter, StoredDate, Value};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::ops::Range;
@@ -45,9 +45,9 @@ row! {
         pub pet_id: i64 = [pet_id bigint],
         /// Number of units ordered, at least 1.
         pub quantity: i32 = [quantity integer],
-        /// Expected or actual ship date in the wire format: RFC 3339 in UTC with `Z`.
+        /// Expected or actual ship date.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub ship_date: Option<Box<str>> = [ship_date text],
+        pub ship_date: Option<DateTime<Utc>> = [ship_date text],
         /// True if the order has been fulfilled.
         pub complete: bool = [complete boolean],
         /// Its status, with its cancellation if it is cancelled.
@@ -85,16 +85,16 @@ pub enum OrderStatus {
     Pending,
     /// Can no longer be cancelled.
     Shipped,
-    /// In no list. In a box, so that the orders of an import take little memory.
+    /// In no list. In a box, so that the orders of a list take little memory.
     Cancelled(Box<Cancelled>),
 }
 
 /// The cancellation of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cancelled {
-    /// The time, in the wire format.
+    /// The time of the request.
     #[serde(rename = "cancelledAt")]
-    pub at: Box<str>,
+    pub at: DateTime<Utc>,
     /// `key_…` of the key that cancelled it.
     #[serde(rename = "cancelledBy")]
     pub by: Box<str>,
@@ -115,11 +115,11 @@ impl Field for OrderStatus {
     const COLUMNS: usize = 3;
 
     fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<OrderStatus, StoreError> {
-        let status = match cells.word()? {
+        let status = match cells.parse()? {
             Status::Pending => OrderStatus::Pending,
             Status::Shipped => OrderStatus::Shipped,
             Status::Cancelled => {
-                let (at, by) = (cells.cell()?, cells.cell()?);
+                let (StoredDate(at), by) = (cells.parse()?, cells.cell()?);
                 return Ok(OrderStatus::Cancelled(Box::new(Cancelled { at, by })));
             }
         };
@@ -128,94 +128,21 @@ impl Field for OrderStatus {
     }
 
     fn write(&self, values: &mut Vec<Value>) {
-        self.status().write(values);
+        values.push(self.status().as_str().value());
         match self {
             OrderStatus::Pending | OrderStatus::Shipped => {
                 values.extend([Value::Null, Value::Null])
             }
             OrderStatus::Cancelled(cancelled) => {
                 let Cancelled { at, by } = &**cancelled;
-                values.extend([at.value(), by.value()]);
+                values.extend([StoredDate(*at).value(), by.value()]);
             }
         }
     }
 }
 
-impl Field for Status {
-    const COLUMNS: usize = 1;
-
-    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Status, StoreError> {
-        cells.word()
-    }
-
-    fn write(&self, values: &mut Vec<Value>) {
-        values.push(self.as_str().value());
-    }
-}
-
-/// An order in a list, borrowed from the store's row.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListedOrder<'a> {
-    /// Unique order identifier.
-    pub id: i64,
-    /// Identifier of the animal in the order.
-    pub pet_id: i64,
-    /// Number of units ordered.
-    pub quantity: i32,
-    /// Ship date in the wire format: RFC 3339 in UTC with `Z`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ship_date: Option<&'a str>,
-    /// True if the order has been fulfilled.
-    pub complete: bool,
-    /// True if it can no longer be cancelled. v1 does not send this field.
-    #[serde(skip)]
-    pub is_shipped: bool,
-}
-
 /// Selects the name of the pet with the id `$1`, on every engine.
 pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
-
-row! {
-    /// The columns of a changed order that a list needs.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct ChangedOrder {
-        /// Unique order identifier.
-        pub id: i64 = [id bigint],
-        /// Identifier of the animal in the order.
-        pub pet_id: i64 = [pet_id bigint],
-        /// Number of units ordered.
-        pub quantity: i32 = [quantity integer],
-        /// Ship date in the wire format.
-        pub ship_date: Option<Box<str>> = [ship_date text],
-        /// True if the order has been fulfilled.
-        pub complete: bool = [complete boolean],
-        /// Its status.
-        pub status: Status = [status text],
-    }
-}
-
-impl ChangedOrder {
-    /// The effect of this change on the list.
-    pub fn change(&self) -> OrderChange<'_> {
-        let is_shipped = match self.status {
-            Status::Cancelled => return OrderChange::Removed(self.id),
-            status => status == Status::Shipped,
-        };
-        let ChangedOrder { id, pet_id, quantity, ref ship_date, complete, status: _ } = *self;
-        let ship_date = ship_date.as_deref();
-        OrderChange::Listed(ListedOrder { id, pet_id, quantity, ship_date, complete, is_shipped })
-    }
-}
-
-/// The effect of an order's change on the list.
-#[derive(Clone, Copy, Debug)]
-pub enum OrderChange<'a> {
-    /// The list contains the order with these fields.
-    Listed(ListedOrder<'a>),
-    /// The list no longer contains the order with this id.
-    Removed(i64),
-}
 
 /// A request to cancel an order. The order's row records the key and the time.
 #[derive(Clone, Debug)]
@@ -278,8 +205,8 @@ row! {
     pub struct OrderUpdate {
         /// The id of the order.
         pub id: i64 = [id bigint],
-        /// The new ship date, in the wire format.
-        pub ship_date: Option<Box<str>> = [ship_date text],
+        /// The new ship date.
+        pub ship_date: Option<DateTime<Utc>> = [ship_date text],
         /// The new value of `complete`.
         pub complete: Option<bool> = [complete boolean],
     }
@@ -372,8 +299,8 @@ mod tests {
     #[test]
     fn parts_of_an_order_have_its_columns() {
         let describes = |part: &StoredColumn| Order::COLUMNS.contains(part);
-        for part in [ChangedOrder::COLUMNS, OrderUpdate::COLUMNS].concat() {
-            assert!(describes(&part), "`Order` has no column {part:?}");
+        for part in OrderUpdate::COLUMNS {
+            assert!(describes(part), "`Order` has no column {part:?}");
         }
     }
 

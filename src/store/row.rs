@@ -3,7 +3,8 @@
 //! same order, on either engine.
 
 use super::error::StoreError;
-use super::value::{FromValue, Parameter, Value};
+use super::value::{FromValue, Parameter, StoredDate, Value};
+use chrono::{DateTime, Utc};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -103,8 +104,11 @@ pub trait Cells {
     /// Reads the value in this column.
     fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
 
-    /// Parses the word in this column, without a copy of the text if the engine can.
-    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError>;
+    /// Borrows the text in this column. `None` is NULL.
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError>;
+
+    /// Creates the error for a value in this column that the schema does not allow.
+    fn damaged(&self, column: usize, why: impl Display) -> StoreError;
 }
 
 /// Reads the columns of a row one after another.
@@ -124,9 +128,17 @@ impl<'a, R: Cells> Cursor<'a, R> {
         self.row.cell(self.skip(1))
     }
 
-    /// Parses the word in the next column.
-    pub fn word<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
-        self.row.word(self.skip(1))
+    /// Parses the text in the next column. `None` is NULL.
+    pub fn parse_optional<T: FromStr<Err: Display>>(&mut self) -> Result<Option<T>, StoreError> {
+        let column = self.skip(1);
+        let parsed = self.row.text(column)?.map(str::parse).transpose();
+        parsed.map_err(|error| self.row.damaged(column, error))
+    }
+
+    /// Parses the text in the next column, which is not NULL.
+    pub fn parse<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
+        let column = self.column;
+        self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))
     }
 
     /// Skips columns. Returns the first of them.
@@ -165,4 +177,17 @@ macro_rules! fields {
     )+};
 }
 
-fields!(i64, i32, bool, Option<bool>, Option<Box<str>>);
+fields!(i64, i32, bool, Option<bool>);
+
+impl Field for Option<DateTime<Utc>> {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let date = cells.parse_optional::<StoredDate>()?;
+        Ok(date.map(|StoredDate(date)| date))
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(self.map(StoredDate).value());
+    }
+}

@@ -1,9 +1,8 @@
 //! Executes SQL statements that both engines share. `$1` is the first parameter.
 
 use super::error::StoreError;
-use super::row::{Cell, Cells};
-use super::value::{FromValue, Parameter, Value};
-use chrono::{DateTime, Utc};
+use super::row::{Cell, Cells, Cursor};
+use super::value::{FromValue, Parameter, StoredDate, Value};
 use std::fmt::Display;
 use std::str::FromStr;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -88,7 +87,7 @@ impl Row<'_> {
 
     /// Parses the text in the column with this name. The schema only allows texts that parse.
     pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
-        self.word(self.column(name)?)
+        Cursor::new(self, self.column(name)?).parse()
     }
 
     /// The value of the first column.
@@ -98,9 +97,8 @@ impl Row<'_> {
 
     /// The date in the column with this name, in Unix milliseconds.
     pub fn date_ms(&self, name: &str) -> Result<Option<i64>, StoreError> {
-        let text: Option<String> = self.get(name)?;
-        let parsed = text.map(|_| self.parse::<DateTime<Utc>>(name)).transpose()?;
-        Ok(parsed.map(|date| date.timestamp_millis()))
+        let date = Cursor::new(self, self.column(name)?).parse_optional::<StoredDate>()?;
+        Ok(date.map(|StoredDate(date)| date.timestamp_millis()))
     }
 
     /// The column `plan`, and the limits in force. Enterprise's limits are in the columns
@@ -129,13 +127,7 @@ impl Row<'_> {
 
     fn value<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
         let value = self.values.get(column).unwrap_or(&Value::Null);
-        T::from_value(value).ok_or_else(|| self.damaged_column(column, "its type is another"))
-    }
-
-    fn damaged_column(&self, column: usize, why: impl Display) -> StoreError {
-        let name = (self.name)(column).unwrap_or_default();
-        let source = format!("the column {name} is damaged: {why}");
-        StoreError::Engine { doing: "read", source: source.into() }
+        T::from_value(value).ok_or_else(|| self.damaged(column, "its type is another"))
     }
 }
 
@@ -144,9 +136,18 @@ impl Cells for Row<'_> {
         self.value(column)
     }
 
-    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
-        let text: String = self.value(column)?;
-        text.parse().map_err(|error| self.damaged_column(column, error))
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        match self.values.get(column) {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => Err(self.damaged(column, "its type is another")),
+        }
+    }
+
+    fn damaged(&self, column: usize, why: impl Display) -> StoreError {
+        let name = (self.name)(column).unwrap_or_default();
+        let source = format!("the column {name} is damaged: {why}");
+        StoreError::Engine { doing: "read", source: source.into() }
     }
 }
 

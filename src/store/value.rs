@@ -1,6 +1,9 @@
 //! Parameter and column values of the SQL that both engines share.
 
+use chrono::{DateTime, Timelike, Utc};
+use std::str::FromStr;
 use std::sync::Arc;
+use store_orders_api::types::utc_text;
 
 /// A value of a parameter or of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ parameters! {
     &str: text => Value::Text(text.to_string());
     String: text => Value::Text(text.clone());
     Box<str>: text => Value::Text(text.to_string());
+    StoredDate: date => Value::Text(utc_text(&date.0));
     [u8; 32]: bytes => Value::Blob(bytes.to_vec());
 }
 
@@ -79,5 +83,46 @@ impl<T: Parameter> Parameter for Option<T> {
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: &Value) -> Option<Option<T>> {
         if *value == Value::Null { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+/// A date as the store writes it: RFC 3339 in UTC with `Z`, without a leap second, because imports
+/// convert leap seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredDate(pub DateTime<Utc>);
+
+impl FromStr for StoredDate {
+    type Err = NotADate;
+
+    fn from_str(text: &str) -> Result<StoredDate, NotADate> {
+        let date = DateTime::parse_from_rfc3339(text).map_err(|_| NotADate)?;
+        let is_leap_second = date.nanosecond() >= 1_000_000_000;
+        if is_leap_second || !text.ends_with('Z') {
+            Err(NotADate)
+        } else {
+            Ok(StoredDate(date.to_utc()))
+        }
+    }
+}
+
+/// The text is not a [`StoredDate`].
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("not a date in UTC")]
+pub struct NotADate;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_calendar_dates_in_utc_are_dates_of_the_store() {
+        for (text, is_date) in [
+            ("2026-12-24T09:30:00.5Z", true),
+            ("2026-12-24T09:30:00+00:00", false),
+            ("2026-02-30T09:30:00Z", false),
+            ("2016-12-31T23:59:60Z", false),
+        ] {
+            assert_eq!(text.parse::<StoredDate>().is_ok(), is_date, "{text}");
+        }
     }
 }

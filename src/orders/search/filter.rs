@@ -1,5 +1,6 @@
 //! The filter of an order list.
 
+use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};
 use std::fmt::Write;
 use store_orders_api::types::utc_text;
@@ -33,6 +34,21 @@ impl From<&ListOrdersQuery> for OrderFilter {
 }
 
 impl OrderFilter {
+    /// True if the order matches all fields that are set.
+    pub fn matches(&self, order: &Order) -> bool {
+        let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
+        let has_status = |status| match status {
+            ListOrdersStatus::Pending => order.status == OrderStatus::Pending,
+            ListOrdersStatus::Shipped => order.status == OrderStatus::Shipped,
+        };
+        let ship_date = order.ship_date;
+        pet_id.is_none_or(|pet_id| order.pet_id == pet_id)
+            && status.is_none_or(has_status)
+            && complete.is_none_or(|complete| order.complete == complete)
+            && ship_date_from.is_none_or(|from| ship_date.is_some_and(|date| date >= from))
+            && ship_date_before.is_none_or(|before| ship_date.is_some_and(|date| date < before))
+    }
+
     /// Formats the filter as query parameters, each preceded by `&`. Equal filters have equal
     /// texts.
     pub fn query(&self) -> String {

@@ -2,7 +2,8 @@
 
 use super::page::{Page, PageOrders};
 use super::tag::ContentHash;
-use super::{Mark, Sizes, Snapshot};
+use super::{Sizes, Snapshot};
+use crate::store::Order;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,27 +23,24 @@ impl PagesBuilder {
         PagesBuilder { sizes, pages: Vec::new(), bytes: Vec::new(), orders: PageOrders::default() }
     }
 
-    /// Adds an encoded order.
-    pub fn push(&mut self, id: i64, mark: Mark, order: &[u8]) {
-        self.begin_order(order.len());
-        self.bytes.extend_from_slice(order);
-        self.orders.ids.push(id);
+    /// Adds an order and its JSON.
+    pub fn push(&mut self, order: Order, json: &[u8]) {
+        self.begin_order(json.len());
+        self.bytes.extend_from_slice(json);
         self.orders.ends.push(self.bytes.len() as u32);
-        self.orders.marks.push(mark);
+        self.orders.orders.push(order);
     }
 
     /// Adds a range of a page's orders. `start` is the byte where the order before the range ends.
-    pub fn push_run(&mut self, page: &Page, orders: Range<usize>, start: usize) {
-        let ids = page.ids().get(orders.clone()).unwrap_or_default();
-        let marks = page.marks().get(orders.clone()).unwrap_or_default();
-        let ends = page.ends().get(orders).unwrap_or_default();
+    pub fn push_run(&mut self, page: &Page, range: Range<usize>, start: usize) {
+        let orders = page.orders().get(range.clone()).unwrap_or_default();
+        let ends = page.ends().get(range).unwrap_or_default();
         let Some(end) = ends.last().map(|end| *end as usize) else { return };
         let Some(run) = page.bytes.get(start + 1..end) else { return };
         self.begin_order(run.len());
         let shift = self.bytes.len().wrapping_sub(start + 1);
         self.bytes.extend_from_slice(run);
-        self.orders.ids.extend_from_slice(ids);
-        self.orders.marks.extend_from_slice(marks);
+        self.orders.orders.extend_from_slice(orders);
         self.orders.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
     }
 
@@ -50,18 +48,18 @@ impl PagesBuilder {
     /// the added page does not begin with the right separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
-        if self.orders.ids.is_empty() || !fits {
+        if self.orders.orders.is_empty() || !fits {
             self.close_page();
             if page.bytes.first() == Some(&self.separator()) {
                 return self.add(Arc::clone(page));
             }
         }
-        self.push_run(page, 0..page.ids().len(), 0);
+        self.push_run(page, 0..page.orders().len(), 0);
     }
 
     /// Ends the JSON array and returns the snapshot. `content` is the hash of its orders.
     pub fn finish(mut self, content: ContentHash) -> Snapshot {
-        if !self.orders.ids.is_empty() {
+        if !self.orders.orders.is_empty() {
             self.bytes.push(b']');
             self.close_page();
         }
@@ -85,12 +83,12 @@ impl PagesBuilder {
     }
 
     fn separator(&self) -> u8 {
-        if self.pages.is_empty() && self.orders.ids.is_empty() { b'[' } else { b',' }
+        if self.pages.is_empty() && self.orders.orders.is_empty() { b'[' } else { b',' }
     }
 
     /// Completes the page that is being filled.
     fn close_page(&mut self) {
-        if self.orders.ids.is_empty() {
+        if self.orders.orders.is_empty() {
             return;
         }
         // A page that is nearly full keeps its buffer without a copy, because at most an eighth of
@@ -102,9 +100,8 @@ impl PagesBuilder {
         };
         let page = Page::new(Bytes::from(bytes), &self.orders);
         self.bytes.clear();
-        self.orders.ids.clear();
+        self.orders.orders.clear();
         self.orders.ends.clear();
-        self.orders.marks.clear();
         self.add(Arc::new(page));
     }
 

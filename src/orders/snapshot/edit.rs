@@ -4,9 +4,10 @@
 
 use super::builder::PagesBuilder;
 use super::tag::ContentHash;
-use super::{Mark, Page, Snapshot};
-use crate::store::{ListedOrder, OrderChange};
+use super::{Page, Snapshot};
+use crate::store::{Order, OrderStatus};
 use std::sync::Arc;
+use store_orders_api::v1;
 
 /// Applies changes to a snapshot, in ascending order of id, each id once. Pages without changes are
 /// shared with the old snapshot.
@@ -41,16 +42,27 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Applies the next change in ascending order of id.
-    pub fn apply(&mut self, change: OrderChange<'_>) {
-        match change {
-            OrderChange::Listed(order) => {
-                self.go_to(order.id);
-                encode(&order, &mut self.scratch);
-                self.content.add(&self.scratch);
-                self.new.push(order.id, Mark::new(&order), &self.scratch);
+    /// Applies the changed row of an order.
+    pub fn apply(&mut self, order: Order) {
+        self.remove(order.id);
+        if matches!(order.status, OrderStatus::Cancelled(_)) {
+            return;
+        }
+        encode(&order, &mut self.scratch);
+        self.content.add(&self.scratch);
+        self.new.push(order, &self.scratch);
+    }
+
+    /// Drops the order with this id.
+    pub fn remove(&mut self, id: i64) {
+        self.copy_open(Some(id));
+        while self.open.is_none() {
+            let Some(page) = self.old.next() else { return };
+            if page.reaches(id) {
+                self.open = Some(OpenPage { page, consumed: 0, end: 0 });
+                return self.copy_open(Some(id));
             }
-            OrderChange::Removed(id) => self.go_to(id),
+            self.new.push_page(page);
         }
     }
 
@@ -63,81 +75,77 @@ impl<'a> Edit<'a> {
         self.new.finish(self.content)
     }
 
-    /// Copies all orders before `id` and drops the order with this id.
-    fn go_to(&mut self, id: i64) {
-        self.copy_open(Some(id));
-        while self.open.is_none() {
-            let Some(page) = self.old.next() else { return };
-            if page.reaches(id) {
-                self.open = Some(OpenPage { page, consumed: 0, end: 0 });
-                return self.copy_open(Some(id));
-            }
-            self.new.push_page(page);
-        }
-    }
-
     /// Copies the open page's orders before `id` and drops the order with this id. Without `id`,
     /// copies all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
         let Some(OpenPage { page, mut consumed, mut end }) = self.open.take() else { return };
         let end_of =
             |consumed: usize, end| page.ends().get(consumed - 1).map_or(end, |end| *end as usize);
-        let rest = page.ids().get(consumed..).unwrap_or_default();
-        let before = id.map_or(rest.len(), |id| rest.partition_point(|other| *other < id));
+        let rest = page.orders().get(consumed..).unwrap_or_default();
+        let before = id.map_or(rest.len(), |id| rest.partition_point(|other| other.id < id));
         self.new.push_run(page, consumed..consumed + before, end);
         if before > 0 {
             consumed += before;
             end = end_of(consumed, end);
         }
-        if id.is_some() && page.ids().get(consumed) == id.as_ref() {
-            self.content.subtract(page.order(consumed).unwrap_or_default());
+        if id.is_some() && page.orders().get(consumed).map(|order| order.id) == id {
+            self.content.subtract(page.json(consumed).unwrap_or_default());
             consumed += 1;
             end = end_of(consumed, end);
         }
-        if consumed < page.ids().len() {
+        if consumed < page.orders().len() {
             self.open = Some(OpenPage { page, consumed, end });
         }
     }
 }
 
-fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
+fn encode(order: &Order, into: &mut Vec<u8>) {
     into.clear();
     // Serializing numbers, booleans and texts to memory cannot fail.
-    let _ = serde_json::to_writer(into, order);
+    let _ = serde_json::to_writer(into, &v1::Order::from(order));
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
     use crate::orders::snapshot::Sizes;
+    use crate::store::Cancelled;
+    use chrono::DateTime;
     use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
     use std::collections::BTreeMap;
-    use store_orders_api::types::Order;
 
     /// Sizes that give about 80 orders per page.
-    pub const SMALL: Sizes =
-        Sizes { page_bytes: 4_096, turn_bytes: 1_024, short_list_bytes: 16_384, pages_ahead: 2 };
+    pub const SMALL: Sizes = Sizes {
+        page_bytes: 4_096,
+        turn_bytes: 1_024,
+        short_list_bytes: 16_384,
+        pages_ahead: 2,
+        turn_orders: 1_000,
+        search_orders: 10_000,
+    };
 
     /// Returns a list of this many orders, whose ids begin at 0.
     pub fn snapshot(orders: i64) -> Snapshot {
-        let listed = |id| OrderChange::Listed(order(id, 1));
-        apply_changes(&Snapshot::empty(SMALL), (0..orders).map(listed))
+        apply_changes(&Snapshot::empty(SMALL), (0..orders).map(|id| order(id, 1)))
     }
 
-    pub fn apply_changes<'a>(
-        old: &Snapshot,
-        changes: impl IntoIterator<Item = OrderChange<'a>>,
-    ) -> Snapshot {
+    pub fn apply_changes(old: &Snapshot, changes: impl IntoIterator<Item = Order>) -> Snapshot {
         let mut edit = Edit::new(old);
         changes.into_iter().for_each(|change| edit.apply(change));
         edit.finish()
     }
 
     /// An order whose other fields depend on the quantity.
-    pub fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
-        let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
-        let (complete, is_shipped) = (quantity % 3 == 0, quantity % 5 == 0);
-        ListedOrder { id, pet_id: -id, quantity, ship_date, complete, is_shipped }
+    pub fn order(id: i64, quantity: i32) -> Order {
+        let ship_date = (quantity % 2 == 0).then(|| "2026-12-24T09:30:00Z".parse().unwrap());
+        let is_shipped = quantity % 5 == 0;
+        let status = if is_shipped { OrderStatus::Shipped } else { OrderStatus::Pending };
+        Order { id, pet_id: -id, quantity, ship_date, complete: quantity % 3 == 0, status }
+    }
+
+    pub fn cancelled(id: i64) -> Order {
+        let cancelled = Cancelled { at: DateTime::UNIX_EPOCH, by: "key_1".into() };
+        Order { status: OrderStatus::Cancelled(Box::new(cancelled)), ..Order::pending(id) }
     }
 
     pub fn text(snapshot: &Snapshot) -> String {
@@ -145,23 +153,6 @@ pub mod tests {
         let bytes = snapshot.whole().map_or_else(pages, Vec::from);
         assert_eq!(bytes.len(), snapshot.length());
         String::from_utf8(bytes).unwrap()
-    }
-
-    #[test]
-    fn an_order_is_encoded_as_the_apis_type_encodes_it() {
-        for quantity in 1..=6 {
-            let listed = order(7, quantity);
-            let mut bytes = Vec::new();
-            encode(&listed, &mut bytes);
-            let contract = Order {
-                id: listed.id,
-                pet_id: listed.pet_id,
-                quantity: quantity.into(),
-                ship_date: listed.ship_date.map(|date| date.parse().unwrap()),
-                complete: listed.complete,
-            };
-            assert_eq!(bytes, serde_json::to_vec(&contract).unwrap());
-        }
     }
 
     /// Returns random changes: a few, or in every fourth round enough for several pages.
@@ -191,19 +182,19 @@ pub mod tests {
                 snapshot = apply_changes(
                     &snapshot,
                     changes.iter().map(|(id, quantity)| match quantity {
-                        Some(quantity) => OrderChange::Listed(order(*id, *quantity)),
-                        None => OrderChange::Removed(*id),
+                        Some(quantity) => order(*id, *quantity),
+                        None => cancelled(*id),
                     }),
                 );
                 map.extend(changes.iter().filter_map(|(id, new)| Some((*id, (*new)?))));
                 map.retain(|id, _| changes.get(id) != Some(&None));
                 let orders: Vec<_> =
                     map.iter().map(|(id, quantity)| order(*id, *quantity)).collect();
-                assert_eq!(text(&snapshot), serde_json::to_string(&orders).unwrap(), "seed {seed}");
-                let changes = orders.iter().map(|order| OrderChange::Listed(*order));
-                let rebuilt = apply_changes(&Snapshot::empty(SMALL), changes);
+                let sent: Vec<_> = orders.iter().map(v1::Order::from).collect();
+                assert_eq!(text(&snapshot), serde_json::to_string(&sent).unwrap(), "seed {seed}");
+                assert!(snapshot.pages().iter().flat_map(|page| page.orders()).eq(&orders));
+                let rebuilt = apply_changes(&Snapshot::empty(SMALL), orders);
                 assert_eq!(snapshot.tag(), rebuilt.tag(), "seed {seed}");
-                assert!(snapshot.pages().iter().flat_map(|page| page.ids()).eq(map.keys()));
                 most_pages = snapshot.pages().len().max(most_pages);
             }
             assert_eq!(text(&snapshot), "[]");
@@ -215,7 +206,7 @@ pub mod tests {
     fn pages_without_changes_are_shared() {
         let before = snapshot(1_000);
         assert!(before.pages().len() > 4);
-        let after = apply_changes(&before, [OrderChange::Removed(500)]);
+        let after = apply_changes(&before, [cancelled(500)]);
         let shared = |page: &&Arc<Page>| before.pages().iter().any(|old| Arc::ptr_eq(old, page));
         assert_eq!(after.pages().iter().filter(shared).count(), before.pages().len() - 1);
     }

@@ -1,61 +1,54 @@
-//! A page of a snapshot: consecutive encoded orders.
+//! A page of a snapshot: consecutive orders, and their JSON in version 1.
 
 use super::gzip::Deflated;
-use super::mark::Mark;
 use crate::blocking::spawn_blocking_with_permit;
+use crate::store::Order;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory of an order besides its JSON: id, end and mark.
-const ORDER_BYTES: usize = size_of::<i64>() + size_of::<u32>() + size_of::<Mark>();
+/// The memory of an order besides its JSON: the order itself, and the end of its JSON.
+const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
 /// A page of a snapshot.
 #[derive(Debug)]
 pub struct Page {
-    /// The JSON as it is sent.
+    /// The JSON as version 1 sends it.
     pub bytes: Bytes,
     orders: Arc<PageOrders>,
     /// The compressed bytes, computed for the first gzip response.
     deflated: OnceCell<Deflated>,
 }
 
-/// The metadata of a page's orders, in ascending order of id.
+/// The orders of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageOrders {
-    /// The orders' ids.
-    pub ids: Vec<i64>,
-    /// The byte offsets where the orders end. A `[` or `,` precedes each order.
+    /// The orders, in ascending order of id.
+    pub orders: Vec<Order>,
+    /// The byte offsets where the orders' JSON ends. A `[` or `,` precedes each order.
     pub ends: Vec<u32>,
-    /// The orders' marks.
-    pub marks: Vec<Mark>,
 }
 
 impl Page {
-    /// Creates a page from its bytes and the metadata of its orders.
+    /// Creates a page from its bytes and orders.
     pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
         // Cloned to save memory, because a clone has no spare capacity.
         Page { bytes, orders: Arc::new(orders.clone()), deflated: OnceCell::new() }
     }
 
-    /// The ids, in ascending order.
-    pub fn ids(&self) -> &[i64] {
-        &self.orders.ids
+    /// The orders, in ascending order of id.
+    pub fn orders(&self) -> &[Order] {
+        &self.orders.orders
     }
 
-    /// The byte offsets where the orders end.
+    /// The byte offsets where the orders' JSON ends.
     pub fn ends(&self) -> &[u32] {
         &self.orders.ends
     }
 
-    /// The mark of each order.
-    pub fn marks(&self) -> &[Mark] {
-        &self.orders.marks
-    }
-
     /// Returns the JSON of the order at this index.
-    pub fn order(&self, number: usize) -> Option<&[u8]> {
+    pub fn json(&self, number: usize) -> Option<&[u8]> {
         let before = number.checked_sub(1).map(|before| self.ends().get(before));
         let start = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
         self.bytes.get(start + 1..*self.ends().get(number)? as usize)
@@ -68,7 +61,7 @@ impl Page {
 
     /// True if the page's last id is `id` or higher.
     pub fn reaches(&self, id: i64) -> bool {
-        self.ids().last().is_some_and(|last| *last >= id)
+        self.orders().last().is_some_and(|last| last.id >= id)
     }
 
     /// Creates a page of the same orders from `bytes`, in which only the separators differ.
@@ -76,10 +69,10 @@ impl Page {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: plain, compressed, and the metadata of its orders.
+    /// The page's memory in bytes: plain, compressed, and its orders.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
-        self.bytes.len() + compressed + self.ids().len() * ORDER_BYTES
+        self.bytes.len() + compressed + self.orders().len() * ORDER_BYTES
     }
 
     /// The compressed bytes, if the page has been compressed.

@@ -1,7 +1,8 @@
-//! The sizes of pages, turns and short lists. A turn is a piece of a list that a response sends
-//! before it yields. The sizes are parameters, so that tests can run the same code on short lists.
+//! The sizes of pages, turns, short lists and searches. A turn is a piece of a list that a response
+//! sends, or that a search scans, before it yields. The sizes are parameters, so that tests can run
+//! the same code on short lists.
 
-/// The sizes of pages, turns and short lists.
+/// The sizes of pages, turns, short lists and searches.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// The maximum size of a page, including the end of the array. A page is copied when one of its
@@ -13,6 +14,11 @@ pub struct Sizes {
     pub short_list_bytes: usize,
     /// The number of pages that are compressed ahead of the page that is sent.
     pub pages_ahead: usize,
+    /// The orders that a search scans before yielding to other requests.
+    pub turn_orders: usize,
+    /// A search ends after it has scanned this many orders. Its page may then have fewer orders
+    /// than its limit; the next page continues the search.
+    pub search_orders: usize,
 }
 
 impl Default for Sizes {
@@ -22,6 +28,8 @@ impl Default for Sizes {
             turn_bytes: TURN_BYTES,
             short_list_bytes: 1024 * 1024,
             pages_ahead: std::thread::available_parallelism().map_or(1, usize::from),
+            turn_orders: 50_000,
+            search_orders: 1_000_000,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::{PostgresError, read_error};
 use crate::store::StoreError;
-use crate::store::row::{Cell, Cells};
+use crate::store::row::{Cell, Cells, Cursor};
 use crate::store::statements::Row;
 use crate::store::value::Value;
 use std::fmt::Display;
@@ -24,11 +24,7 @@ pub fn parse_value<T: FromStr<Err: Display>>(
     row: &tokio_postgres::Row,
     column: usize,
 ) -> Result<T, StoreError> {
-    value::<&str>(row, column)?.parse().map_err(|error| {
-        let name = name(row, column).unwrap_or_default();
-        let why = format!("the column {name} is damaged: {error}");
-        StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
-    })
+    Cursor::new(row, column).parse()
 }
 
 impl Cells for tokio_postgres::Row {
@@ -36,8 +32,14 @@ impl Cells for tokio_postgres::Row {
         value(self, column)
     }
 
-    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
-        parse_value(self, column)
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        value(self, column)
+    }
+
+    fn damaged(&self, column: usize, why: impl Display) -> StoreError {
+        let name = name(self, column).unwrap_or_default();
+        let why = format!("the column {name} is damaged: {why}");
+        StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
     }
 }
 

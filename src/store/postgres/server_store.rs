@@ -19,9 +19,9 @@ use crate::store::operator_store::Scope;
 use crate::store::row::StoredRow;
 use crate::store::value::Value;
 use crate::store::{
-    Cancellation, CancelledBatch, ChangedOrder, Freshness, GivesUp, LastChanges, LookedUpKeys,
-    Order, OrderSender, OrdersRead, PolledKeys, Position, REQUEST_TIMEOUT, SENT_ORDERS, Standbys,
-    Store, StoreError, Structure,
+    Cancellation, CancelledBatch, Freshness, GivesUp, LastChanges, LookedUpKeys, Order,
+    OrderSender, OrdersRead, PolledKeys, Position, REQUEST_TIMEOUT, SENT_ORDERS, Standbys, Store,
+    StoreError, Structure,
 };
 use async_trait::async_trait;
 use futures::{StreamExt, pin_mut};
@@ -276,7 +276,7 @@ pub const PAGE_ROWS: i64 = 50_000;
 fn all_orders() -> String {
     format!(
         "SELECT {} FROM orders WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
-        ChangedOrder::names()
+        Order::names()
     )
 }
 
@@ -289,7 +289,7 @@ fn changed_orders() -> String {
              (SELECT change_number FROM orders WHERE change_number > $1 ORDER BY change_number
               LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
          ORDER BY id",
-        ChangedOrder::names()
+        Order::names()
     )
 }
 
@@ -368,7 +368,7 @@ async fn send_page(
             None => *index.insert(column_index(row.columns(), column)?),
         };
         (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, index)?)));
-        orders.push(ChangedOrder::read(&row, 0)?);
+        orders.push(Order::read(&row, 0)?);
         if orders.len() == SENT_ORDERS {
             send(to, std::mem::take(&mut orders)).await?;
         }
@@ -377,6 +377,6 @@ async fn send_page(
     Ok((count, highest))
 }
 
-async fn send(to: &OrderSender, orders: Vec<ChangedOrder>) -> Result<(), StoreError> {
+async fn send(to: &OrderSender, orders: Vec<Order>) -> Result<(), StoreError> {
     to.send(orders).await.map_err(|_| unreachable_because("nothing takes the orders any more"))
 }

@@ -17,10 +17,9 @@ use crate::store::row::StoredRow;
 use crate::store::rules::not_cancelled_outcome;
 use crate::store::statements::Statements;
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, ChangeScope, ChangedOrder, Freshness,
-    FreshnessReport, GivesUp, KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order,
-    OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError,
-    Structure,
+    CancelOutcome, Cancellation, CancelledBatch, ChangeScope, Freshness, FreshnessReport, GivesUp,
+    KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order, OrderSender, OrdersRead,
+    PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
@@ -253,7 +252,7 @@ fn send_all_rows(connection: &Connection, to: &OrderSender) -> Result<Option<Str
 /// Sends rows in ascending order of id.
 struct Sending<'a> {
     to: &'a OrderSender,
-    unsent: Vec<ChangedOrder>,
+    unsent: Vec<Order>,
     last_id: Option<i64>,
 }
 
@@ -265,7 +264,7 @@ impl Sending<'_> {
     /// Sends the orders that changed after this change. If `after` is 0, the receiver's list is
     /// empty, so cancelled orders need not be removed from it.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
-        let names = ChangedOrder::names();
+        let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
             // Scans the table in order of id.
             format!(
@@ -281,7 +280,7 @@ impl Sending<'_> {
         let mut statement = connection.prepare_cached(&select)?;
         let mut rows = statement.query([after])?;
         while let Some(row) = rows.next()? {
-            self.push(ChangedOrder::read(row, 0)?)?;
+            self.push(Order::read(row, 0)?)?;
         }
         self.flush()
     }
@@ -297,14 +296,14 @@ impl Sending<'_> {
             ids.push(row.get(0)?);
         }
         ids.sort_unstable();
-        let names = ChangedOrder::names();
+        let names = Order::names();
         let select = format!("SELECT {names} FROM orders WHERE id = ?1 AND status <> 'cancelled'");
         let mut statement = connection.prepare(&select)?;
         let sent = self.last_id;
         for id in ids.into_iter().filter(|id| sent.is_none_or(|last| *id > last)) {
             let mut rows = statement.query([id])?;
             let order = match unless_damaged(rows.next().map_err(StoreError::from))?.flatten() {
-                Some(row) => unless_damaged(ChangedOrder::read(row, 0))?,
+                Some(row) => unless_damaged(Order::read(row, 0))?,
                 None => None,
             };
             if let Some(order) = order {
@@ -314,7 +313,7 @@ impl Sending<'_> {
         self.flush()
     }
 
-    fn push(&mut self, order: ChangedOrder) -> Result<(), StoreError> {
+    fn push(&mut self, order: Order) -> Result<(), StoreError> {
         self.last_id = Some(order.id);
         self.unsent.push(order);
         if self.unsent.len() == SENT_ORDERS { self.flush() } else { Ok(()) }
@@ -389,7 +388,7 @@ fn cancel_one(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{OperatorStore, Records, Status};
+    use crate::store::{OperatorStore, OrderStatus, Records};
     use futures::FutureExt;
     use tempfile::TempDir;
     use tokio::sync::mpsc;
@@ -428,8 +427,8 @@ mod tests {
             changed
         };
         let (read, changed) = tokio::join!(store.send_orders_since(after, sender), received);
-        let signed = |order: &ChangedOrder| match order.status {
-            Status::Cancelled => -order.id,
+        let signed = |order: &Order| match order.status {
+            OrderStatus::Cancelled(_) => -order.id,
             _ => order.id,
         };
         (changed.iter().map(signed).collect(), read.unwrap().reached)

@@ -7,7 +7,6 @@ use crate::store::value::Value;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 use std::fmt::Display;
-use std::str::FromStr;
 
 impl Statements for Connection {
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
@@ -53,12 +52,13 @@ impl Cells for rusqlite::Row<'_> {
         Ok(self.get(column)?)
     }
 
-    fn word<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
-        let text = self.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
-        text.parse().map_err(|error| {
-            let name = self.as_ref().column_name(column).unwrap_or_default();
-            StoreError::Damaged(format!("the column {name} is damaged: {error}").into())
-        })
+    fn text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        Ok(self.get_ref(column)?.as_str_or_null().map_err(rusqlite::Error::from)?)
+    }
+
+    fn damaged(&self, column: usize, why: impl Display) -> StoreError {
+        let name = self.as_ref().column_name(column).unwrap_or_default();
+        StoreError::Damaged(format!("the column {name} is damaged: {why}").into())
     }
 }
 

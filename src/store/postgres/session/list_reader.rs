@@ -19,8 +19,8 @@ use crate::store::postgres::rows::{column_index, value};
 use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};
 use crate::store::row::StoredRow;
 use crate::store::{
-    ChangedOrder, ChangedOrders, FreshnessAnswer, FreshnessReport, LARGEST_BATCH, LastChanges,
-    Position, StoreError,
+    ChangedOrders, FreshnessAnswer, FreshnessReport, LARGEST_BATCH, LastChanges, Order, Position,
+    StoreError,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -60,7 +60,7 @@ fn select(commits: bool) -> String {
         SELECT {} FROM orders
         WHERE change_number > $3 ORDER BY change_number LIMIT {MAX_CHANGED_ORDERS} + 1) changed ON true",
         select_last_and_known(),
-        ChangedOrder::names()
+        Order::names()
     )
 }
 
@@ -245,7 +245,7 @@ fn read_changes(
     for row in rows {
         // Without changed orders there is one row, in which the columns of the order are NULL.
         if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
-            orders.push(ChangedOrder::read(row, ANSWER_COLUMNS)?);
+            orders.push(Order::read(row, ANSWER_COLUMNS)?);
         }
     }
     orders.sort_unstable_by_key(|order| order.id);

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::api_key::Digest;
 use store_orders::store::{
-    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, Order, OrderChange, OrdersRead,
+    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, Order, OrderStatus, OrdersRead,
     PolledKeys, Position, Status,
 };
+use store_orders_api::v1;
 
 /// Queries the last changes, as a server does for each list request.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
@@ -19,14 +20,14 @@ pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
 /// Returns the id of the changed order and a text. The text is the order's JSON of v1, with the
 /// word `shipped` after it if the order has shipped. If the order is no longer listed, the text is
 /// `-` and the id.
-fn format_change(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
-    Ok(match change {
-        OrderChange::Listed(order) => {
-            let shipped = if order.is_shipped { " shipped" } else { "" };
-            (order.id, serde_json::to_string(&order)? + shipped)
-        }
-        OrderChange::Removed(id) => (id, format!("-{id}")),
-    })
+fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
+    let json = serde_json::to_string(&v1::Order::from(order))?;
+    let text = match order.status {
+        OrderStatus::Pending => json,
+        OrderStatus::Shipped => json + " shipped",
+        OrderStatus::Cancelled(_) => format!("-{}", order.id),
+    };
+    Ok((order.id, text))
 }
 
 /// Returns the changes after `after`, in the order in which the store sends them, and the last
@@ -36,7 +37,7 @@ pub fn changes_since(
     after: Position,
 ) -> anyhow::Result<(Vec<(i64, String)>, OrdersRead)> {
     let (orders, read) = store.orders_since(after)?;
-    let changes = orders.iter().map(|order| format_change(order.change()));
+    let changes = orders.iter().map(format_change);
     let changes = changes.collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
     Ok((changes, read))

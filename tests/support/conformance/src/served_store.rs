@@ -6,8 +6,8 @@ use store_orders::api_key::Digest;
 use store_orders::rate_limiter::NewBan;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, ChangedOrder, LookedUpKeys, Order, OrdersRead, PolledChanges,
-    PolledKeys, Position, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, LookedUpKeys, Order, OrdersRead, PolledChanges, PolledKeys,
+    Position, Store, StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -71,10 +71,7 @@ impl ServedStore {
     }
 
     /// Returns the orders that changed after `after`, in the order in which the store sends them.
-    pub fn orders_since(
-        &self,
-        after: Position,
-    ) -> Result<(Vec<ChangedOrder>, OrdersRead), StoreError> {
+    pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {
             let mut received = Vec::new();

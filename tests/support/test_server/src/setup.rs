@@ -230,7 +230,7 @@ pub fn unknown_key() -> Key {
 /// Returns a pending order with this id, and a ship date if the id is even.
 pub fn pending_order(id: i64) -> Order {
     Order {
-        ship_date: (id % 2 == 0).then(|| "2026-06-21T00:00:00Z".into()),
+        ship_date: (id % 2 == 0).then(|| "2026-06-21T00:00:00Z".parse().unwrap()),
         ..Order::new(id, 7, 1)
     }
 }

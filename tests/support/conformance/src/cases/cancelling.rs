@@ -41,12 +41,13 @@ pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Re
     let other = Cancellation { key_id: "key_other".into(), at: time, ..cancellation(2) };
     store.cancel(&[cancellation(1), other, cancellation(2)])?;
     let cancelled = |id, at: &str, by: &str| {
-        let cancelled = store_orders::store::Cancelled { at: at.into(), by: by.into() };
-        Order { status: OrderStatus::Cancelled(Box::new(cancelled)), ..pending(id) }
+        let cancelled = store_orders::store::Cancelled { at: at.parse()?, by: by.into() };
+        let status = OrderStatus::Cancelled(Box::new(cancelled));
+        anyhow::Ok(Order { status, ..pending(id) })
     };
     for expected in [
-        cancelled(1, "2026-12-24T09:30:00Z", "key_1"),
-        cancelled(2, "2027-01-15T08:00:00.250Z", "key_other"),
+        cancelled(1, "2026-12-24T09:30:00Z", "key_1")?,
+        cancelled(2, "2027-01-15T08:00:00.250Z", "key_other")?,
     ] {
         let id = expected.id;
         // A server can read the cancelled order, to return it to a caller.

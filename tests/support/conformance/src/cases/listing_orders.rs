@@ -15,10 +15,10 @@ pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::
     // Each field takes its extreme values.
     let orders = [
         Order { pet_id: i64::MIN, quantity: i32::MAX, complete: true, ..pending(i64::MAX) },
-        Order { ship_date: Some("2026-12-24T09:30:00Z".into()), ..pending(0) },
-        Order { ship_date: Some("0000-01-01T00:00:00.500Z".into()), ..shipped(-1) },
-        Order { ship_date: Some("9999-12-31T23:59:59.123456789Z".into()), ..pending(2) },
-        Order { ship_date: Some("2026-02-28T00:00:00.000120Z".into()), ..pending(3) },
+        Order { ship_date: Some("2026-12-24T09:30:00Z".parse()?), ..pending(0) },
+        Order { ship_date: Some("0000-01-01T00:00:00.500Z".parse()?), ..shipped(-1) },
+        Order { ship_date: Some("9999-12-31T23:59:59.123456789Z".parse()?), ..pending(2) },
+        Order { ship_date: Some("2026-02-28T00:00:00.000120Z".parse()?), ..pending(3) },
         Order { pet_id: i64::MAX, ..pending(i64::MIN) },
     ];
     commands.import(Records::Orders(&orders), false)?;

@@ -14,8 +14,8 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     let mut follower = Follower::new(&store)?;
     follower.catch_up(&store)?;
     let (before, listed_before) = (last_changes(&store)?, list(&store)?);
-    let ship_date: Option<Box<str>> = Some("2026-12-01T08:00:00Z".into());
-    let update = |id, complete| OrderUpdate { id, ship_date: ship_date.clone(), complete };
+    let ship_date = Some("2026-12-01T08:00:00Z".parse()?);
+    let update = |id, complete| OrderUpdate { id, ship_date, complete };
     for (updates, expected) in [
         ([update(1, None), update(3, None)], "order 3 is cancelled and cannot be updated"),
         ([update(1, None), update(9, None)], "there is no order 9"),
@@ -33,8 +33,8 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
         let order = commands.order(id)?.context("it was imported")?;
         anyhow::Ok((order.ship_date, order.complete))
     };
-    ensure!(fields(1)? == (ship_date.clone(), false), "{:?}", fields(1)?);
-    ensure!(fields(2)? == (ship_date.clone(), false), "{:?}", fields(2)?);
+    ensure!(fields(1)? == (ship_date, false), "{:?}", fields(1)?);
+    ensure!(fields(2)? == (ship_date, false), "{:?}", fields(2)?);
     ensure!(fields(i64::MAX)? == (None, true), "{:?}", fields(i64::MAX)?);
     let listed = list(&store)?;
     ensure!(listed != listed_before);

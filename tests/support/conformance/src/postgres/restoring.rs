@@ -34,7 +34,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let embedded = SqliteStore::open(directory)?;
     let (commands, store): (&dyn OperatorStore, _) = (&embedded, ServedStore::embedded(&embedded)?);
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
-    let ship_date = Some("2026-12-24T09:30:00Z".into());
+    let ship_date = Some("2026-12-24T09:30:00Z".parse()?);
     let dated = Order { ship_date, complete: true, ..shipped(9) };
     commands.import(Records::Orders(&[dated]), false)?;
     cancel(&store, &[2, i64::MAX])?;
