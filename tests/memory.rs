@@ -111,24 +111,23 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let orders: Vec<_> = (1..=ORDERS).map(order).collect();
     store.import(Records::Orders(&orders), false).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut opened = None;
-    let list = measure(|| {
-        let (log, batches) = (Logger::root(Discard, o!()), batch_sizes().unwrap());
-        let opening = OrderList::open(Arc::new(store), batches, usize::MAX, &log);
-        let list = runtime.block_on(opening).unwrap();
-        opened = Some((runtime.block_on(list.list()).unwrap(), list));
-    });
-    let (snapshot, _list) = opened.unwrap();
+    let (log, batches) = (Logger::root(Discard, o!()), batch_sizes().unwrap());
+    let opening = OrderList::open(Arc::new(store), batches, usize::MAX, &log);
+    let list = runtime.block_on(opening).unwrap();
+    let snapshot = runtime.block_on(list.list()).unwrap();
     let searched = measure(|| {
         let filter = OrderFilter { pet_id: Some(7), ..OrderFilter::default() };
         let found = runtime.block_on(find_orders(&snapshot, &filter, i64::MIN, 10));
         assert_eq!(found.next, None);
     });
+    let text = snapshot.length();
+    // Other threads allocated the list, and only this thread's allocations are counted.
+    let freed = measure(|| drop((snapshot, list, runtime)));
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;
-    let text = each(snapshot.length() as i64);
-    let (list, searched) = (each(list.bytes_current), each(searched.bytes_current));
+    let (text, list) = (each(text as i64), each(-freed.bytes_current));
+    let searched = each(searched.bytes_current);
     println!("bytes of an order: text {text:.1}, list {list:.1}, searched by pet {searched:.1}");
-    assert!(list < text * 9.0 / 8.0 + 62.0, "{list} for {text}");
+    assert!((text + 60.0..text * 9.0 / 8.0 + 62.0).contains(&list), "{list} for {text}");
     assert!(searched < 0.1, "{searched}");
 }
 
